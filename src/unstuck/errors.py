@@ -1,0 +1,30 @@
+"""Errors a user can cause, caught once in `commands.main`.
+
+    UnstuckError            what failed, likely cause, next command
+    ├── UsageError          the command line asks for something that cannot be   (exit 2)
+    └── OwnFault            unstuck itself is broken or misused                  (exit 70)
+"""
+
+from __future__ import annotations
+
+
+class UnstuckError(Exception):
+    """What failed; `cause` and `next_command` tell the person what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, cause: str = "", next_command: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.cause = cause
+        self.next_command = next_command
+
+
+class UsageError(UnstuckError):
+    """The command line asks for something that cannot be done."""
+
+
+class OwnFault(UnstuckError):
+    """A fault of ours."""
+
+    exit_code = 70

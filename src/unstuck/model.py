@@ -1,0 +1,386 @@
+"""The Case and everything in it: plain frozen data, the same in memory, on disk and in a rule.
+
+    record, observe ──▶ Case ──▶ rules ──▶ Finding | Question ──▶ render
+
+Times are seconds. Moments (`at`, `since`, `began`) are on the machine's monotonic clock, so that a flight
+file, a look and the supervisor agree; `Case.clock_offset` turns one into wall-clock time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA = 1
+
+Severity = Literal["error", "warning", "info"]
+SeenBy = Literal["flight", "py-spy", "faulthandler", "kernel", "exit"]
+Role = Literal["main", "rank", "worker", "launcher", "helper", "unknown"]
+Phase = Literal["start", "data", "between", "backward", "optimizer", "fetch", "idle", "ended"]
+Outcome = Literal["running", "finished", "stopped", "died", "interrupted"]
+WaitKind = Literal[
+    "running",  # on a processor, or ready to be
+    "lock",  # futex in private memory: a threading lock, condition, event, join, or a native pool
+    "shared-lock",  # futex in memory shared between processes: a multiprocessing lock, semaphore, queue lock
+    "file-lock",  # flock, fcntl(F_SETLKW), lockf
+    "pipe-read",
+    "pipe-write",
+    "child",  # wait4/waitid, or a poll on a multiprocessing sentinel
+    "sleep",
+    "terminal-read",  # a read on a terminal
+    "socket",  # connect, accept, recv, send
+    "poll",  # poll/select/epoll on descriptors that fit no kind above
+    "file",  # read, write, open, fsync of a file or FIFO; also anything in uninterruptible sleep (D)
+    "device",  # ioctl or poll on an accelerator's device file
+    "stopped",  # SIGSTOP, SIGTSTP, the freezer, or a debugger
+    "other",
+    "unknown",  # the kernel would not say
+]
+
+
+# --- where code is -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One Python frame, with what its source says about the line it is on."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+    """Text of the line, stripped; empty where the source cannot be read."""
+    user: bool = False
+    """The user's own code: not the standard library, not site-packages, not ours."""
+    loop: tuple[int, int] | None = None
+    """First and last line of the innermost `while`/`for` around the line, inside this function."""
+    holds: tuple[str, ...] = ()
+    """Expressions of the `with` blocks around the line: `with self.lock:` gives "self.lock"."""
+    takes: str = ""
+    """What the line itself is acquiring: the `with` item it opens, or x in `x.acquire(...)`."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Locals that were asked for (never stored by default)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why the kernel says a thread is not running."""
+
+    kind: WaitKind
+    syscall: str = ""
+    channel: str = ""
+    """The kernel's wait channel (`/proc/PID/wchan`), for the evidence line."""
+    timed: bool | None = None
+    """The wait has a time limit of its own; None: not known."""
+    fd: int | None = None
+    target: str = ""
+    """What is waited for, readable: a path, "pipe:[123]", "tcp 10.0.0.1:443", "stdin"."""
+    others: tuple[int, ...] = ()
+    """Processes at the other end: who holds the file lock, has the pipe's other end open, maps the same
+    semaphore, is the child waited for. Never the waiting process itself."""
+    also_self: bool = False
+    """The waiting process has the other end open too (a pipe whose both ends it keeps)."""
+    address: int | None = None
+    value: int | None = None
+    """Value of the semaphore at `address`, where it could be read."""
+    parent_value: int | None = None
+    """Value at the same address in the parent (a forked child has the parent's addresses)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    tid: int
+    name: str = ""
+    state: str = "?"
+    """Kernel state letter: R, S, D, T, t, Z, X."""
+    cpu: float = 0.0
+    """Processor seconds used so far."""
+    switches: int = 0
+    """Context switches so far (voluntary and not): unchanged between two looks means it never ran."""
+    wait: Wait | None = None
+    python: bool = False
+    """It has a Python stack."""
+    frames: tuple[Frame, ...] = ()
+    """Innermost first."""
+    native: tuple[str, ...] = ()
+    """Native function names, innermost first, where a native look was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    ppid: int = 0
+    began: float = 0.0
+    role: Role = "unknown"
+    command: tuple[str, ...] = ()
+    is_python: bool = False
+    forked: bool = False
+    """Forked from its parent without exec: it has the parent's memory as it was at the fork."""
+    worker: int | None = None
+    rank: int | None = None
+    threads: tuple[Thread, ...] = ()
+    """The main thread first."""
+    stacks_by: str = ""
+    """Rung of the ladder that gave the Python stacks: py-spy, faulthandler, or "" for none."""
+    stacks_missing: str = ""
+    """Why a better rung could not be used."""
+    recorded: bool = False
+    """A flight file of it was found."""
+    rss: int = 0
+    io_bytes: int = 0
+    children_cpu: float = 0.0
+    open_files: int | None = None
+    open_files_limit: int | None = None
+    device: bool = False
+    """It has an accelerator's device file open."""
+
+    @property
+    def main_thread(self) -> Thread | None:
+        return self.threads[0] if self.threads else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileLock:
+    """One held lock of `/proc/locks` that somebody in the tree waits for."""
+
+    path: str
+    kind: str
+    """FLOCK, POSIX or OFDLCK."""
+    mode: str
+    holder: int | None
+    holder_command: str = ""
+    holder_alive: bool | None = None
+    waiters: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at the whole tree from outside. Processes are in tree order, the root first."""
+
+    at: float
+    processes: tuple[Process, ...] = ()
+    locks: tuple[FileLock, ...] = ()
+    stacks: bool = False
+    """Python stacks were taken (a cheap look has none)."""
+    trouble: tuple[str, ...] = ()
+    """What could not be seen, and the command that would help."""
+
+
+# --- what the processes wrote themselves ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long one kind of thing takes in this run: a phase, or a sample."""
+
+    count: int = 0
+    median: float = 0.0
+    p99: float = 0.0
+    longest: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One training step: from one batch (or optimizer step) to the next."""
+
+    ended: float
+    seconds: float
+    data: float = 0.0
+    backward: float = 0.0
+    optimizer: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """What one process wrote into its flight file, as it stood at `read_at`."""
+
+    pid: int
+    began: float = 0.0
+    read_at: float = 0.0
+    role: Role = "unknown"
+    worker: int | None = None
+    rank: int | None = None
+    phase: Phase = "start"
+    since: float = 0.0
+    """When the phase began."""
+    step: int = 0
+    epoch: int = 0
+    """Passes over a loader begun."""
+    batch: int = 0
+    """Batches of the present pass."""
+    progress: int = 0
+    """Rises with every seam passed; unchanged between two readings means that nothing moved."""
+    sample: int | None = None
+    """Index of the sample in work (map-style data sets with integer indices)."""
+    sample_key: str = ""
+    """The index as text where it is not an integer."""
+    position: int | None = None
+    """Position of the sample in its batch; for an iterable data set, samples drawn so far."""
+    sample_since: float = 0.0
+    owed_by: int | None = None
+    """Worker that main is waiting for, while in phase data."""
+    attempts: int = 0
+    """Files opened and connections tried inside the sample in work."""
+    attempt_target: str = ""
+    """The last of these: a path, or host:port."""
+    sleeps: int = 0
+    """Calls of time.sleep inside the sample in work."""
+    paces: dict[str, Pace] = field(default_factory=dict)
+    """By kind: data, between, backward, optimizer, sample, fetch."""
+    steps: tuple[Step, ...] = ()
+    alive: bool = True
+    probes_off: tuple[tuple[str, str], ...] = ()
+    signal_stacks: tuple[Thread, ...] = ()
+    """Its own stacks at the moment of SIGINT/SIGTERM, as faulthandler wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A rare, wordy fact a process wrote once: a loader's settings, a thread's last exception, an exit code."""
+
+    pid: int
+    at: float
+    kind: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+# --- the stall -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a standstill counts; `--stall-after` replaces them all."""
+
+    suspect: float = 10.0
+    proven: float = 5.0
+    """A proven deadlock is named once it has stood so long."""
+    busy: float = 10.0
+    busy_ratio: float = 1000.0
+    silent: float = 300.0
+    silent_ratio: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The clock of one training process stopped."""
+
+    pid: int
+    phase: Phase
+    since: float
+    standing: float
+    """Seconds without a seam passed, less the time that does not count."""
+    pace: Pace = field(default_factory=Pace)
+    """The run's own pace for this kind of phase."""
+    seams: bool = True
+    """Any seam ever fired in this process; where none did the clock alone gives no verdict."""
+    excuse: str = ""
+    """Why it does not count now: compiling, saving, at a debugger, stopped; empty if it counts."""
+    still: float = 0.0
+    """Seconds for which stacks, I/O bytes, memory and child CPU all showed no progress."""
+
+
+# --- the run -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    pid: int
+    code: int | None = None
+    signal: int | None = None
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PathFact:
+    """What the supervisor found when it tried a path that a sample keeps trying, or a lock file."""
+
+    path: str
+    exists: bool
+    error: str = ""
+    """strerror of the failing try, e.g. "No such file or directory"."""
+    age: float | None = None
+    text_pid: int | None = None
+    """A pid written in it (lock files)."""
+    pid_alive: bool | None = None
+    users: tuple[int, ...] = ()
+    """Processes that have it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything known about one run. Later families add their own sections, each empty by default."""
+
+    schema: int = SCHEMA
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    now: float = 0.0
+    clock_offset: float = 0.0
+    seconds: float = 0.0
+    outcome: Outcome = "running"
+    interrupted: bool = False
+    """Ctrl-C (or SIGTERM) came: a suspect is then reported with its confidence, verdict or not."""
+    root: int | None = None
+    """Pid of what we started."""
+    stdin: str = ""
+    """What standard input is: terminal, pipe, file, null, closed."""
+    exits: tuple[Exit, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    times: Times = field(default_factory=Times)
+    looks: tuple[Look, ...] = ()
+    """Oldest first; the last is the present."""
+    flights: tuple[Flight, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    paths: tuple[PathFact, ...] = ()
+    probes_off: tuple[tuple[str, str], ...] = ()
+    overhead: float = 0.0
+    """Seconds of our own hooks in the training process, as far as measured."""
+    machine: dict[str, Any] = field(default_factory=dict)
+
+
+# --- what a rule says ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    pid: int | None = None
+    worker: int | None = None
+    rank: int | None = None
+    sample: int | str | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    text: str
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    family: str
+    severity: Severity
+    confidence: float
+    title: str
+    evidence: tuple[str, ...]
+    where: Where
+    fix: Fix
+    seen_by: SeenBy
+    consequences: tuple[str, ...] = ()
+    verified: str | None = None
+    withdrawn: bool = False
+    also: tuple[Where, ...] = ()
+    """Further places worth showing: where the holder is, the other end of the pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A rule that cannot decide says what would."""
+
+    rule: str
+    asks: str
+    would_decide: str
