@@ -1,0 +1,56 @@
+"""Apply every rule to a Case: causes first, what they explain beneath them, never a rule's own fault outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from unstuck.model import Case, Finding, Question
+from unstuck.rules.rule import Rule
+
+_LOUDNESS = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    findings: tuple[Finding, ...] = ()
+    questions: tuple[Question, ...] = ()
+    probes_off: tuple[tuple[str, str], ...] = ()
+
+
+def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
+    """Findings sorted, the primary cause first."""
+    if rules is None:
+        from unstuck.rules import RULES as rules
+    said: list[Finding] = []
+    questions: list[Question] = []
+    broken: list[tuple[str, str]] = []
+    for rule in rules:
+        try:
+            for word in rule.decide(case):
+                if isinstance(word, Finding):
+                    said.append(word)
+                else:
+                    questions.append(word)
+        except Exception as error:
+            broken.append((f"rule {rule.name}", f"{type(error).__name__}: {error}"))
+    by_name = {rule.name: rule for rule in rules}
+    order = {rule.name: place for place, rule in enumerate(rules)}
+    causes = _fold_consequences(_drop_last_resorts(said, by_name), by_name)
+    causes.sort(key=lambda f: (_LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
+    return Diagnosis(tuple(causes), tuple(questions), tuple(broken))
+
+
+def _drop_last_resorts(said: list[Finding], rules: dict[str, Rule]) -> list[Finding]:
+    spoke = {f.family for f in said if not rules[f.rule].last_resort}
+    return [f for f in said if not rules[f.rule].last_resort or f.family not in spoke]
+
+
+def _fold_consequences(said: list[Finding], rules: dict[str, Rule]) -> list[Finding]:
+    explained = {name for f in said for name in rules[f.rule].explains}
+    kept = [f for f in said if f.rule not in explained]
+    folded = []
+    for cause in kept:
+        beneath = [f"{f.rule}: {f.title}" for f in said if f.rule in rules[cause.rule].explains]
+        folded.append(replace(cause, consequences=(*cause.consequences, *beneath)))
+    return folded

@@ -1,0 +1,37 @@
+"""What a rule is: a pure function from a Case to findings, with its page and its place in the causal order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from unstuck.model import Case, Finding, Question
+
+Decide = Callable[[Case], Iterable[Finding | Question]]
+
+HEADINGS = ("What it sees", "Why training stops", "Evidence", "Fix", "When it is wrong")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One possible cause. `page` is the docstring of the rule's module: `explain` and the docs show it."""
+
+    name: str
+    family: str
+    decide: Decide
+    explains: frozenset[str] = frozenset()
+    """Rules whose findings are shown beneath this one's, as consequences."""
+    last_resort: bool = False
+    """Speaks only where no other rule of its family does."""
+
+    @property
+    def page(self) -> str:
+        module = inspect.getmodule(self.decide)
+        return inspect.cleandoc((module and module.__doc__) or "")
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page, without the rule's name."""
+        first = self.page.partition("\n")[0]
+        return first.partition(": ")[2] or first
