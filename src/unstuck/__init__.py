@@ -1,0 +1,1 @@
+"""unstuck: why a PyTorch training stands still."""
