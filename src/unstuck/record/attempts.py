@@ -1,0 +1,69 @@
+"""What the code in work keeps trying: files it opens, addresses it connects to, how often it sleeps.
+
+An audit hook sees these before they happen and cannot be taken out, so it can be switched off. The counts are
+of the sample in work: they begin again when the position moves.
+"""
+
+import os
+import sys
+
+from . import flight, probes
+from . import layout as at
+
+_active = True
+_place = (-1, -1)
+_attempts = 0
+_sleeps = 0
+
+
+def install():
+    sys.addaudithook(_hear)
+    probes.on("attempts", _silence)
+
+
+def _silence():
+    global _active
+    _active = False
+
+
+def _hear(event, arguments):
+    if event not in _EVENTS or not _active:
+        return
+    try:
+        note(event, arguments)
+    except Exception as fault:
+        probes.off("attempts", fault)
+
+
+def note(event, arguments):
+    global _place, _attempts, _sleeps
+    w = flight.words
+    place = (w[at.W_PROGRESS], w[at.W_POSITION])
+    if place != _place:
+        _place, _attempts, _sleeps = place, 0, 0
+        w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0
+    if event == "time.sleep":
+        _sleeps += 1
+        w[at.W_SLEEPS] = _sleeps
+        return
+    target = _target(event, arguments)
+    if target is None:
+        return
+    _attempts += 1
+    w[at.W_ATTEMPTS] = _attempts
+    flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
+
+
+def _target(event, arguments):
+    if event == "open":
+        path = arguments[0]
+        if isinstance(path, (str, bytes)):
+            return path
+        return None if isinstance(path, int) else os.fspath(path)
+    address = arguments[1]
+    if isinstance(address, tuple):
+        return "%s:%s" % address[:2]
+    return address
+
+
+_EVENTS = frozenset(("open", "time.sleep", "socket.connect"))

@@ -1,0 +1,62 @@
+"""How things end inside: the exception a process died of, and those its threads died of."""
+
+import atexit
+import sys
+import threading
+import traceback
+
+from . import facts, flight, probes
+from . import layout as at
+
+
+def install():
+    atexit.register(_leaving)
+    original = threading.excepthook
+
+    def excepthook(arguments, /):
+        try:
+            thread_died(arguments)
+        except Exception as fault:
+            probes.off("thread ends", fault)
+        return original(arguments)
+
+    threading.excepthook = excepthook
+
+    def remove():
+        if threading.excepthook is excepthook:
+            threading.excepthook = original
+
+    probes.on("thread ends", remove)
+
+
+def _leaving():
+    """At exit the interpreter still knows the exception it printed: no hook of the user's is touched."""
+    try:
+        error = getattr(sys, "last_value", None)
+        if error is not None:
+            facts.write("exception", describe(error))
+        flight.enter(at.ENDED - 1)
+        flight.words[at.W_PHASE] = at.ENDED
+        flight.words[at.W_ENDED] = 1
+    except Exception as fault:
+        probes.off("end", fault)
+
+
+def thread_died(arguments):
+    if arguments.exc_type is SystemExit:
+        return
+    thread = arguments.thread
+    data = describe(arguments.exc_value)
+    data["thread"] = thread.name if thread is not None else ""
+    data["native_id"] = getattr(thread, "native_id", None)
+    facts.write("thread-exception", data)
+
+
+def describe(error):
+    """Type, message and the frames of an exception, innermost first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return {
+        "type": type(error).__name__,
+        "message": str(error)[:2000],
+        "frames": [[f.filename, f.lineno, f.name] for f in reversed(frames[-40:])],
+    }

@@ -1,0 +1,179 @@
+"""Seam: fetching a batch's samples, in a worker or in main: which sample is in work, and since when.
+
+The fetcher gets its list of indices as a list that notes the position while it is iterated. Samples of 50 µs
+and more are timed one by one; quicker ones as the mean of their batch, so that noting stays far below them.
+"""
+
+from functools import wraps
+from time import monotonic_ns
+
+from . import flight, probes, signals
+from . import layout as at
+
+TIMED_ABOVE = 50_000  # nanoseconds a sample
+stepped = False
+new_pass = False
+_timed = True
+_in_worker = False
+
+
+class NotedIndices(list):
+    """Indices of one batch; iterating it says which one is in work."""
+
+    __slots__ = ()
+
+    def __iter__(self):
+        w = flight.words
+        position = 0
+        for index in list.__iter__(self):
+            w[at_W_POSITION] = position
+            try:
+                w[at_W_SAMPLE] = index
+            except (TypeError, ValueError):  # keys that are not integers
+                note_key(index)
+            position += 1
+            yield index
+        w[at_W_POSITION] = at_COLLATING
+
+
+class TimedIndices(list):
+    """The same for slower samples, each with its own time."""
+
+    __slots__ = ()
+
+    def __iter__(self):
+        w = flight.words
+        position = 0
+        for index in list.__iter__(self):
+            w[at_W_POSITION] = position
+            try:
+                w[at_W_SAMPLE] = index
+            except (TypeError, ValueError):
+                note_key(index)
+            w[at_W_SAMPLE_SINCE] = began = monotonic_ns()
+            position += 1
+            yield index
+            flight.count(at_SAMPLE_KIND, monotonic_ns() - began)
+        w[at_W_POSITION] = at_COLLATING
+        w[at_W_SAMPLE_SINCE] = monotonic_ns()
+
+
+def note_key(index):
+    flight.words[at.W_SAMPLE] = at.NONE
+    if index is not None:
+        flight.write_text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE, repr(index) if type(index) in _PLAIN else type(index).__name__)
+
+
+def install(module):
+    """`module` is torch.utils.data._utils.fetch."""
+    _wrap(module._MapDatasetFetcher, "fetch")
+    _wrap(module._IterableDatasetFetcher, "iterable fetch")
+
+
+def install_worker(module):
+    """`module` is torch.utils.data._utils.signal_handling: torch calls this first in each worker."""
+    original = module._set_worker_signal_handlers
+
+    @wraps(original)
+    def _set_worker_signal_handlers(*arguments, **options):
+        answer = original(*arguments, **options)
+        try:
+            worker_began()
+        except Exception as fault:
+            probes.off("worker", fault)
+        return answer
+
+    module._set_worker_signal_handlers = _set_worker_signal_handlers
+    probes.on("worker", lambda: setattr(module, "_set_worker_signal_handlers", original))
+
+
+def worker_began():
+    global _in_worker
+    _in_worker = True
+    flight.words[at.W_ROLE] = at.ROLES.index("worker")
+    signals.arm_crash_handler()
+
+
+def _wrap(fetcher_class, name):
+    original = fetcher_class.fetch
+
+    @wraps(original)
+    def fetch(self, possibly_batched_index):
+        given = possibly_batched_index
+        try:
+            given = begin(self, possibly_batched_index)
+        except Exception as fault:
+            probes.off(name, fault)
+        try:
+            return original(self, given)
+        finally:
+            try:
+                finish(possibly_batched_index)
+            except Exception as fault:
+                probes.off(name, fault)
+
+    fetcher_class.fetch = fetch
+    probes.on(name, lambda: setattr(fetcher_class, "fetch", original))
+
+
+def begin(fetcher, index):
+    """Note the batch; give back what the fetcher shall iterate."""
+    w = flight.words
+    if _in_worker:
+        flight.enter(at.FETCH)
+        if w[at.W_WORKER] < 0:
+            w[at.W_WORKER] = _worker_number()
+    w[at.W_FETCHING] += 1
+    w[at.W_SAMPLE_SINCE] = monotonic_ns()
+    if type(index) is not list:
+        w[at.W_POSITION] = 0
+        try:
+            w[at.W_SAMPLE] = index
+        except (TypeError, ValueError):
+            note_key(index)
+        return index
+    if index and getattr(type(fetcher.dataset), "__getitems__", None) is not None:
+        w[at.W_POSITION] = at.NONE  # the data set draws the whole batch itself
+        return index
+    return TimedIndices(index) if _timed else NotedIndices(index)
+
+
+def finish(index):
+    global _timed
+    w = flight.words
+    took = monotonic_ns() - w[at.W_SAMPLE_SINCE] if not _timed else 0
+    if _timed:
+        mean = _mean_sample()
+        if mean is not None and mean < TIMED_ABOVE:
+            _timed = False
+    elif type(index) is list and index:
+        each = took // len(index)
+        flight.count(at.SAMPLE_KIND, each, len(index))
+        if each > 2 * TIMED_ABOVE:
+            _timed = True
+    w[at.W_SAMPLE], w[at.W_POSITION], w[at.W_KEY_LENGTH] = at.NONE, at.NONE, 0
+    w[at.W_FETCHING] -= 1
+    if _in_worker:
+        flight.enter(at.IDLE)
+
+
+def _mean_sample():
+    """Upper bound of the mean so far, from the buckets; None while nothing was timed."""
+    base = at.SAMPLE_KIND * at.KIND_WORDS
+    counts = flight._counts[base : base + at.BUCKETS]
+    seen = sum(counts)
+    if not seen:
+        return None
+    return sum(number << bucket for bucket, number in enumerate(counts) if number) // seen
+
+
+def _worker_number():
+    import torch.utils.data
+
+    info = torch.utils.data.get_worker_info()
+    return at.NONE if info is None else info.id
+
+
+_PLAIN = frozenset((str, bytes, tuple, float, bool))
+at_W_POSITION, at_W_SAMPLE, at_W_SAMPLE_SINCE = at.W_POSITION, at.W_SAMPLE, at.W_SAMPLE_SINCE
+at_COLLATING, at_SAMPLE_KIND = at.COLLATING, at.SAMPLE_KIND

@@ -1,0 +1,48 @@
+"""Where everything lies in a flight file: one table for the writer inside and the reader outside.
+
+The file is an array of signed 64-bit words in the machine's own byte order, then a few text fields. Words are
+written one at a time without a lock: a reader may see one store of a pair, never half a word.
+"""
+
+MAGIC = 0x756E737475636B  # "unstuck"
+VERSION = 1
+
+# Words
+W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
+W_ROLE, W_WORKER, W_RANK, W_FORKED, W_ENDED = range(6, 11)
+W_PHASE, W_SINCE, W_STEP, W_EPOCH, W_BATCH, W_PROGRESS = range(11, 17)
+W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_OWED, W_LOADERS = range(17, 23)
+W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
+W_REQUEST, W_ANSWERED, W_SEAM_COST, W_THREAD = range(27, 31)
+WORDS_END = 64
+
+NONE = -1
+COLLATING = -2  # W_POSITION: every sample of the batch is drawn, collate_fn is at work
+
+ROLES = ("unknown", "main", "rank", "worker", "launcher", "helper")
+PHASES = ("start", "data", "between", "backward", "optimizer", "fetch", "idle", "ended")
+START, DATA, BETWEEN, BACKWARD, OPTIMIZER, FETCH, IDLE, ENDED = range(8)
+
+# One histogram of durations a kind: bucket = bit length of the nanoseconds; then total and longest.
+KINDS = ("start", "data", "between", "backward", "optimizer", "fetch", "idle", "sample")
+SAMPLE_KIND = KINDS.index("sample")
+BUCKETS = 62
+TOTAL, LONGEST = 62, 63
+KIND_WORDS = 64
+HISTOGRAMS = WORDS_END
+HISTOGRAMS_END = HISTOGRAMS + len(KINDS) * KIND_WORDS
+
+# Ring of recent steps: when it ended, then nanoseconds in all, in data, backward, optimizer.
+RING = HISTOGRAMS_END
+RING_STEPS = 256
+STEP_WORDS = 5
+RING_END = RING + RING_STEPS * STEP_WORDS
+
+# Texts, in bytes
+TARGET_AT = RING_END * 8
+TARGET_SIZE = 512
+KEY_AT = TARGET_AT + TARGET_SIZE
+KEY_SIZE = 128
+SIZE = (KEY_AT + KEY_SIZE + 4095) // 4096 * 4096
+
+FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"

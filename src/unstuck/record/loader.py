@@ -1,0 +1,135 @@
+"""Seam: every batch a DataLoader hands out, in main. Waiting for it is phase `data`, all else is the user's."""
+
+import os
+import sys
+from functools import wraps
+
+from . import facts, fetch, flight, probes
+from . import layout as at
+
+_told = set()
+_places = {}
+
+
+def install(module):
+    """`module` is torch.utils.data.dataloader."""
+    _wrap_next(module._BaseDataLoaderIter, "loader")
+    _wrap_iter(module.DataLoader, "loader passes")
+
+
+def install_stateful(module):
+    """`module` is torchdata.stateful_dataloader.stateful_dataloader, whose iterators have their own `__next__`."""
+    _wrap_next(module._StatefulBaseDataLoaderIter, "stateful loader")
+
+
+def _wrap_next(iterator_class, name):
+    original = iterator_class.__next__
+
+    @wraps(original)
+    def __next__(self):
+        try:
+            begin(self)
+        except Exception as fault:
+            probes.off(name, fault)
+        try:
+            batch = original(self)
+        except BaseException as error:
+            try:
+                ended(self, error)
+            except Exception as fault:
+                probes.off(name, fault)
+            raise
+        try:
+            finish()
+        except Exception as fault:
+            probes.off(name, fault)
+        return batch
+
+    iterator_class.__next__ = __next__
+    probes.on(name, lambda: setattr(iterator_class, "__next__", original))
+
+
+def begin(iterator):
+    """Main asks for a batch; note which worker owes it."""
+    flight.enter(at.DATA)
+    tasks = iterator.__dict__.get("_task_info")
+    if tasks is not None:
+        task = tasks.get(iterator._rcvd_idx)
+        flight.words[at.W_OWED] = task[0] if task else at.NONE
+
+
+def finish():
+    flight.enter(at.BETWEEN)
+    w = flight.words
+    w[at.W_BATCH] += 1
+    w[at.W_OWED] = at.NONE
+    fetch.stepped = False
+
+
+def ended(iterator, error):
+    """The pass is over, or a batch could not be had: then what became of the workers is worth a line."""
+    flight.enter(at.BETWEEN)
+    flight.words[at.W_OWED] = at.NONE
+    if isinstance(error, StopIteration):
+        return
+    workers = iterator.__dict__.get("_workers") or ()
+    exits = [{"worker": n, "pid": w.pid, "exitcode": w.exitcode} for n, w in enumerate(workers)]
+    facts.write("batch-failed", {"error": type(error).__name__, "message": str(error)[:2000], "workers": exits})
+
+
+def _wrap_iter(loader_class, name):
+    original = loader_class.__iter__
+
+    @wraps(original)
+    def __iter__(self):
+        iterator = original(self)
+        try:
+            opened(self, iterator)
+        except Exception as fault:
+            probes.off(name, fault)
+        return iterator
+
+    loader_class.__iter__ = __iter__
+    probes.on(name, lambda: setattr(loader_class, "__iter__", original))
+
+
+def opened(loader, iterator):
+    """A pass begins. Settings are written once a loader, pids whenever workers are new."""
+    w = flight.words
+    w[at.W_BATCH] = 0
+    w[at.W_LOADERS] += 1
+    fetch.new_pass = True
+    key = (os.getpid(), id(loader))
+    if key not in _told:
+        _told.add(key)
+        facts.write("loader", {"loader": id(loader), "site": call_site(), **settings(loader)})
+    pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
+    if pids and _places.get(key) != pids:
+        _places[key] = pids
+        facts.write("workers", {"loader": id(loader), "pids": pids})
+
+
+def settings(loader):
+    """Plain settings of a loader; reads instance attributes only, runs nothing of the user's."""
+    own = loader.__dict__
+    plain = ("batch_size", "num_workers", "drop_last", "pin_memory", "prefetch_factor", "timeout", "persistent_workers")
+    context = own.get("_DataLoader__multiprocessing_context")
+    return {
+        **{name: own[name] for name in plain if name in own},
+        "persistent_workers": own.get("persistent_workers"),
+        "dataset": type(own.get("dataset")).__qualname__,
+        "sampler": type(own.get("sampler")).__qualname__,
+        "start_method": getattr(context, "_name", None),
+    }
+
+
+def call_site():
+    """File, line and function of the code that asked, above torch and us."""
+    frame = sys._getframe(1)
+    here = os.path.dirname(__file__)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(here) and "/torch/utils/data/" not in file:
+            return [os.path.abspath(file), frame.f_lineno, frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name]
+        frame = frame.f_back
+    return None
