@@ -211,6 +211,15 @@ class Flight:
     """Batches of the present pass."""
     progress: int = 0
     """Rises with every seam passed; unchanged between two readings means that nothing moved."""
+    loaders: int = 0
+    """Passes begun over any loader, training or not; 0: no DataLoader was ever used."""
+    forked: bool = False
+    ended: bool = False
+    """It left through the interpreter's own exit."""
+    fetching: bool = False
+    """A batch is being fetched in this very process (a worker, or main with num_workers=0)."""
+    collating: bool = False
+    """Every sample of the batch is drawn; collate_fn is at work."""
     sample: int | None = None
     """Index of the sample in work (map-style data sets with integer indices)."""
     sample_key: str = ""
