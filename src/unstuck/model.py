@@ -239,6 +239,8 @@ class Flight:
     """By kind: data, between, backward, optimizer, sample, fetch."""
     steps: tuple[Step, ...] = ()
     alive: bool = True
+    moved: float = 0.0
+    """When the supervisor last saw its progress change; 0: never looked twice."""
     probes_off: tuple[tuple[str, str], ...] = ()
     signal_stacks: tuple[Thread, ...] = ()
     """Its own stacks at the moment of SIGINT/SIGTERM, as faulthandler wrote them."""
@@ -287,6 +289,8 @@ class Stall:
     """Why it does not count now: compiling, saving, at a debugger, stopped; empty if it counts."""
     still: float = 0.0
     """Seconds for which stacks, I/O bytes, memory and child CPU all showed no progress."""
+    suspect: bool = False
+    """Longer than this run's own pace allows; at Ctrl-C such a standstill is reported as it stands."""
 
 
 # --- the run -------------------------------------------------------------------------------------------------

@@ -1,0 +1,76 @@
+"""Signals: everything that reaches us reaches the child, once; stop and continue work as for any job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+_NOT_OURS = {
+    name
+    for name in (
+        "SIGKILL SIGSTOP SIGSEGV SIGBUS SIGFPE SIGILL SIGABRT SIGTRAP SIGSYS SIGTTIN SIGTTOU SIGPIPE SIGWINCH "
+        "SIGURG SIGPROF SIGVTALRM SIGALRM SIGXCPU SIGXFSZ SIGIO SIGPWR SIGSTKFLT"
+    ).split()
+}
+RECEIPT = 0.3
+"""Seconds the child has to show that it got a signal of the group itself."""
+
+
+class Relay:
+    """Takes signals one at a time from the kernel, so that each comes with who sent it."""
+
+    def __init__(self) -> None:
+        numbers = {s for s in signal.valid_signals() if not (isinstance(s, signal.Signals) and s.name in _NOT_OURS)}
+        self.taken = {s for s in numbers if signal.getsignal(s) != signal.SIG_IGN} | {signal.SIGCHLD}
+        self.old_mask: set[signal.Signals] = set()
+
+    def begin(self) -> None:
+        self.old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)  # type: ignore[assignment]
+
+    def end(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.old_mask)
+
+    def wait(self, seconds: float) -> signal.struct_siginfo | None:
+        return signal.sigtimedwait(self.taken, max(0.0, seconds))
+
+    def forward(self, info: signal.struct_siginfo, pid: int, received: Callable[[], bool]) -> None:
+        """Pass a signal on. The terminal's (and a whole group's) has reached the child already."""
+        number = info.si_signo
+        if number == signal.SIGTSTP:
+            self._pass_on(info, pid, received)
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif number == signal.SIGCONT:
+            self._send(pid, number)
+        else:
+            self._pass_on(info, pid, received)
+
+    def _pass_on(self, info: signal.struct_siginfo, pid: int, received: Callable[[], bool]) -> None:
+        if info.si_code > 0:  # from the kernel: a key at the terminal, sent to the whole group
+            return
+        deadline = time.monotonic() + RECEIPT
+        while time.monotonic() < deadline:
+            if received():
+                return
+            time.sleep(0.02)
+        self._send(pid, info.si_signo)
+
+    @staticmethod
+    def _send(pid: int, number: int) -> None:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def pending(pid: int, number: int) -> bool:
+    """The kernel holds this signal for the process: it got it, and has not come to handle it."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            for line in status:
+                if line.startswith(("SigPnd:", "ShdPnd:")) and int(line.split()[1], 16) >> (number - 1) & 1:
+                    return True
+    except OSError:
+        return True
+    return False
