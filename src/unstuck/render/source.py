@@ -1,0 +1,91 @@
+"""Lines of the user's source around a place, read from disk when shown, never at the price of a hang."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unstuck.model import Case, Frame, Where
+
+LARGEST = 4_000_000
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Line:
+    number: int
+    text: str
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    lines: tuple[Line, ...] = ()
+    note: str = ""
+    """Why there is less to see than there should be."""
+
+
+def excerpt(where: Where, case: Case, around: int) -> Excerpt:
+    """The line and `around` lines on each side; only the line as it was recorded if the file is gone or other."""
+    if not where.file or not where.line:
+        return Excerpt()
+    recorded = _recorded(where, case)
+    lines = _read(os.path.join(case.cwd, where.file))
+    if lines is None or not 1 <= where.line <= len(lines):
+        only = (Line(where.line, recorded, True),) if recorded else ()
+        return Excerpt(only, "" if lines is None else "the file has changed since")
+    if recorded and lines[where.line - 1].strip() != recorded:
+        return Excerpt((Line(where.line, recorded, True),), "the file has changed since")
+    first, last = max(1, where.line - around), min(len(lines), where.line + around)
+    while first < where.line and not lines[first - 1].strip():
+        first += 1
+    while last > where.line and not lines[last - 1].strip():
+        last -= 1
+    return Excerpt(tuple(_dedented(lines, first, last, where.line)))
+
+
+def _dedented(lines: list[str], first: int, last: int, marked: int) -> Iterator[Line]:
+    shown = [line.expandtabs(4).rstrip() for line in lines[first - 1 : last]]
+    margin = min((len(line) - len(line.lstrip()) for line in shown if line), default=0)
+    for number, line in enumerate(shown, first):
+        yield Line(number, line[margin:], number == marked)
+
+
+def _recorded(where: Where, case: Case) -> str:
+    """The line's text as it was while the process ran."""
+    for frame in _frames(case):
+        if frame.code and frame.line == where.line and frame.file == where.file:
+            return frame.code.strip()
+    return ""
+
+
+def _frames(case: Case) -> Iterator[Frame]:
+    for look in reversed(case.looks):
+        for process in look.processes:
+            for thread in process.threads:
+                yield from thread.frames
+    for flight in case.flights:
+        for thread in flight.signal_stacks:
+            yield from thread.frames
+
+
+def _read(path: str) -> list[str] | None:
+    """The file's lines. A dead network file system, perhaps the very cause, must not hang us too."""
+    found: list[list[str]] = []
+
+    def read() -> None:
+        try:
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    found.append(file.read().splitlines())
+        except (OSError, ValueError):
+            pass
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(PATIENCE)
+    return found[0] if found else None
