@@ -14,6 +14,7 @@ from unstuck.model import Fact, Flight, Pace, Phase, Role, Step
 from unstuck.record import layout as at
 
 NANO = 1e9
+_WORKER = at.ROLES.index("worker")
 
 
 @dataclass(slots=True)
@@ -57,6 +58,20 @@ class FlightFile:
         w = self.words
         return int(w[at.W_PROGRESS]) * 1_000_003 + int(w[at.W_POSITION])
 
+    @property
+    def trains(self) -> bool:
+        """A training runs in this process: a loader, a backward pass or an optimizer was used, not as a worker."""
+        w = self.words
+        return w[at.W_ROLE] != _WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS]) and not w[at.W_ENDED]
+
+    def pace(self) -> Pace:
+        """How long the present kind of phase takes in this run."""
+        phase = int(self.words[at.W_PHASE])
+        if phase >= at.ENDED:
+            return Pace()
+        base = at.HISTOGRAMS + phase * at.KIND_WORDS
+        return _pace([int(word) for word in self.words[base : base + at.KIND_WORDS]], 0, base=0)
+
     def alive(self) -> bool:
         """The very process that wrote it still runs."""
         try:
@@ -98,7 +113,7 @@ class FlightFile:
             pid=w[at.W_PID],
             began=w[at.W_BEGAN] / NANO,
             read_at=monotonic(),
-            role=cast("Role", _name(at.ROLES, w[at.W_ROLE])),
+            role=self._role(w),
             worker=_some(w[at.W_WORKER]),
             rank=_some(w[at.W_RANK]),
             phase=cast("Phase", _name(at.PHASES, w[at.W_PHASE])),
@@ -126,6 +141,13 @@ class FlightFile:
             probes_off=off,
         )
 
+    @staticmethod
+    def _role(w: list[int]) -> Role:
+        written = _name(at.ROLES, w[at.W_ROLE])
+        if written != "worker" and (w[at.W_LOADERS] or w[at.W_PROGRESS] > 1):
+            written = "rank" if w[at.W_RANK] >= 0 else "main"
+        return cast("Role", written)
+
     def _text(self, length: int, offset: int, size: int) -> str:
         raw = self._map[offset : offset + min(max(length, 0), size)]
         return raw.decode("utf-8", "replace")
@@ -152,9 +174,10 @@ def _some(word: int) -> int | None:
     return None if word < 0 else word
 
 
-def _pace(w: list[int], kind: int) -> Pace:
+def _pace(w: list[int], kind: int, base: int | None = None) -> Pace:
     """Count, median and p99 from the buckets: each an upper bound, less than twice the true value."""
-    base = at.HISTOGRAMS + kind * at.KIND_WORDS
+    if base is None:
+        base = at.HISTOGRAMS + kind * at.KIND_WORDS
     counts = w[base : base + at.BUCKETS]
     count = sum(counts)
     if not count:

@@ -16,6 +16,9 @@ SLOW_PACE = 3.0
 LOOKS_AT = (1.5, 3.0, 5.5, 8.0, 10.5, 13.0, 16.0, 20.0, 30.0, 45.0, 60.0)
 """Standing seconds at which stacks are taken; then each time a third more. Early ones make a proof by 15 s."""
 
+EXCUSED_LOOK = 10.0
+"""Seconds after which an excuse is looked at again."""
+
 
 @dataclass(slots=True)
 class Hand:
@@ -27,6 +30,8 @@ class Hand:
     looks: int = 0
     next_look: float = 0.0
     excuse: str = ""
+    excused: float = 0.0
+    """Seconds under the present excuse."""
 
 
 @dataclass(slots=True)
@@ -47,7 +52,9 @@ class Clock:
                 self.hands[pid] = Hand(value, now)
             elif value != hand.progress:
                 self.hands[pid] = Hand(value, now)
-            elif pid not in stopped and not hand.excuse:
+            elif hand.excuse:
+                hand.excused += passed
+            elif pid not in stopped:
                 hand.standing += passed
         for pid in self.hands.keys() - progress.keys():
             del self.hands[pid]
@@ -57,6 +64,8 @@ class Clock:
         hand = self.hands.get(pid)
         if hand is None:
             return False
+        if hand.excuse:
+            return hand.excused >= EXCUSED_LOOK
         return hand.standing >= max(hand.next_look or self.first_look(), SLOW_PACE * pace.p99)
 
     def looked(self, pid: int) -> None:
@@ -71,9 +80,9 @@ class Clock:
         return LOOKS_AT[0] * self.times.suspect / Times.suspect
 
     def excuse(self, pid: int, why: str) -> None:
-        """While `why` is not empty the time does not count; looks go on, by the wall, to see it end."""
+        """While `why` is not empty the time does not count; a look now and then sees it end."""
         if pid in self.hands:
-            self.hands[pid].excuse = why
+            self.hands[pid].excuse, self.hands[pid].excused = why, 0.0
 
     def stall(self, flight: Flight | None, pid: int, still: float, interrupted: bool) -> Stall | None:
         """What the clock knows of one process; None while it moves."""

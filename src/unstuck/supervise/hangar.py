@@ -66,6 +66,7 @@ class Hangar:
         self.dead_facts: list[Fact] = []
         self.gone = 0
         self._folded: set[str] = set()
+        self._stems: dict[int, Path] = {}
 
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
@@ -79,6 +80,7 @@ class Hangar:
             file = FlightFile.open(self.folder / name)
             if file is not None:
                 self.open[name] = file
+                self._stems[file.pid] = file.path
         for name, file in list(self.open.items()):
             if not file.alive():
                 self._fold(name, file)
@@ -103,6 +105,10 @@ class Hangar:
 
     def file_of(self, pid: int) -> FlightFile | None:
         return next((file for file in self.open.values() if file.pid == pid), None)
+
+    def stem_of(self, pid: int) -> Path | None:
+        """The flight file's path, whose siblings hold facts and stacks; also after the process is gone."""
+        return self._stems.get(pid)
 
     def flights(self) -> dict[int, Flight]:
         """Living processes by pid, as they stand now."""

@@ -1,0 +1,51 @@
+"""What the processes wrote at Ctrl-C, put where a look would have put it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from unstuck.model import Flight, Look, Process, Thread
+from unstuck.record import layout as at
+from unstuck.supervise.hangar import Hangar
+
+
+def last_look(looks: list[Look], flights: Mapping[int, Flight], hangar: Hangar, root: int) -> list[Look]:
+    """The looks taken so far; where none has stacks, one made of the stacks left behind."""
+    if any(look.stacks for look in looks):
+        return looks
+    processes = [_process(flight, hangar, root) for flight in flights.values()]
+    now = max((flight.read_at for flight in flights.values()), default=0.0)
+    return [*looks, Look(at=now, processes=tuple(processes), stacks=True)]
+
+
+def _process(flight: Flight, hangar: Hangar, root: int) -> Process:
+    threads = _stacks(hangar.stem_of(flight.pid))
+    return Process(
+        pid=flight.pid,
+        ppid=0 if flight.pid == root else root,
+        role=flight.role,
+        is_python=True,
+        forked=flight.forked,
+        worker=flight.worker,
+        rank=flight.rank,
+        threads=threads,
+        stacks_by="faulthandler" if threads else "",
+        stacks_missing="" if threads else "it was gone before anything could be read",
+        recorded=True,
+    )
+
+
+def _stacks(stem: Path | None) -> tuple[Thread, ...]:
+    from unstuck.observe.signal_stacks import parse_faulthandler
+    from unstuck.observe.source import with_source
+
+    if stem is None:
+        return ()
+    try:
+        text = stem.with_suffix(at.SIGNALS).read_text(errors="replace")
+    except OSError:
+        return ()
+    threads = parse_faulthandler(text)
+    return tuple(replace(t, frames=tuple(with_source(f) for f in t.frames)) for t in threads)

@@ -1,0 +1,221 @@
+"""The supervisor's loop: start, tick, pass signals on, and end as the child ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from unstuck.model import Exit, Outcome
+from unstuck.rules.diagnose import Diagnosis
+from unstuck.store import RunFolder
+from unstuck.supervise import child, hangar
+from unstuck.supervise.clock import TICK
+from unstuck.supervise.options import Options
+from unstuck.supervise.relay import Relay, pending
+from unstuck.supervise.stop import Stopper
+from unstuck.supervise.voice import STATUS_AFTER, Voice
+from unstuck.supervise.watch import Watch
+
+STOPPED_BY_US = 3
+FINDING_STANDS = 4
+LAST_WORDS = 3.0
+"""Seconds given to the rules after Ctrl-C; then the exit status matters more."""
+
+
+class Supervisor:
+    """One run from start to end. A fault in watching leaves the waiting and forwarding, nothing more."""
+
+    def __init__(self, command: Sequence[str], options: Options, folder: RunFolder, voice: Voice | None = None) -> None:
+        self.command, self.options, self.folder = tuple(command), options, folder
+        self.voice = voice or Voice()
+        self.relay = Relay()
+        self.watching = True
+        self.stopper: Stopper | None = None
+        self.got: int | None = None
+
+    def run(self) -> int:
+        """Start the child and stay until it has ended; gives the exit code for ours."""
+        place, why = hangar.make_folder()
+        self.relay.begin()
+        try:
+            env = child.environment(place)
+            self.process = child.start(self.command, env, old_mask=self.relay.old_mask, detach=self.options.detach)
+            self.watch = Watch(self.process.pid, self.command, self.options, hangar.Hangar(place), stdin=stdin_kind())
+            if place is None:
+                self.watch.probes_off["recorder"] = f"no flight files: {why}"
+                self.voice.line(f"recording is off ({why}); set TMPDIR to a local folder with room")
+            if self.folder.note:
+                self.voice.line(f"{self.folder.note}; this run is kept in {self.folder.path}")
+            self._until_ended()
+            return self._close()
+        finally:
+            if hasattr(self, "watch"):
+                self.watch.hangar.close()
+            self.relay.end()
+
+    # --- while it runs -----------------------------------------------------------------------------------
+
+    def _until_ended(self) -> None:
+        next_tick = time.monotonic() + TICK
+        while self.process.poll() is None:
+            info = self.relay.wait(next_tick - time.monotonic())
+            if info is not None and info.si_signo != signal.SIGCHLD:
+                self._signalled(info)
+            now = time.monotonic()
+            if now >= next_tick:
+                next_tick = now + TICK
+                self._guarded(self._tick, now)
+                if self.stopper is not None:
+                    self.stopper.tick(now)
+
+    def _tick(self, now: float) -> None:
+        if self.watch.tick(now) and not self.watch.interrupted:
+            self._tell()
+        self._show_status()
+        if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
+            self.voice.line("stopping the run (--on-hang stop)")
+            self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
+
+    def _hopeless(self) -> bool:
+        return any(f.severity == "error" and not f.withdrawn for f in self.watch.findings)
+
+    def _tell(self) -> None:
+        diagnosis = self._save()
+        self.voice.findings(self.watch.case(), diagnosis, f"unstuck report {self.folder.name}")
+
+    def _show_status(self) -> None:
+        case = None
+        stall = None
+        if not self.watch.interrupted and not self._hopeless():
+            stall = next((s for s in self.watch.stalls() if s.standing >= STATUS_AFTER), None)
+            case = self.watch.case() if stall is not None else None
+        self.voice.status(stall, case)
+
+    def _signalled(self, info: signal.struct_siginfo) -> None:
+        number = info.si_signo
+        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.got = number
+            self._guarded(self.watch.interrupt)
+        before = self._receipts()
+        self.relay.forward(info, self.process.pid, lambda: self._received(number, before))
+
+    def _receipts(self) -> int:
+        """Size of the stacks the root left on signals as we last knew it."""
+        return self.watch.receipts if self.watching else 0
+
+    def _received(self, number: int, before: int) -> bool:
+        if self.process.poll() is not None or pending(self.process.pid, number):
+            return True
+        file = self.watch.hangar.file_of(self.process.pid)
+        return file is not None and file.signalled() > before
+
+    def _guarded(self, action, *arguments: object) -> None:  # type: ignore[no-untyped-def]
+        """A fault of ours ends the watching, never the run."""
+        if not self.watching:
+            return
+        try:
+            action(*arguments)
+        except Exception as fault:
+            self.watching = False
+            self.watch.off("supervisor", fault)
+            self.voice.line(f"watching is off after a fault of ours ({type(fault).__name__}: {fault}); the run goes on")
+            if self.options.verbose:
+                import traceback
+
+                traceback.print_exc()
+
+    def _tree(self) -> list[int]:
+        try:
+            from unstuck.observe.tree import descendants
+
+            return descendants(self.process.pid)
+        except Exception as fault:
+            self.watch.off("process tree", fault)
+            return []
+
+    # --- at the end --------------------------------------------------------------------------------------
+
+    def _close(self) -> int:
+        code = self.process.returncode
+        if self.stopper is not None:
+            self.stopper.end_tree()
+        if self.watch.interrupted and self.stopper is None:
+            self._guarded(self._explain)
+        self.voice.status(None, None)
+        self.exit = Exit(self.process.pid, code if code >= 0 else None, -code if code < 0 else None)
+        self._guarded(self._finish)
+        if self.stopper is not None:
+            return STOPPED_BY_US
+        if code < 0:
+            return child.die_like(-code)
+        if code == 0 and self.options.fail_on and self._fails():
+            return FINDING_STANDS
+        return code
+
+    def _explain(self) -> None:
+        self.watch.hangar.scan()
+        if self.watch.explain_interrupt():
+            self.voice.findings(
+                self.watch.case("interrupted"), self._diagnosis(), f"unstuck report {self.folder.name}"
+            )
+
+    def _finish(self) -> None:
+        self.watch.hangar.scan()
+        self._save(self._outcome(), (self.exit,))
+
+    def _outcome(self) -> Outcome:
+        if self.stopper is not None:
+            return "stopped"
+        if self.exit.code == 0:
+            return "finished"
+        return "interrupted" if self.watch.interrupted else "died"
+
+    def _fails(self) -> bool:
+        loud = ("error",) if self.options.fail_on == "error" else ("error", "warning")
+        return any(f.severity in loud and not f.withdrawn for f in self.watch.findings)
+
+    def _diagnosis(self) -> Diagnosis:
+        return Diagnosis(self.watch.findings, (), ())
+
+    def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Diagnosis:
+        """Write the Case and the report as they stand; a full disk costs the report, not the run."""
+        from unstuck.render.json_report import write_report
+
+        case, diagnosis = self.watch.case(outcome, exits), self._diagnosis()
+        try:
+            self.folder.save(case, diagnosis)
+            if diagnosis.findings:
+                self.watch.hangar.keep_copy(self.folder.path / "flight")
+        except OSError as error:
+            self.watch.off("run folder", error)
+        if self.options.report is not None:
+            try:
+                write_report(self.options.report, case, diagnosis)
+            except OSError as error:
+                self.watch.off("report", error)
+                self.voice.line(f"the report could not be written to {self.options.report}: {error.strerror}")
+        return diagnosis
+
+
+def stdin_kind() -> str:
+    """What standard input is, for rules about waiting on it."""
+    try:
+        if os.isatty(0):
+            return "terminal"
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return "closed"
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        return "pipe"
+    return "null" if stat.S_ISCHR(mode) else "file"
+
+
+def supervise(command: Sequence[str], options: Options, folder: RunFolder) -> int:
+    if not sys.platform.startswith("linux"):
+        return subprocess.call(command)
+    return Supervisor(command, options, folder).run()

@@ -1,0 +1,65 @@
+"""What the supervisor says while the run goes on: on standard error, findings when there are any, else nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from unstuck.model import Case, Stall
+from unstuck.rules.diagnose import Diagnosis
+
+STATUS_AFTER = 10.0
+
+
+class Voice:
+    """Speaks on standard error. The status line appears on a terminal only, while something stands still."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self._status = False
+
+    def status(self, stall: Stall | None, case: Case | None) -> None:
+        """Show where it stands, or take the line away again."""
+        if stall is None or case is None:
+            self._clear()
+            return
+        if not self.stream.isatty():
+            return
+        from unstuck.render.status import render_status, wants_unicode, width_of
+
+        line = render_status(stall, case, width_of(self.stream) - 1, wants_unicode(self.stream))
+        self._write(f"\r\x1b[2K{line}")
+        self._status = True
+
+    def findings(self, case: Case, diagnosis: Diagnosis, next_command: str) -> None:
+        from unstuck.render.status import wants_color, wants_unicode, width_of
+        from unstuck.render.terminal import render
+
+        self._clear()
+        self._write(
+            render(
+                case,
+                diagnosis,
+                color=wants_color(self.stream),
+                width=width_of(self.stream),
+                unicode=wants_unicode(self.stream),
+                next_command=next_command,
+            ).rstrip("\n")
+            + "\n"
+        )
+
+    def line(self, text: str) -> None:
+        self._clear()
+        self._write(f"unstuck: {text}\n")
+
+    def _clear(self) -> None:
+        if self._status:
+            self._write("\r\x1b[2K")
+            self._status = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):  # a closed or full stderr is no reason to disturb the run
+            pass
