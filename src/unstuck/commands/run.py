@@ -1,0 +1,186 @@
+"""Run a training and say why it stands still.
+
+  unstuck run [options] train.py [arguments]
+  unstuck run [options] -m package.module [arguments]
+  unstuck run [options] -- torchrun --nproc-per-node 2 train.py
+
+The script runs as `python train.py` would: same arguments, folder, standard input, terminal and exit code.
+unstuck speaks on standard error, and only when there is something to say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+from pathlib import Path
+
+from unstuck.errors import UsageError
+
+NOT_PYTHON = {
+    ".sh": "unstuck run -- bash {script}",
+    ".ipynb": "jupyter nbconvert --to script {script}",
+    ".yaml": "",
+    ".yml": "",
+    ".json": "",
+    ".txt": "",
+}
+_CUTS_US_OFF = {"E": "ignores PYTHONPATH", "I": "isolates it", "S": "skips site"}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "run",
+        help="run a training and say why it stands still",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="unstuck run [options] train.py [arguments]",
+    )
+    parser.add_argument(
+        "--on-hang",
+        choices=["report", "stop"],
+        help="what to do when it is certain that the run is stuck: say so and let it be (default), or end it (exit 3)",
+    )
+    parser.add_argument(
+        "--stall-after",
+        type=_seconds,
+        metavar="S",
+        help="take S seconds without progress for a standstill, instead of the run's own pace",
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report here too (.json)")
+    parser.add_argument(
+        "--fail-on", choices=["error", "warning"], help="exit 4 if the run ends well but such a finding stands"
+    )
+    parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
+    parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of our own faults")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="train.py …", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from unstuck import store
+    from unstuck.commands import settings
+    from unstuck.render.json_report import check_report_path
+    from unstuck.supervise.options import Options, times
+    from unstuck.supervise.run import supervise
+
+    chosen = settings.resolve(
+        args, {"on_hang": str, "stall_after": _seconds, "report": Path, "fail_on": str, "python": str}
+    )
+    command = build_command(args.module, list(args.command), chosen["python"])
+    if chosen["report"] is not None:
+        check_report_path(chosen["report"])
+    options = Options(
+        on_hang=chosen["on_hang"] or "report",
+        times=times(chosen["stall_after"]),
+        report=None if chosen["report"] is None else Path(os.path.abspath(chosen["report"])),
+        fail_on=chosen["fail_on"],
+        detach=args.detach,
+        verbose=args.verbose,
+    )
+    return supervise(command, options, store.create())
+
+
+def build_command(module: list[str] | None, words: list[str], python: str | None) -> list[str]:
+    """The command line to start; refuses early what could only fail in a confusing way later."""
+    from unstuck.commands.interpreter import choose_python
+
+    if module:
+        return [choose_python(python)[0], "-m", *module]
+    if words and words[0] == "--":
+        return _foreign(words[1:])
+    if not words:
+        raise UsageError("no script given", next_command="unstuck run train.py")
+    script = words[0]
+    if not os.path.exists(script) and not script.endswith(".py") and shutil.which(script):
+        return _foreign(words)
+    check_script(script)
+    return [choose_python(python)[0], *words]
+
+
+def check_script(script: str) -> None:
+    path = Path(script)
+    if script.startswith("-"):
+        raise UsageError(f"unknown option {script}", next_command="unstuck run --help")
+    if not path.exists():
+        near = _near(path)
+        raise UsageError(
+            f"no such script: {script}",
+            cause=f"there is no such file from {_here()}",
+            next_command=f"unstuck run {near}" if near else "ls *.py",
+        )
+    if path.is_dir():
+        if (path / "__main__.py").exists():
+            return
+        raise UsageError(
+            f"{script} is a folder, not a script",
+            cause="Python runs a folder only if it has a __main__.py",
+            next_command=f"unstuck run {path / 'train.py'}" if (path / "train.py").exists() else f"ls {script}",
+        )
+    if path.suffix.lower() in NOT_PYTHON:
+        raise UsageError(
+            f"{script} is not a Python script",
+            cause=f"files of type {path.suffix} are not run by Python",
+            next_command=NOT_PYTHON[path.suffix.lower()].format(script=script) or "unstuck run train.py",
+        )
+    try:
+        head = path.open("rb").read(4096)
+    except OSError as error:
+        raise UsageError(f"cannot read {script}: {error.strerror}", next_command=f"ls -l {script}") from error
+    if b"\0" in head and not head.startswith(b"PK"):
+        raise UsageError(
+            f"{script} is not a Python script",
+            cause="it is a binary file",
+            next_command=f"unstuck run -- ./{script}" if os.access(script, os.X_OK) else "unstuck run train.py",
+        )
+
+
+def _foreign(words: list[str]) -> list[str]:
+    """A command of the user's own, such as torchrun; Python below it is recorded all the same."""
+    if not words:
+        raise UsageError("nothing follows --", next_command="unstuck run -- torchrun train.py")
+    if shutil.which(words[0]) is None:
+        raise UsageError(f"no such command: {words[0]}", cause="it is not on PATH", next_command="unstuck env")
+    if re.fullmatch(r"python[0-9.]*", os.path.basename(words[0])):
+        for word in words[1:]:
+            if not word.startswith("-") or word.startswith("--") or word[1:2] in ("c", "m", ""):
+                break
+            for letter, what in _CUTS_US_OFF.items():
+                if letter in word[1:]:
+                    raise UsageError(
+                        f"python {word} cannot be recorded: it {what}, which is how unstuck gets in",
+                        cause=f"the flag -{letter} on the command line",
+                        next_command="unstuck run " + " ".join(w for w in words[1:] if w != word),
+                    )
+    return words
+
+
+def _near(path: Path) -> str:
+    import difflib
+
+    try:
+        names = [entry.name for entry in (path.parent or Path()).iterdir() if entry.suffix == ".py"]
+    except OSError:
+        return ""
+    match = difflib.get_close_matches(path.name, names, 1)
+    return str(path.with_name(match[0])) if match else ""
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "here (the working directory is gone)"
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a sensible number of seconds")
+    return value
