@@ -14,9 +14,17 @@ import argparse
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from unstuck.errors import UsageError
+
+if TYPE_CHECKING:
+    from unstuck.supervise.options import FailOn, OnHang
+
+ON_HANG = ("report", "stop")
+FAIL_ON = ("error", "warning")
 
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
@@ -39,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--on-hang",
-        choices=["report", "stop"],
+        choices=ON_HANG,
         help="what to do when it is certain that the run is stuck: say so and let it be (default), or end it (exit 3)",
     )
     parser.add_argument(
@@ -48,9 +56,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="S",
         help="take S seconds without progress for a standstill, instead of the run's own pace",
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report here too (.json)")
+    parser.add_argument("--report", metavar="FILE", help="write the report here too (.json)")
     parser.add_argument(
-        "--fail-on", choices=["error", "warning"], help="exit 4 if the run ends well but such a finding stands"
+        "--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands"
     )
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
     parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
@@ -62,25 +70,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     from unstuck import store
-    from unstuck.commands import settings
+    from unstuck.commands.settings import Settings
     from unstuck.render.json_report import check_report_path
     from unstuck.supervise.options import Options, times
     from unstuck.supervise.run import supervise
 
-    chosen = settings.resolve(
-        args, {"on_hang": str, "stall_after": _seconds, "report": Path, "fail_on": str, "python": str}
-    )
-    command = build_command(args.module, list(args.command), chosen["python"])
-    if chosen["report"] is not None:
-        check_report_path(chosen["report"])
+    settings = Settings()
+    python = settings.text("python", args.python, "") or None
+    report = settings.text("report", args.report, "") or None
+    stall_after = settings.number("stall-after", args.stall_after, 0.0) or None
     options = Options(
-        on_hang=chosen["on_hang"] or "report",
-        times=times(chosen["stall_after"]),
-        report=None if chosen["report"] is None else Path(os.path.abspath(chosen["report"])),
-        fail_on=chosen["fail_on"],
+        on_hang=cast("OnHang", settings.choice("on-hang", args.on_hang, "report", ON_HANG)),
+        times=times(stall_after),
+        report=None if report is None else Path(os.path.abspath(report)),
+        fail_on=cast("FailOn | None", settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None),
         detach=args.detach,
         verbose=args.verbose,
     )
+    command = build_command(args.module, list(args.command), python)
+    if options.report is not None:
+        check_report_path(options.report)
+    for note in settings.notes:
+        print(f"unstuck: {note}", file=sys.stderr)
     return supervise(command, options, store.create())
 
 

@@ -1,0 +1,1 @@
+"""Family `hang`: nothing moves. What the blocked thread does decides the rule."""

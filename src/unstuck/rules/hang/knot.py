@@ -1,0 +1,87 @@
+"""Proof that a wait cannot end: the set of processes that wait only for each other, or for nobody.
+
+Begin with every process in which no Python thread ran between the last two looks; strike out each one that
+waits for somebody outside the set; repeat until nothing changes. What is left can never move again.
+"""
+
+from __future__ import annotations
+
+from unstuck.model import Case, Look, Process, Thread
+
+BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
+_POLLS_ON = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
+
+
+def knotted(case: Case) -> frozenset[int]:
+    """Pids of the processes that are proven stuck."""
+    looks = [look for look in case.looks if look.stacks][-2:]
+    if len(looks) < 2:
+        return frozenset()
+    before, now = looks
+    waits: dict[int, frozenset[int]] = {}
+    for process in now.processes:
+        for_whom = _waits_for(case, before, process)
+        if for_whom is not None:
+            waits[process.pid] = for_whom
+    while True:
+        free = {pid for pid, others in waits.items() if not others <= waits.keys()}
+        if not free:
+            return frozenset(waits)
+        for pid in free:
+            del waits[pid]
+
+
+def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | None:
+    """Processes that could wake this one; empty: only itself could; None: it may move on its own."""
+    if process.is_python and not process.threads:
+        return None
+    flight = next((f for f in case.flights if f.pid == process.pid), None)
+    others: set[int] = set()
+    threads = [t for t in process.threads if t.python] or list(process.threads[:1])
+    for thread in threads:
+        if _polls_on(thread):
+            continue
+        wait = thread.wait
+        if thread is process.main_thread and flight and flight.phase == "data" and not flight.fetching:
+            workers = {p.pid for p in before.processes if p.ppid == process.pid and p.role == "worker"}
+            if workers:
+                others |= {_owing(case, process.pid, flight.owed_by, workers)} or workers
+                continue
+        if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process.pid, thread):
+            return None
+        if wait.kind in ("pipe-read", "file-lock", "child") and not wait.others and not wait.also_self:
+            return None  # whoever is at the other end cannot be seen
+        if wait.kind == "shared-lock" and not wait.others and wait.target == "":
+            return None
+        if wait.fd == 0 and wait.kind == "pipe-read":
+            return None  # standard input: a person or a program outside
+        others |= set(wait.others)
+    return frozenset(others - {process.pid})
+
+
+def _owing(case: Case, main: int, owed_by: int | None, workers: set[int]) -> int:
+    """The worker whose batch is next; any of them where that is not known."""
+    for fact in reversed(case.facts):
+        pids = fact.data.get("pids", []) if fact.kind == "workers" and fact.pid == main else []
+        if owed_by is not None and owed_by < len(pids) and pids[owed_by] in workers:
+            return int(pids[owed_by])
+    return min(workers)
+
+
+def _polls_on(thread: Thread) -> bool:
+    """Threads of libraries that wake now and then and never release anything of the user's."""
+    return any(part in frame.file for frame in thread.frames for part in _POLLS_ON)
+
+
+def thread_again(look: Look, pid: int, tid: int) -> Thread | None:
+    """The same thread in another look."""
+    for process in look.processes:
+        if process.pid == pid:
+            return next((t for t in process.threads if t.tid == tid), None)
+    return None
+
+
+def ever_still(before: Look, pid: int, thread: Thread) -> bool:
+    """It was not scheduled once between the two looks, so both show the same moment of it."""
+    earlier = thread_again(before, pid, thread.tid)
+    return earlier is not None and earlier.switches == thread.switches and earlier.cpu == thread.cpu

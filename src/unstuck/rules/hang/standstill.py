@@ -1,0 +1,190 @@
+"""The standstill a hang rule decides on: which thread is really stuck, and whether that is proven or only long.
+
+From the process whose clock stopped the trail leads on: main waits for a worker, a parent for its child, a
+reader for its writer, until a thread is reached that waits for none of these. That one is the culprit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unstuck.model import Case, Flight, Frame, Look, Process, Stall, Thread, Where
+from unstuck.rules.hang.knot import ever_still, knotted, thread_again
+from unstuck.rules.hang.waiting import waits_inside
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """One stopped clock, followed to the thread that stopped it."""
+
+    case: Case
+    stall: Stall
+    look: Look
+    process: Process
+    thread: Thread
+    trail: tuple[Process, ...]
+    """Processes from the stopped clock to the culprit, both included."""
+
+    @property
+    def flight(self) -> Flight | None:
+        return flight_of(self.case, self.process.pid)
+
+    @property
+    def main_flight(self) -> Flight | None:
+        return flight_of(self.case, self.stall.pid)
+
+    @property
+    def kind(self) -> str:
+        return self.thread.wait.kind if self.thread.wait else "unknown"
+
+    @property
+    def in_sample(self) -> bool:
+        """The culprit is fetching a sample (or collating a batch), in a worker or in main."""
+        flight = self.flight
+        return flight is not None and flight.fetching and self.thread == self.process.main_thread
+
+    @property
+    def frame(self) -> Frame | None:
+        """The innermost frame of the user's own code, else the innermost of all."""
+        frames = self.thread.frames
+        return next((f for f in frames if f.user), frames[0] if frames else None)
+
+    @property
+    def proven(self) -> bool:
+        """Nobody who could end this wait can ever run again: two looks, and not one of them was scheduled."""
+        return self.stall.standing >= self.case.times.proven and self.process.pid in knotted(self.case)
+
+    @property
+    def long(self) -> bool:
+        """By the clock alone: stood, and nothing else moved, for many times longer than ever before."""
+        times, stall = self.case.times, self.stall
+        if not stall.seams and not self.case.interrupted:
+            return False
+        limit = max(times.silent, times.silent_ratio * stall.pace.longest)
+        return (stall.standing >= limit and stall.still >= 0.6 * limit) or self.asked
+
+    @property
+    def asked(self) -> bool:
+        """Ctrl-C came while this was suspect: the person wants to know now."""
+        return self.case.interrupted and self.stall.suspect
+
+    @property
+    def certain(self) -> bool:
+        return self.proven or self.long
+
+    @property
+    def confidence(self) -> float:
+        if self.proven:
+            return 0.97
+        return 0.75 if self.asked else 0.85
+
+    def where(self, frame: Frame | None = None, process: Process | None = None) -> Where:
+        at = frame or self.frame
+        who = process or self.process
+        flight = flight_of(self.case, who.pid)
+        main = self.main_flight
+        return Where(
+            file=at.file if at else None,
+            line=at.line if at else None,
+            function=at.function if at else None,
+            pid=who.pid,
+            worker=who.worker if who.worker is not None else (flight.worker if flight else None),
+            rank=who.rank,
+            sample=sample_of(flight),
+            step=main.step if main else None,
+        )
+
+    @property
+    def seen_by(self) -> str:
+        return self.process.stacks_by or "kernel"
+
+
+def standstills(case: Case) -> Iterator[Standstill]:
+    """Every stopped clock that counts, with its culprit."""
+    look = next((look for look in reversed(case.looks) if look.stacks), None)
+    if look is None:
+        return
+    for stall in case.stalls:
+        if stall.excuse or (stall.standing < case.times.proven and not (case.interrupted and stall.suspect)):
+            continue
+        start = process_of(look, stall.pid)
+        if start is None or not start.threads:
+            continue
+        trail = _follow(case, look, start, stall)
+        process = trail[-1]
+        thread = _stuck_thread(process)
+        if thread is not None:
+            yield Standstill(case, stall, look, process, thread, trail)
+
+
+def _follow(case: Case, look: Look, start: Process, stall: Stall) -> tuple[Process, ...]:
+    trail = [start]
+    while True:
+        following = _next(case, look, trail[-1], stall)
+        if following is None or following in trail:
+            return tuple(trail)
+        trail.append(following)
+
+
+def _next(case: Case, look: Look, process: Process, stall: Stall) -> Process | None:
+    """Whom this process waits for, if it can be seen."""
+    flight = flight_of(case, process.pid)
+    if flight is not None and flight.phase == "data" and not flight.fetching:
+        return _owing_worker(case, look, process, flight)
+    thread = _stuck_thread(process)
+    wait = thread.wait if thread else None
+    if thread is None or wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket"):
+        return None
+    if len(wait.others) == 1 and (wait.kind == "child" or not wait.also_self):
+        return process_of(look, wait.others[0])
+    return None
+
+
+def _owing_worker(case: Case, look: Look, main: Process, flight: Flight) -> Process | None:
+    workers = [p for p in look.processes if p.ppid == main.pid and (p.role == "worker" or _is_worker(case, p.pid))]
+    for worker in workers:
+        number = worker.worker if worker.worker is not None else _number_of(case, worker.pid)
+        if flight.owed_by is not None and number == flight.owed_by:
+            return worker
+    busy = [(f.moved or f.since, w) for w in workers if (f := flight_of(case, w.pid)) and f.fetching]
+    return min(busy, key=lambda pair: pair[0])[1] if busy else None
+
+
+def _is_worker(case: Case, pid: int) -> bool:
+    return _number_of(case, pid) is not None
+
+
+def _number_of(case: Case, pid: int) -> int | None:
+    for fact in reversed(case.facts):
+        if fact.kind == "workers" and pid in fact.data.get("pids", ()):
+            return int(fact.data["pids"].index(pid))
+    return None
+
+
+def _stuck_thread(process: Process) -> Thread | None:
+    """The thread that holds the process up: main, or the one main waits for inside the process."""
+    main = process.main_thread
+    if main is None or not waits_inside(main):
+        return main
+    others = [t for t in process.threads[1:] if t.python and any(f.user for f in t.frames)]
+    feeders = [t for t in process.threads[1:] if t.wait and t.wait.kind == "pipe-write" and t.python]
+    outward = [t for t in [*others, *feeders] if t.wait and t.wait.kind not in ("lock", "unknown", "sleep")]
+    return outward[0] if len(outward) == 1 else main
+
+
+def process_of(look: Look, pid: int) -> Process | None:
+    return next((p for p in look.processes if p.pid == pid), None)
+
+
+def flight_of(case: Case, pid: int) -> Flight | None:
+    return next((f for f in case.flights if f.pid == pid), None)
+
+
+def sample_of(flight: Flight | None) -> int | str | None:
+    if flight is None or not flight.fetching or flight.collating:
+        return None
+    return flight.sample if flight.sample is not None else flight.sample_key or None
+
+
+__all__ = ["Standstill", "ever_still", "flight_of", "process_of", "sample_of", "standstills", "thread_again"]
