@@ -1,0 +1,123 @@
+"""Open descriptors of the tree: what each points at, and who has the other end of a pipe."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from typing import Literal
+
+from . import proc
+
+Access = Literal["read", "write"]
+DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/davinci")
+_REMOTE = re.compile(r"^(nfs|cifs|smb|fuse|lustre|gpfs|ceph|9p|beegfs|afs|glusterfs|virtiofs|overlay\.remote)")
+
+
+class Descriptors:
+    """Read once a look, each process when it is first asked for."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._pids = tuple(pids)
+        self._targets: dict[int, dict[int, str] | None] = {}
+        self._mounts: dict[int, dict[int, tuple[str, str]]] = {}
+
+    def of(self, pid: int) -> dict[int, str] | None:
+        """Target of each descriptor; None where we may not look. Files are not touched."""
+        if pid not in self._targets:
+            try:
+                fds = proc.numbers(f"/proc/{pid}/fd")
+                self._targets[pid] = {fd: proc.link(f"/proc/{pid}/fd/{fd}") for fd in fds}
+            except OSError:
+                self._targets[pid] = None
+        return self._targets[pid]
+
+    def target(self, pid: int, fd: int) -> str:
+        return (self.of(pid) or {}).get(fd, "")
+
+    def access(self, pid: int, fd: int) -> frozenset[Access]:
+        return access_in(proc.maybe(f"/proc/{pid}/fdinfo/{fd}"))
+
+    def having(self, target: str) -> dict[int, list[int]]:
+        """Who in the tree has it open, with which descriptors."""
+        found: dict[int, list[int]] = {}
+        for pid in self._pids:
+            fds = [fd for fd, name in (self.of(pid) or {}).items() if name == target]
+            if fds:
+                found[pid] = fds
+        return found
+
+    def ends(self, target: str, access: Access) -> dict[int, list[int]]:
+        """Who in the tree has that end of the pipe or FIFO open."""
+        found: dict[int, list[int]] = {}
+        for pid, fds in self.having(target).items():
+            able = [fd for fd in fds if access in self.access(pid, fd)]
+            if able:
+                found[pid] = able
+        return found
+
+    def is_fifo(self, pid: int, fd: int) -> bool:
+        """A named pipe. Files of a network mount are not touched: asking could block as it blocks the target."""
+        if not self.target(pid, fd).startswith("/") or self.remote(pid, fd):
+            return False
+        try:
+            return stat.S_ISFIFO(os.stat(f"/proc/{pid}/fd/{fd}").st_mode)
+        except OSError:
+            return False
+
+    def remote(self, pid: int, fd: int) -> str:
+        """Type and source of the network mount a descriptor lies on, as "nfs4 server:/export"; else empty."""
+        field = re.search(r"^mnt_id:\s+(\d+)", proc.maybe(f"/proc/{pid}/fdinfo/{fd}"), re.MULTILINE)
+        if field is None:
+            return ""
+        if pid not in self._mounts:
+            self._mounts[pid] = parse_mounts(proc.maybe(f"/proc/{pid}/mountinfo", 1 << 22))
+        kind, source = self._mounts[pid].get(int(field[1]), ("", ""))
+        return f"{kind} {source}".strip() if _REMOTE.match(kind) else ""
+
+
+def access_in(fdinfo: str) -> frozenset[Access]:
+    """From the `flags` line: what the descriptor may do."""
+    for line in fdinfo.splitlines():
+        if line.startswith("flags:"):
+            mode = int(line.split()[1], 8) & os.O_ACCMODE
+            both: dict[int, frozenset[Access]] = {0: frozenset({"read"}), 1: frozenset({"write"})}
+            return both.get(mode, frozenset({"read", "write"}))
+    return frozenset()
+
+
+def parse_mounts(text: str) -> dict[int, tuple[str, str]]:
+    """Mount id to file-system type and source, from `mountinfo`."""
+    found: dict[int, tuple[str, str]] = {}
+    for line in text.splitlines():
+        left, dash, right = line.partition(" - ")
+        words = right.split()
+        if dash and len(words) >= 2:
+            found[int(left.split()[0])] = (words[0], words[1])
+    return found
+
+
+def is_device(target: str) -> bool:
+    return target.startswith(DEVICES)
+
+
+def is_terminal(target: str) -> bool:
+    return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console", "/dev/hvc"))
+
+
+def stdin_kind(pid: int) -> str:
+    """What standard input of a process is: terminal, pipe, file, null, socket, closed, or "" where unknown."""
+    try:
+        target = os.readlink(f"/proc/{pid}/fd/0")
+    except FileNotFoundError:
+        return "closed" if os.path.exists(f"/proc/{pid}/fd") else ""
+    except OSError:
+        return ""
+    if target.startswith("pipe:"):
+        return "pipe"
+    if target.startswith("socket:"):
+        return "socket"
+    if target == "/dev/null":
+        return "null"
+    return "terminal" if is_terminal(target) else "file"

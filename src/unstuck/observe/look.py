@@ -1,0 +1,194 @@
+"""One look at a process tree from outside: kernel facts of every thread, and Python stacks where they are wanted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from unstuck.model import Flight, Frame, Look, PathFact, Process, Role, Thread, Wait
+
+from . import proc
+from .counters import read_counters
+from .fds import Descriptors, stdin_kind
+from .locks import file_locks
+from .match import match_threads
+from .paths import path_fact
+from .proc import Trouble
+from .roles import by_stack, rank_in, roles
+from .signal_stacks import SignalStacks
+from .source import Source
+from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
+from .threads import ThreadReading, read_threads
+from .tree import Member, Tree
+from .waits import Waits, with_frames
+
+_SAME_START = 0.1
+"""Seconds by which a flight file's start time may differ from the kernel's and still mean the same process."""
+
+
+class Observer:
+    """Looks at the tree under `root`, again and again; remembers orphans, roles and sources between looks."""
+
+    def __init__(self, root: int, *, stacks: StackTaker | None = None, flight_dir: Path | None = None) -> None:
+        self.root = root
+        self._tree = Tree(root)
+        self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
+        self._source = Source()
+        self._ranks: dict[tuple[int, int], int | None] = {}
+        self._roles: dict[tuple[int, int], Role] = {}
+
+    def look(
+        self,
+        *,
+        stacks: bool = True,
+        only: Collection[int] | None = None,
+        flights: Mapping[int, Flight] | None = None,
+    ) -> Look:
+        """`only`: processes whose Python stacks are wanted, all if None. `flights`: what they wrote of themselves."""
+        at = time.monotonic()
+        trouble = Trouble()
+        members = self._tree.members(trouble)
+        descriptors = Descriptors(member.pid for member in members)
+        waits = Waits(members, descriptors)
+        readings = {member.pid: read_threads(member.pid, trouble) for member in members}
+        explained = {
+            (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads
+        }
+        taken = self._take_stacks(members, only, trouble) if stacks else {}
+        ranks = {member.pid: self._rank(member) for member in members}
+        parts = roles(self.root, members, ranks)
+        processes = tuple(
+            self._process(
+                member,
+                self._threads(member.pid, readings[member.pid], explained, taken.get(member.pid, Stacks())),
+                taken.get(member.pid, Stacks()),
+                parts[member.pid],
+                ranks[member.pid],
+                _flight_of(member, flights or {}),
+                descriptors,
+            )
+            for member in members
+        )
+        return Look(at, processes, file_locks(waits.holdings), stacks, trouble.lines())
+
+    def path_fact(self, path: str) -> PathFact:
+        """Try a path as the target would, relative ones from its working directory."""
+        folder = proc.link(f"/proc/{self.root}/cwd")
+        pids = [member.pid for member in self._tree.members(Trouble())]
+        return path_fact(os.path.join(folder, path), Descriptors(pids))
+
+    def stdin(self) -> str:
+        """What standard input of the root is: terminal, pipe, file, null, socket or closed."""
+        return stdin_kind(self.root)
+
+    def _take_stacks(
+        self, members: tuple[Member, ...], only: Collection[int] | None, trouble: Trouble
+    ) -> Mapping[int, Stacks]:
+        pids = [
+            member.pid
+            for member in members
+            if member.is_python and member.stat.state != "Z" and (only is None or member.pid in only)
+        ]
+        taken = self._stacks.take(pids)
+        for pid, found in taken.items():
+            if "Permission denied" in found.missing:
+                trouble.note(
+                    "ptrace",
+                    f"py-spy may not look into process {pid} (permission denied): run as its owner or as root, "
+                    "or allow it with `sysctl kernel.yama.ptrace_scope=0` (in a container: --cap-add SYS_PTRACE)",
+                )
+            elif found.missing and not found.threads:
+                trouble.note(found.missing, f"no Python stacks of process {pid}: {found.missing}")
+        return taken
+
+    def _threads(
+        self,
+        pid: int,
+        readings: tuple[ThreadReading, ...],
+        explained: Mapping[tuple[int, int], Wait | None],
+        taken: Stacks,
+    ) -> tuple[Thread, ...]:
+        python = match_threads(pid, readings, taken.threads)
+        folder = proc.link(f"/proc/{pid}/cwd") if python else ""
+        threads = []
+        for reading in readings:
+            known = python.pop(reading.tid, None)
+            frames = self._source.annotate(own_frames(known.frames), folder) if known else ()
+            threads.append(_thread(reading, with_frames(explained[pid, reading.tid], frames), known, frames))
+        for known in python.values():  # begun since, or not to be told apart from another
+            frames = self._source.annotate(own_frames(known.frames), folder)
+            threads.append(Thread(tid=0, name=known.name, python=True, frames=frames, native=known.native))
+        return tuple(threads)
+
+    def _process(
+        self,
+        member: Member,
+        threads: tuple[Thread, ...],
+        taken: Stacks,
+        role: Role,
+        rank: int | None,
+        flight: Flight | None,
+        descriptors: Descriptors,
+    ) -> Process:
+        counters = read_counters(member.pid, descriptors)
+        return Process(
+            pid=member.pid,
+            ppid=member.ppid,
+            began=member.stat.started / proc.TICKS,
+            role=self._settled_role(member, role, threads, flight),
+            command=member.command,
+            is_python=member.is_python,
+            forked=member.forked,
+            worker=flight.worker if flight else None,
+            rank=flight.rank if flight and flight.rank is not None else rank,
+            threads=threads,
+            stacks_by=taken.by,
+            stacks_missing=taken.missing,
+            recorded=flight is not None,
+            rss=counters.rss,
+            io_bytes=counters.io_bytes,
+            children_cpu=member.stat.children_cpu,
+            open_files=counters.open_files,
+            open_files_limit=counters.open_files_limit,
+            device=counters.device,
+        )
+
+    def _settled_role(self, member: Member, role: Role, threads: tuple[Thread, ...], flight: Flight | None) -> Role:
+        """What the process wrote of itself, else what its stack showed once, else what its command line says."""
+        if flight is not None and flight.role != "unknown":
+            return flight.role
+        if role == "unknown":
+            seen = by_stack(threads)
+            if seen is not None:
+                self._roles[member.key] = seen
+            return self._roles.get(member.key, role)
+        return role
+
+    def _rank(self, member: Member) -> int | None:
+        if member.key not in self._ranks and member.is_python:
+            self._ranks[member.key] = rank_in(proc.environment(member.pid))
+        return self._ranks.get(member.key)
+
+
+def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | None, frames: tuple[Frame, ...]) -> Thread:
+    return Thread(
+        tid=reading.tid,
+        name=(known.name if known else "") or reading.name,
+        state=reading.state,
+        cpu=reading.cpu,
+        switches=reading.switches,
+        wait=wait,
+        python=known is not None,
+        frames=frames,
+        native=known.native if known else (),
+    )
+
+
+def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
+    """A pid may be used twice: the start must agree too, where the file has it."""
+    flight = flights.get(member.pid)
+    if flight is None or (flight.began and abs(flight.began - member.stat.started / proc.TICKS) > _SAME_START):
+        return None
+    return flight

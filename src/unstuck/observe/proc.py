@@ -1,0 +1,115 @@
+"""Guarded reads of /proc: each may fail because the process just died, or because we may not look."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Trouble:
+    """What could not be seen, once per kind, in the order it was met."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, str] = {}
+
+    def note(self, kind: str, text: str) -> None:
+        self._said.setdefault(kind, text)
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._said.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """The fields of /proc/PID/stat that we use."""
+
+    name: str
+    state: str
+    ppid: int
+    cpu: float
+    children_cpu: float
+    started: int
+    """Start time in clock ticks since boot: with the pid it names a process for ever."""
+    layout: tuple[int, int]
+    """Where code and stack begin; (0, 0) where we may not know. Equal to the parent's after a bare fork."""
+
+
+def read(path: str, limit: int = 1 << 20) -> bytes:
+    """All of a small file; raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        data = more = os.read(fd, 65536)
+        while more and len(data) < limit:
+            more = os.read(fd, 65536)
+            data += more
+        return data
+    finally:
+        os.close(fd)
+
+
+def text(path: str, limit: int = 1 << 20) -> str:
+    return read(path, limit).decode(errors="replace")
+
+
+def maybe(path: str, limit: int = 1 << 20) -> str:
+    """The same, empty where it cannot be read."""
+    try:
+        return text(path, limit)
+    except (OSError, ValueError):
+        return ""
+
+
+def parse_stat(line: str) -> Stat:
+    opening, closing = line.index("("), line.rindex(")")
+    fields = line[closing + 2 :].split()
+    code, stack = int(fields[23]), int(fields[25])
+    return Stat(
+        name=line[opening + 1 : closing],
+        state=fields[0],
+        ppid=int(fields[1]),
+        cpu=(int(fields[11]) + int(fields[12])) / TICKS,
+        children_cpu=(int(fields[13]) + int(fields[14])) / TICKS,
+        started=int(fields[19]),
+        layout=(code, stack) if code > 1 and stack > 1 else (0, 0),
+    )
+
+
+def stat(pid: int, tid: int | None = None) -> Stat | None:
+    path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
+    try:
+        return parse_stat(text(path))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def link(path: str) -> str:
+    """Where a link of /proc points; empty where it cannot be read. Never touches the file itself."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def numbers(folder: str) -> list[int]:
+    """Numeric names in a folder of /proc (pids, tids, descriptors), sorted; raises OSError."""
+    return sorted(int(name) for name in os.listdir(folder) if name.isdigit())
+
+
+def alive(pid: int) -> bool:
+    """There is such a process, and it is no zombie."""
+    found = stat(pid)
+    return found is not None and found.state not in "ZX"
+
+
+def command(pid: int) -> tuple[str, ...]:
+    joined = maybe(f"/proc/{pid}/cmdline").rstrip("\0")
+    return tuple(joined.split("\0")) if joined else ()
+
+
+def environment(pid: int) -> dict[str, str]:
+    """As it was when the program was started; empty where it cannot be read."""
+    pairs = (entry.partition("=") for entry in maybe(f"/proc/{pid}/environ").split("\0"))
+    return {name: value for name, _, value in pairs if name}

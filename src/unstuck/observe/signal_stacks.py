@@ -1,0 +1,141 @@
+"""The second rung: ask the target's own faulthandler for its stacks by signal, and read what it writes.
+
+Only where the recorder has put a handler there: sent to anything else, the signal would end the process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from unstuck.model import Frame, Thread
+
+from . import proc
+from .stacks import PythonThread, Stacks
+
+SIGNAL = signal.SIGRTMIN + 5
+TIME_LIMIT = 1.0
+_MOST = 1 << 22
+_HEADER = re.compile(r"^(?:Current thread|Thread) 0x([0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
+_LONE_HEADER = "Stack (most recent call first):"
+_FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
+_STARTS_DUMP = ("Fatal Python error:", "Timeout (", "Fatal error")
+
+
+class SignalStacks:
+    """`folder` is where the recorders write: `<pid>-<start time in ticks>.stacks`."""
+
+    def __init__(self, folder: Path | None, limit: float = TIME_LIMIT) -> None:
+        self._folder = folder
+        self._limit = limit
+
+    def take(self, pids: Sequence[int]) -> Mapping[int, Stacks]:
+        asked = {pid: self._ask(pid) for pid in pids}
+        deadline = time.monotonic() + self._limit
+        return {pid: told if isinstance(told, Stacks) else self._read(*told, deadline) for pid, told in asked.items()}
+
+    def _ask(self, pid: int) -> tuple[Path, int] | Stacks:
+        """Send the signal; the file that will grow and its size so far, or why it was not sent."""
+        if self._folder is None:
+            return Stacks(missing="faulthandler: the process is not recorded")
+        found = proc.stat(pid)
+        if found is None:
+            return Stacks(missing="faulthandler: the process is gone")
+        file = self._folder / f"{pid}-{found.started}.stacks"
+        if not file.exists():
+            return Stacks(missing="faulthandler: the process is not recorded")
+        if not catches(proc.maybe(f"/proc/{pid}/status"), SIGNAL):
+            return Stacks(missing="faulthandler: no handler in the process")
+        if found.state in "Tt":
+            return Stacks(missing="faulthandler: the process is stopped")
+        try:
+            size = file.stat().st_size
+            os.kill(pid, SIGNAL)
+        except OSError as error:
+            return Stacks(missing=f"faulthandler: {error.strerror}")
+        return file, size
+
+    def _read(self, file: Path, before: int, deadline: float) -> Stacks:
+        """Wait until the file has grown and is at rest."""
+        size = before
+        while time.monotonic() < deadline:
+            time.sleep(0.02)
+            try:
+                now = file.stat().st_size
+            except OSError:
+                break
+            if now == size > before:
+                break
+            size = now
+        if size == before:
+            return Stacks(missing=f"faulthandler: no answer within {self._limit:g} s")
+        try:
+            with file.open("rb") as opened:
+                opened.seek(max(before, size - _MOST))
+                text = opened.read(_MOST).decode(errors="replace")
+        except OSError as error:
+            return Stacks(missing=f"faulthandler: {error.strerror}")
+        threads = parse_faulthandler(text)
+        newest_first = tuple(PythonThread(thread.tid, thread.frames, name=thread.name) for thread in reversed(threads))
+        return Stacks(newest_first, "faulthandler") if threads else Stacks(missing="faulthandler: no stack in its dump")
+
+
+def catches(status: str, number: int) -> bool:
+    """The SigCgt mask in a `status` file has that signal."""
+    mask = re.search(r"^SigCgt:\s+([0-9a-f]+)", status, re.MULTILINE)
+    return mask is not None and bool(int(mask[1], 16) >> (number - 1) & 1)
+
+
+def parse_faulthandler(text: str) -> tuple[Thread, ...]:
+    """Threads of the last dump in the text, the main thread first.
+
+    faulthandler knows no kernel thread number: `tid` is the Python ident (the pthread's address).
+    """
+    dumps = parse_dumps(text)
+    return dumps[-1] if dumps else ()
+
+
+def parse_dumps(text: str) -> tuple[tuple[Thread, ...], ...]:
+    """All dumps of a file, oldest first. Within a dump a blank line parts the threads; between dumps there is none."""
+    dumps: list[list[Thread]] = []
+    current: list[Frame] | None = None
+    apart, fresh = True, True
+    for line in text.splitlines():
+        ident, name = _header(line)
+        if ident is not None:
+            known = dumps and any(thread.tid == ident for thread in dumps[-1])
+            if fresh or not apart or known or not dumps:
+                dumps.append([])
+            current, fresh = [], False
+            dumps[-1].append(Thread(tid=ident, name=name, python=True))
+        elif line.startswith(_STARTS_DUMP):
+            current, fresh = None, True
+        elif line.startswith("  File ") and current is not None:
+            current.append(_frame(line))
+            dumps[-1][-1] = _with_frames(dumps[-1][-1], current)
+        elif line and not line.startswith("  "):
+            current = None  # "Extension modules: ...", a C stack, or something else that is no Python frame
+        apart = not line.strip()
+    return tuple(tuple(reversed(dump)) for dump in dumps)
+
+
+def _header(line: str) -> tuple[int | None, str]:
+    if line.startswith(_LONE_HEADER):
+        return 0, ""
+    match = _HEADER.match(line)
+    return (int(match[1], 16), match[2] or "") if match else (None, "")
+
+
+def _frame(line: str) -> Frame:
+    match = _FRAME.match(line)
+    if match is None:  # cut off in the middle
+        return Frame(file=line.partition('"')[2].partition('"')[0], line=0, function="")
+    return Frame(file=match[1], line=int(match[2]) if match[2].isdigit() else 0, function=match[3])
+
+
+def _with_frames(thread: Thread, frames: list[Frame]) -> Thread:
+    return Thread(tid=thread.tid, name=thread.name, python=True, frames=tuple(frames))

@@ -1,0 +1,181 @@
+"""What the source says about a line: its text, the loop and the `with` blocks around it. Nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unstuck.model import Frame
+
+_LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
+_NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
+_OURS = str(Path(__file__).resolve().parent.parent) + os.sep
+_LARGEST = 4_000_000
+_Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    function: str = ""
+    """Qualified name of the function around the line."""
+    loop: tuple[int, int] | None = None
+    holds: tuple[str, ...] = ()
+    takes: str = ""
+
+
+class Source:
+    """Sources by file, kept while the file does not change."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+
+    def annotate(self, frames: tuple[Frame, ...], folder: str = "") -> tuple[Frame, ...]:
+        """Fill in code, user, loop, holds, takes. `folder`: the target's working directory, for relative names.
+
+        Library frames beneath the user's code are asked for their text only: parsing takes time.
+        """
+        done: list[Frame] = []
+        met_user = False
+        for frame in frames:
+            path = frame.file
+            if folder and not path.startswith(("/", "<")):
+                path = os.path.join(folder, path)
+            user = is_user_code(path)
+            done.append(self._annotated(replace(frame, file=path, user=user), parse=user or not met_user))
+            met_user = met_user or user
+        return tuple(done)
+
+    def _annotated(self, frame: Frame, *, parse: bool) -> Frame:
+        file = self._file(frame.file)
+        if file is None or frame.line <= 0:
+            return frame
+        frame = replace(frame, code=file.line(frame.line))
+        tree = file.tree() if parse else None
+        if tree is None:
+            return frame
+        facts = facts_of(tree, frame.line)
+        same = facts.function.rpartition(".")[2] == frame.function
+        return replace(
+            frame,
+            function=facts.function if same else frame.function,
+            loop=facts.loop,
+            holds=facts.holds,
+            takes=facts.takes,
+        )
+
+    def _file(self, path: str) -> _File | None:
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):
+            return None
+        stamp = (found.st_mtime_ns, found.st_size)
+        if path not in self._files or self._files[path].stamp != stamp:
+            if found.st_size > _LARGEST or not os.path.isfile(path):
+                return None
+            self._files[path] = _File(path, stamp)
+        return self._files[path]
+
+
+class _File:
+    def __init__(self, path: str, stamp: tuple[int, int]) -> None:
+        self.stamp = stamp
+        try:
+            self._bytes = Path(path).read_bytes()
+        except OSError:
+            self._bytes = b""
+        self._lines = self._bytes.decode(errors="replace").splitlines()
+        self._tree: ast.Module | None = None
+        self._parsed = False
+
+    def line(self, number: int) -> str:
+        return self._lines[number - 1].strip() if number <= len(self._lines) else ""
+
+    def tree(self) -> ast.Module | None:
+        if not self._parsed:
+            self._parsed = True
+            try:
+                self._tree = _parse(self._bytes)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._tree = None  # written for another Python than ours
+        return self._tree
+
+
+def _parse(source: bytes) -> ast.Module:
+    import warnings
+
+    with warnings.catch_warnings():  # "\d" in the user's strings is not our business
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def is_user_code(path: str) -> bool:
+    """By path alone: the target may run another interpreter than ours."""
+    if _NOTEBOOK.search(path):
+        return True
+    if path.startswith(("<", _OURS)) or _LIBRARY.search(path):
+        return False
+    return os.path.isfile(path)
+
+
+def facts_of(tree: ast.Module, line: int) -> Facts:
+    """Facts of one line, from the nodes around it, outermost first."""
+    names: list[str] = []
+    loop: tuple[int, int] | None = None
+    holds: list[str] = []
+    takes: list[str] = []
+    for node in _around(tree, line):
+        if isinstance(node, _Scope):
+            if _in_header(node, line):
+                break  # a decorator, a default or the `def` itself runs in the scope outside
+            names.append(_name_in(node))
+            loop, holds, takes = None, [], []
+        elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
+            if line <= (node.body[-1].end_lineno or line):
+                loop = (node.lineno, node.end_lineno or node.lineno)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            if line >= node.body[0].lineno:
+                holds += [ast.unparse(item.context_expr) for item in node.items]
+            if line <= max(node.lineno, node.body[0].lineno - 1):
+                takes += [ast.unparse(item.context_expr) for item in _items_at(node, line)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
+            takes.append(ast.unparse(node.func.value))
+    return Facts(".".join(names).removesuffix(".<locals>"), loop, tuple(holds), ", ".join(takes))
+
+
+def _around(node: ast.AST, line: int) -> Iterator[ast.AST]:
+    """All nodes whose lines include this one, each before its children."""
+    for child in ast.iter_child_nodes(node):
+        first = getattr(child, "lineno", None)
+        if first is None:
+            yield from _around(child, line)
+            continue
+        decorators = getattr(child, "decorator_list", None)
+        if decorators:
+            first = min(first, decorators[0].lineno)
+        if first <= line <= (getattr(child, "end_lineno", None) or first):
+            yield child
+            yield from _around(child, line)
+
+
+def _in_header(node: ast.AST, line: int) -> bool:
+    body = getattr(node, "body", None)
+    if not isinstance(body, list):
+        return False  # a lambda
+    decorators = getattr(body[0], "decorator_list", None)
+    first: int = (decorators or body)[0].lineno
+    return line < first
+
+
+def _name_in(node: ast.AST) -> str:
+    name = str(getattr(node, "name", "<lambda>"))
+    return name if isinstance(node, ast.ClassDef) else f"{name}.<locals>"
+
+
+def _items_at(node: ast.With | ast.AsyncWith, line: int) -> list[ast.withitem]:
+    """The items written on that line; all of them where the line is the bare `with`."""
+    there = [item for item in node.items if item.context_expr.lineno <= line <= (item.context_expr.end_lineno or line)]
+    return there or node.items

@@ -1,0 +1,140 @@
+"""System-call numbers of the calls a thread can block in, for x86-64 and aarch64, and one call with its arguments."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+# name: (x86-64, aarch64); -1 where the architecture has no such call
+_NUMBERS: dict[str, tuple[int, int]] = {
+    "read": (0, 63),
+    "write": (1, 64),
+    "pread64": (17, 67),
+    "pwrite64": (18, 68),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "preadv": (295, 69),
+    "pwritev": (296, 70),
+    "preadv2": (327, 286),
+    "pwritev2": (328, 287),
+    "sendfile": (40, 71),
+    "splice": (275, 76),
+    "copy_file_range": (326, 285),
+    "openat": (257, 56),
+    "openat2": (437, 437),
+    "newfstatat": (262, 79),
+    "fstat": (5, 80),
+    "statx": (332, 291),
+    "faccessat": (269, 48),
+    "faccessat2": (439, 439),
+    "readlinkat": (267, 78),
+    "unlinkat": (263, 35),
+    "mkdirat": (258, 34),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "getdents64": (217, 61),
+    "statfs": (137, 43),
+    "close": (3, 57),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "sync_file_range": (277, 84),
+    "syncfs": (306, 267),
+    "sync": (162, 81),
+    "msync": (26, 227),
+    "ftruncate": (77, 46),
+    "fallocate": (285, 47),
+    "flock": (73, 32),
+    "fcntl": (72, 25),
+    "ioctl": (16, 29),
+    "ppoll": (271, 73),
+    "pselect6": (270, 72),
+    "epoll_pwait": (281, 22),
+    "epoll_pwait2": (441, 441),
+    "futex": (202, 98),
+    "futex_waitv": (449, 449),
+    "futex_wait": (455, 455),
+    "wait4": (61, 260),
+    "waitid": (247, 95),
+    "nanosleep": (35, 101),
+    "clock_nanosleep": (230, 115),
+    "rt_sigsuspend": (130, 133),
+    "rt_sigtimedwait": (128, 137),
+    "restart_syscall": (219, 128),
+    "connect": (42, 203),
+    "accept": (43, 202),
+    "accept4": (288, 242),
+    "sendto": (44, 206),
+    "recvfrom": (45, 207),
+    "sendmsg": (46, 211),
+    "recvmsg": (47, 212),
+    "sendmmsg": (307, 269),
+    "recvmmsg": (299, 243),
+    "shutdown": (48, 210),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "mq_timedreceive": (243, 183),
+    "io_getevents": (208, 4),
+    "io_uring_enter": (426, 426),
+    "mmap": (9, 222),
+    "munmap": (11, 215),
+    "madvise": (28, 233),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "vfork": (58, -1),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    "open": (2, -1),
+    "stat": (4, -1),
+    "lstat": (6, -1),
+    "access": (21, -1),
+    "unlink": (87, -1),
+    "rename": (82, -1),
+    "mkdir": (83, -1),
+    "poll": (7, -1),
+    "select": (23, -1),
+    "epoll_wait": (232, -1),
+    "pause": (34, -1),
+}
+
+_TABLES: dict[str, dict[int, str]] = {
+    "x86_64": {x86: name for name, (x86, _) in _NUMBERS.items()},
+    "aarch64": {arm: name for name, (_, arm) in _NUMBERS.items() if arm >= 0},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A system call a thread is in. `name` is "running" on a processor, "" outside any call or if unreadable."""
+
+    name: str
+    args: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    stack: int = 0
+    """The thread's stack pointer."""
+    number: int = -1
+
+    def signed(self, index: int) -> int:
+        """An argument as the C int it is (the register may hold either extension)."""
+        low = self.args[index] & 0xFFFFFFFF
+        return low - (1 << 32) if low >= 1 << 31 else low
+
+
+def name_of(number: int, machine: str | None = None) -> str:
+    known = _TABLES.get(machine or platform.machine(), {})
+    return known.get(number, f"syscall {number}")
+
+
+def parse_call(line: str, machine: str | None = None) -> Call:
+    """One line of /proc/PID/task/TID/syscall."""
+    words = line.split()
+    if not words:
+        return Call("")
+    if words[0] == "running":
+        return Call("running")
+    number = int(words[0])
+    if number < 0 or len(words) < 9:
+        stack = int(words[1], 16) if len(words) > 1 else 0
+        return Call("", stack=stack, number=number)
+    args = tuple(int(word, 16) for word in words[1:7])
+    return Call(name_of(number, machine), args, int(words[7], 16), number)

@@ -1,0 +1,75 @@
+"""One reading of every thread of a process: state, processor time, switches, and the system call it is in."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from . import proc
+from .proc import Trouble
+from .syscalls import Call, parse_call
+
+_SWITCHES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadReading:
+    tid: int
+    name: str
+    state: str
+    cpu: float
+    switches: int
+    channel: str
+    call: Call | None
+    """None where the kernel would not say."""
+
+
+def read_threads(pid: int, trouble: Trouble) -> tuple[ThreadReading, ...]:
+    """The main thread first."""
+    try:
+        tids = proc.numbers(f"/proc/{pid}/task")
+    except OSError:
+        return ()
+    tids.sort(key=lambda tid: tid != pid)
+    found = (_read_thread(pid, tid, trouble) for tid in tids)
+    return tuple(reading for reading in found if reading is not None)
+
+
+def _read_thread(pid: int, tid: int, trouble: Trouble) -> ThreadReading | None:
+    stat = proc.stat(pid, tid)
+    if stat is None:
+        return None
+    folder = f"/proc/{pid}/task/{tid}"
+    channel = proc.maybe(f"{folder}/wchan").strip()
+    return ThreadReading(
+        tid=tid,
+        name=stat.name,
+        state=stat.state,
+        cpu=stat.cpu,
+        switches=switches_in(proc.maybe(f"{folder}/status")),
+        channel="" if channel == "0" else channel,
+        call=None if stat.state in "ZX" else _read_call(pid, folder, trouble),
+    )
+
+
+def _read_call(pid: int, folder: str, trouble: Trouble) -> Call | None:
+    try:
+        return parse_call(proc.text(f"{folder}/syscall"))
+    except PermissionError:
+        trouble.note(
+            "syscall",
+            f"the kernel will not say what process {pid} waits for (permission denied): "
+            "look as its owner or as root (`sudo`)",
+        )
+    except FileNotFoundError:
+        if os.path.exists(folder):
+            trouble.note("no-syscall", "this kernel does not say what threads wait for (no /proc/PID/syscall)")
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def switches_in(status: str) -> int:
+    """Voluntary and involuntary context switches in the text of a `status` file."""
+    return sum(int(count) for count in _SWITCHES.findall(status))

@@ -1,0 +1,129 @@
+"""The process tree under one root: its members in tree order, also those whose parent died since."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from . import proc
+from .proc import Stat, Trouble
+
+_PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    pid: int
+    ppid: int
+    stat: Stat
+    exe: str
+    command: tuple[str, ...]
+    is_python: bool
+    forked: bool
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The pid and the start time: never used twice."""
+        return self.pid, self.stat.started
+
+
+class Tree:
+    """Finds the members anew at each call; an orphan seen before stays a member while it lives."""
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self._seen: dict[int, Member] = {}
+        self._embeds_python: dict[str, bool] = {}
+
+    def members(self, trouble: Trouble) -> tuple[Member, ...]:
+        found: dict[int, Member] = {}
+        self._walk(self.root, 0, found)
+        for pid, before in self._seen.items():
+            if pid not in found:
+                now = proc.stat(pid)
+                if now is not None and now.started == before.stat.started:
+                    self._walk(pid, before.ppid, found)
+        if self.root not in found:
+            trouble.note("root", f"process {self.root} is gone")
+        self._seen = found
+        return tuple(found.values())
+
+    def _walk(self, pid: int, parent: int, found: dict[int, Member]) -> None:
+        if pid in found or pid == os.getpid():
+            return
+        stat = proc.stat(pid)
+        if stat is None or stat.state == "X":
+            return
+        found[pid] = self._member(pid, stat, found.get(parent))
+        for child in children(pid):
+            self._walk(child, pid, found)
+
+    def _member(self, pid: int, stat: Stat, parent: Member | None) -> Member:
+        before = self._seen.get(pid)
+        if before is not None and before.stat.started != stat.started:
+            before = None
+        exe = proc.link(f"/proc/{pid}/exe")
+        command = proc.command(pid)
+        if before is not None and stat.state == "Z":  # a zombie has neither; it is what it was
+            exe, command = before.exe, before.command
+        if parent is None and before is not None:  # orphaned: what is known from before, unless it has exec'd since
+            forked = before.forked and before.stat.layout == stat.layout
+        else:
+            forked = parent is not None and _is_bare_fork(exe, command, stat, parent)
+        return Member(
+            pid=pid,
+            ppid=stat.ppid,
+            stat=stat,
+            exe=exe,
+            command=command or (f"[{stat.name}]",),
+            is_python=self._is_python(pid, exe, command),
+            forked=forked,
+        )
+
+    def _is_python(self, pid: int, exe: str, command: tuple[str, ...]) -> bool:
+        name = os.path.basename(exe.removesuffix(" (deleted)")) or os.path.basename(command[0] if command else "")
+        if _PYTHON.match(name):
+            return True
+        if not exe:
+            return False
+        if exe not in self._embeds_python:
+            self._embeds_python[exe] = "libpython" in proc.maybe(f"/proc/{pid}/maps", 1 << 22)
+        return self._embeds_python[exe]
+
+
+def _is_bare_fork(exe: str, command: tuple[str, ...], stat: Stat, parent: Member) -> bool:
+    """No exec since the fork. Addresses are laid out anew at each exec, so equal ones prove it; else by name."""
+    if exe != parent.exe:
+        return False
+    if stat.layout != (0, 0) and parent.stat.layout != (0, 0):
+        return stat.layout == parent.stat.layout
+    return bool(command) and command == parent.command
+
+
+def children(pid: int) -> list[int]:
+    """Children of all its threads, oldest first."""
+    try:
+        threads = proc.numbers(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    found: list[int] = []
+    for tid in threads:
+        try:
+            found += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
+        except FileNotFoundError:
+            if tid == pid and os.path.exists(f"/proc/{pid}/stat"):
+                return _children_by_psutil(pid)
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _children_by_psutil(pid: int) -> list[int]:
+    """For kernels built without the `children` files: slower, reads every process of the machine."""
+    import psutil
+
+    try:
+        return [child.pid for child in psutil.Process(pid).children()]
+    except psutil.Error:
+        return []

@@ -1,0 +1,237 @@
+"""Turns the system call a thread is blocked in into a `Wait`: for what, on which descriptor, for whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+
+from unstuck.model import Frame, Wait, WaitKind
+
+from . import futex
+from .ends import Ends
+from .fds import Access, Descriptors
+from .futex import Maps
+from .locks import Holding, Locks, waits_for_lock
+from .mem import Memory
+from .polls import POLLS, has_limit, watched
+from .syscalls import Call
+from .threads import ThreadReading
+from .tree import Member
+
+_ON_DESCRIPTOR: dict[str, Access] = {
+    **dict.fromkeys(("read", "readv", "pread64", "preadv", "preadv2", "getdents64", "accept", "accept4"), "read"),
+    **dict.fromkeys(("recvfrom", "recvmsg", "recvmmsg", "close", "fstat", "ioctl"), "read"),
+    **dict.fromkeys(("write", "writev", "pwrite64", "pwritev", "pwritev2", "connect", "shutdown"), "write"),
+    **dict.fromkeys(("sendto", "sendmsg", "sendmmsg", "sendfile", "fsync", "fdatasync", "syncfs"), "write"),
+    **dict.fromkeys(("sync_file_range", "ftruncate", "fallocate"), "write"),
+}
+_PATH_ARGUMENT = {
+    **dict.fromkeys(("open", "stat", "lstat", "access", "unlink", "rename", "mkdir", "statfs"), 0),
+    **dict.fromkeys(("openat", "openat2", "newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), 1),
+    **dict.fromkeys(("unlinkat", "mkdirat", "renameat", "renameat2"), 1),
+}
+_SLEEPS = ("nanosleep", "clock_nanosleep")
+_FROZEN = ("__refrigerator", "do_freezer_trap")
+# beginnings of wait channels, for a kernel that does not show the call, and for calls restarted after SIGCONT
+_CHANNELS: tuple[tuple[str, WaitKind, str], ...] = (
+    ("hrtimer_nanosleep", "sleep", "clock_nanosleep"),
+    ("do_nanosleep", "sleep", "clock_nanosleep"),
+    ("pipe_read", "pipe-read", "read"),
+    ("anon_pipe_read", "pipe-read", "read"),
+    ("pipe_write", "pipe-write", "write"),
+    ("anon_pipe_write", "pipe-write", "write"),
+    ("do_wait", "child", "wait4"),
+    ("locks_lock_inode_wait", "file-lock", "flock"),
+    ("flock_lock", "file-lock", "flock"),
+    ("posix_lock", "file-lock", "fcntl"),
+    ("fcntl_setlk", "file-lock", "fcntl"),
+    ("n_tty_read", "terminal-read", "read"),
+    ("unix_stream_read", "socket", "recvfrom"),
+    ("unix_stream_data_wait", "socket", "recvfrom"),
+    ("sk_wait_data", "socket", "recvfrom"),
+    ("wait_woken", "socket", "recvfrom"),
+    ("inet_csk_accept", "socket", "accept"),
+    ("__skb_wait", "socket", "recvfrom"),
+    ("do_poll", "poll", "poll"),
+    ("do_sys_poll", "poll", "poll"),
+    ("poll_schedule_timeout", "poll", "poll"),
+    ("do_select", "poll", "select"),
+    ("ep_poll", "poll", "epoll_wait"),
+    ("do_epoll_wait", "poll", "epoll_wait"),
+    ("futex_", "unknown", "futex"),
+)
+
+
+class Waits:
+    """Explains the waits of one look; what it has to read for that it reads once."""
+
+    def __init__(self, members: Iterable[Member], descriptors: Descriptors) -> None:
+        self._members = {member.pid: member for member in members}
+        self._descriptors = descriptors
+        self._ends = Ends(self._members.values(), descriptors)
+        self._maps = Maps(self._members)
+        self._locks = Locks(descriptors)
+        self.holdings: list[tuple[int, Holding]] = []
+        """Each file lock met, with the pid that waits for it."""
+
+    def explain(self, pid: int, thread: ThreadReading) -> Wait | None:
+        """None for what is dead."""
+        if thread.state in "ZX":
+            return None
+        call = thread.call
+        if thread.state in "Tt" or thread.channel.startswith(_FROZEN):
+            return Wait("stopped", call.name if call else "", thread.channel)
+        if thread.state == "R" or (call is not None and call.name == "running"):
+            return Wait("running")
+        if call is None or call.name == "":
+            wait = by_channel(thread.channel)
+        elif call.name == "restart_syscall":
+            wait = self._restarted(pid, call, thread.channel)
+        else:
+            wait = self._by_call(pid, call)
+        if thread.state == "D" and wait.kind in ("other", "unknown"):
+            wait = replace(wait, kind="file")
+        return replace(wait, channel=thread.channel)
+
+    def _by_call(self, pid: int, call: Call) -> Wait:
+        if call.name == "futex":
+            return self._futex(pid, call)
+        if waits_for_lock(call):
+            return self._file_lock(pid, call)
+        if call.name in POLLS:
+            return self._poll(pid, call)
+        if call.name in ("wait4", "waitid"):
+            return self._child(pid, call)
+        if call.name in _SLEEPS:
+            return Wait("sleep", call.name, timed=True)
+        if call.name in _ON_DESCRIPTOR:
+            return self._descriptor(pid, call, call.signed(0), _ON_DESCRIPTOR[call.name])
+        if call.name == "splice":
+            return self._descriptor(pid, call, call.signed(0), "read")
+        if call.name in _PATH_ARGUMENT:
+            path = Memory(pid).string(call.args[_PATH_ARGUMENT[call.name]])
+            return Wait("file", call.name, timed=False, target=path)
+        if call.name in ("semop", "semtimedop"):
+            return Wait("shared-lock", call.name, timed=call.name == "semtimedop" and call.args[3] != 0)
+        if call.name == "rt_sigtimedwait":
+            return Wait("other", call.name, timed=call.args[2] != 0)
+        return Wait("other", call.name)
+
+    def _descriptor(self, pid: int, call: Call, fd: int, wants: Access) -> Wait:
+        end = self._ends.of(pid, fd, wants)
+        kind: WaitKind = "other" if call.name == "ioctl" and end.kind != "device" else end.kind
+        timed = None if end.kind in ("socket", "device", "unknown") else False  # a socket may have SO_RCVTIMEO
+        return Wait(kind, call.name, timed=timed, fd=fd, target=end.target, others=end.others, also_self=end.also_self)
+
+    def _poll(self, pid: int, call: Call) -> Wait:
+        timed = has_limit(call)
+        asked = watched(pid, call)
+        if asked is None:
+            return Wait("poll", call.name, timed=timed)
+        if not asked:
+            return Wait("sleep" if timed else "other", call.name, timed=timed)
+        ends = [self._ends.polled(pid, one.fd, one.wants) for one in asked]
+        kinds = {end.kind for end in ends}
+        kind = ends[0].kind if len(kinds) == 1 and not kinds & {"other", "unknown"} else "poll"
+        targets = list(dict.fromkeys(end.target for end in ends))
+        return Wait(
+            kind,
+            call.name,
+            timed=timed,
+            fd=asked[0].fd if len(asked) == 1 else None,
+            target=", ".join(targets[:4]) + (f" and {len(targets) - 4} more" if len(targets) > 4 else ""),
+            others=tuple(dict.fromkeys(pid for end in ends for pid in end.others)),
+            also_self=any(end.also_self for end in ends),
+        )
+
+    def _child(self, pid: int, call: Call) -> Wait:
+        if call.name == "waitid":
+            which = {0: -1, 1: call.signed(1)}.get(call.signed(0))
+            if call.signed(0) == 3:
+                end = self._ends.of(pid, call.signed(1), "read")
+                return Wait("child", call.name, timed=False, target=end.target, others=end.others)
+        else:
+            which = call.signed(0)
+        if which is not None and which > 0:
+            return Wait("child", call.name, timed=False, target=f"process {which}", others=(which,))
+        return Wait("child", call.name, timed=False, target="any child", others=self._ends.children(pid))
+
+    def _file_lock(self, pid: int, call: Call) -> Wait:
+        fd = call.signed(0)
+        holding = self._locks.waited_for(pid, fd, call)
+        self.holdings.append((pid, holding))
+        others = tuple(holder for holder in holding.holders if holder != pid)
+        return Wait(
+            "file-lock",
+            call.name,
+            timed=False,
+            fd=fd,
+            target=holding.path,
+            others=others,
+            also_self=pid in holding.holders,
+        )
+
+    def _futex(self, pid: int, call: Call) -> Wait:
+        if not futex.is_wait(call):
+            return Wait("lock", call.name)
+        address, timed = call.args[0], call.args[3] != 0
+        mapping = None if futex.is_private(call) else self._maps.at(pid, address)
+        value = parent_value = None
+        semaphore = futex.looks_like_semaphore(call)
+        if semaphore:
+            value = futex.semaphore_value(pid, address, waited_for=True)
+        if mapping is not None and mapping.shared:
+            others = tuple(other for other in self._maps.sharing(mapping) if other != pid)
+            return Wait(
+                "shared-lock",
+                call.name,
+                timed=timed,
+                target=mapping.path,
+                others=others,
+                address=address,
+                value=value,
+            )
+        if not futex.is_private(call) and mapping is None:
+            return Wait("unknown", call.name, timed=timed, address=address, value=value)
+        member = self._members.get(pid)
+        if value is not None and member is not None and member.forked:
+            parent_value = futex.semaphore_value(member.ppid, address, waited_for=False)
+        return Wait("lock", call.name, timed=timed, address=address, value=value, parent_value=parent_value)
+
+    def _restarted(self, pid: int, call: Call, channel: str) -> Wait:
+        """After SIGCONT the kernel shows "restart_syscall", with the arguments of the call it goes on with."""
+        guess = by_channel(channel)
+        if guess.syscall == "futex":
+            return self._futex(pid, replace(call, name="futex"))
+        if guess.syscall == "poll":
+            return self._poll(pid, replace(call, name="poll"))
+        return guess
+
+
+def by_channel(channel: str) -> Wait:
+    """The kind of wait, from the kernel function the thread sleeps in."""
+    for beginning, kind, syscall in _CHANNELS:
+        if channel.startswith(beginning):
+            return Wait(kind, syscall, timed=True if kind == "sleep" else None)
+    return Wait("unknown")
+
+
+def with_frames(wait: Wait | None, frames: tuple[Frame, ...]) -> Wait | None:
+    """A pipe kept open by one child only looks like a process sentinel; the Python frames know whether it is one."""
+    if wait is None or wait.kind != "child" or wait.syscall not in POLLS or not wait.target.startswith("pipe:"):
+        return wait
+    if not frames or _waits_for_process(frames):
+        return wait
+    return replace(wait, kind="pipe-read")
+
+
+def _waits_for_process(frames: tuple[Frame, ...]) -> bool:
+    in_connection = [
+        frame.function.rpartition(".")[2] for frame in frames if frame.file.endswith("multiprocessing/connection.py")
+    ]
+    joins = any(
+        os.path.basename(frame.file).startswith("popen_") and frame.function.endswith(("wait", "poll"))
+        for frame in frames
+    )
+    return joins or (bool(in_connection) and set(in_connection) <= {"wait", "select"})
