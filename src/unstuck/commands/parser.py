@@ -1,0 +1,18 @@
+"""A subcommand's parser, its help taken from the docstring of its module."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+
+
+def add(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], module_doc: str | None, name: str
+) -> argparse.ArgumentParser:
+    page = inspect.cleandoc(module_doc or "")
+    return subparsers.add_parser(
+        name,
+        help=page.partition("\n")[0],
+        description=page,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
