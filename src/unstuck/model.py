@@ -58,6 +58,9 @@ class Frame:
     """Expressions of the `with` blocks around the line: `with self.lock:` gives "self.lock"."""
     takes: str = ""
     """What the line itself is acquiring: the `with` item it opens, or x in `x.acquire(...)`."""
+    polls: str = ""
+    """Path expression whose existence the loop around the line keeps testing: `os.path.exists(x)`, `x.exists()`,
+    `open(x, "x")`, `os.open(x, … O_EXCL …)` give "x"."""
     arguments: tuple[tuple[str, str], ...] = ()
     """Locals that were asked for (never stored by default)."""
 
@@ -318,6 +321,8 @@ class PathFact:
     pid_alive: bool | None = None
     users: tuple[int, ...] = ()
     """Processes that have it open."""
+    expression: str = ""
+    """The expression in the user's source that gave the path, where it came from there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,61 @@
+"""main-spins: the training process computes for ever outside the loader.
+
+What it sees
+    The main thread burns CPU in the user's own code, between batches and steps, and no seam is passed. Successive
+    looks find it on different lines of the same function, or on a loop in plain Python.
+
+Why training stops
+    The loop's own condition is never met; the training loop around it waits for it to end.
+
+Evidence
+    Since when, the processor time used, the function every look found on the stack, the lines of its loop.
+
+Fix
+    Look at the loop's condition: what was to change it, and why that does not happen.
+
+When it is wrong
+    Long honest work outside the loader: a tokeniser, a validation pass in plain Python. Time alone decides here,
+    so it takes five minutes and twenty times the longest such pause before it, unless you ask with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.hang.standstill import Standstill, standstills
+from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, line_varies, seen_lines
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import lines, place, seconds, who
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for still in standstills(case):
+        if still.in_sample or not busy(still) or not still.long or not _interpreter_runs(still):
+            continue
+        frame = culprit_frame(still)
+        loop = f"the loop at {lines(frame.loop)} of " if frame and frame.loop else ""
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=0.7 if still.asked else 0.85,
+            title=f"the training process computes without end in {loop}{place(frame)}",
+            evidence=(
+                f"{who(still.process)} has passed no batch, backward pass or step for {seconds(still.stall.standing)}",
+                cpu_line(still),
+                *seen_lines(still, frame),
+            ),
+            where=still.where(frame),
+            fix=Fix(f"Check what should end {loop or 'this code, '}{place(frame)}: what it tests is not changing."),
+            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+        )
+
+
+def _interpreter_runs(still: Standstill) -> bool:
+    """Python itself is running the user's lines; a single long operation inside a library is not a loop."""
+    frames = still.thread.frames
+    return bool(frames) and (frames[0].user or line_varies(still)) and not still.process.device
+
+
+RULE = Rule("main-spins", "hang", decide)

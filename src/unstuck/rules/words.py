@@ -1,0 +1,56 @@
+"""Plain words for findings: durations, places, processes."""
+
+from __future__ import annotations
+
+import os
+
+from unstuck.model import Frame, Process
+
+
+def seconds(value: float) -> str:
+    """A duration as a person says it: 12 s, 3 min 20 s, 2.1 ms."""
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    if value < 1:
+        return f"{value * 1e3:.3g} ms"
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def place(frame: Frame | None) -> str:
+    """data.py:31 in Shard.__getitem__"""
+    if frame is None:
+        return "an unknown place"
+    return f"{os.path.basename(frame.file)}:{frame.line} in {frame.function}"
+
+
+def lines(span: tuple[int, int] | None) -> str:
+    if span is None:
+        return ""
+    return f"line {span[0]}" if span[0] == span[1] else f"lines {span[0]}–{span[1]}"
+
+
+def who(process: Process) -> str:
+    """worker 1 (pid 77), the main process (pid 5), rank 0 (pid 9), `sh -c …` (pid 8)."""
+    if process.role == "worker":
+        number = "" if process.worker is None else f" {process.worker}"
+        return f"worker{number} (pid {process.pid})"
+    if process.role == "rank" and process.rank is not None:
+        return f"rank {process.rank} (pid {process.pid})"
+    if process.role == "main":
+        return f"the main process (pid {process.pid})"
+    return f"`{command(process)}` (pid {process.pid})"
+
+
+def command(process: Process) -> str:
+    words = [os.path.basename(process.command[0]), *process.command[1:]] if process.command else ["a process"]
+    text = " ".join(" ".join(words).split())
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def people(pids: tuple[int, ...]) -> str:
+    return ", ".join(str(pid) for pid in pids)
