@@ -2,88 +2,112 @@
 
 from __future__ import annotations
 
-import argparse
+import math
 import os
-import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from unstuck.errors import UsageError
 
-Kind = Callable[[str], Any]
-"""Makes the value of a text, or says in a ValueError, TypeError or ArgumentTypeError why it cannot."""
+T = TypeVar("T")
 
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def resolve(
-    args: argparse.Namespace, kinds: Mapping[str, Kind], environ: Mapping[str, str] | None = None, folder: str = "."
-) -> dict[str, Any]:
-    """The value of each setting in `kinds`, None where no place has one. A flag's value is taken as it is: None
-    (or False, for a switch) means that it was not given."""
-    environ = os.environ if environ is None else environ
-    table: dict[str, Any] | None = None
-    chosen: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        flag = getattr(args, name, None)
-        variable = "UNSTUCK_" + name.upper()
-        if flag is not None and flag is not False:
-            chosen[name] = flag
-        elif environ.get(variable):
-            chosen[name] = _read(kind, environ[variable], f"{variable} in the environment")
+class Settings:
+    """Each method takes the setting's name as on the flag (`stall-after`), the flag's value (None: not given) and
+    the default; a bad value is a UsageError that says where it came from."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, folder: str = ".") -> None:
+        self._environ = os.environ if environ is None else environ
+        self.notes: list[str] = []
+        """What a person should know about how settings were read."""
+        self._table = self._read(os.path.join(folder, "pyproject.toml"))
+
+    def number(self, name: str, flag: float | None, default: float) -> float:
+        return self._first(name, flag, default, _number, "a number, 0 or more")
+
+    def whole(self, name: str, flag: int | None, default: int) -> int:
+        return self._first(name, flag, default, _whole, "a whole number, 0 or more")
+
+    def switch(self, name: str, flag: bool | None, default: bool) -> bool:
+        return self._first(name, flag, default, _switch, "true or false")
+
+    def text(self, name: str, flag: str | None, default: str) -> str:
+        return self._first(name, flag, default, _text, "text, in quotes")
+
+    def choice(self, name: str, flag: str | None, default: str, choices: Sequence[str]) -> str:
+        def read(value: Any) -> str:
+            if value not in choices:
+                raise ValueError
+            return str(value)
+
+        return self._first(name, flag, default, read, f"one of: {', '.join(word for word in choices if word)}")
+
+    def _first(self, name: str, flag: T | None, default: T, read: Callable[[Any], T], wanted: str) -> T:
+        variable = "UNSTUCK_" + name.upper().replace("-", "_")
+        value: Any
+        if flag is not None:
+            value, source = flag, f"--{name}"
+        elif self._environ.get(variable):
+            value, source = self._environ[variable], f"{variable} in the environment"
+        elif name in self._table:
+            value, source = self._table[name], f"{name} in [tool.unstuck] of pyproject.toml"
         else:
-            table = _table(os.path.join(folder, "pyproject.toml")) if table is None else table
-            value = table.get(name)
-            source = f"{name.replace('_', '-')} in [tool.unstuck] of pyproject.toml"
-            chosen[name] = flag if value is None else _read(kind, value, source)
-    return chosen
+            return default
+        try:
+            return read(value)
+        except (TypeError, ValueError):
+            raise UsageError(f"{source} is {value!r}", cause=f"it must be {wanted}") from None
+
+    def _read(self, path: str) -> dict[str, Any]:
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, ValueError):
+            return {}
+        if "tool.unstuck" not in text:
+            return {}  # whatever else may be wrong with the file is not our business
+        try:
+            import tomllib
+        except ImportError:
+            self.notes.append("[tool.unstuck] in pyproject.toml is not read: that needs Python 3.11 or newer")
+            return {}
+        try:
+            table = tomllib.loads(text).get("tool", {}).get("unstuck", {})
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError("cannot read [tool.unstuck] from pyproject.toml", cause=str(error)) from error
+        return {key.replace("_", "-"): value for key, value in table.items()} if isinstance(table, dict) else {}
 
 
-def one_of(*choices: str) -> Kind:
-    """A kind: one of these words."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"it must be one of: {', '.join(choices)}")
-        return text
-
-    return read
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError
+    return number
 
 
-def switch(text: str) -> bool:
-    """A kind: true or false."""
-    if text.lower() not in _SWITCH:
-        raise ValueError("it must be true or false")
-    return _SWITCH[text.lower()]
+def _whole(value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise TypeError
+    number = int(value)
+    if number < 0:
+        raise ValueError
+    return number
 
 
-def _read(kind: Kind, value: Any, source: str) -> Any:
-    """`value` is text, or what TOML made of it; kinds read text."""
-    try:
-        if not isinstance(value, (str, int, float)):
-            raise TypeError("it must be a single value")
-        if kind is str and not isinstance(value, str):
-            raise TypeError("it must be text, in quotes")
-        return kind(str(value).lower() if isinstance(value, bool) else str(value))
-    except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
-        raise UsageError(f"{source} is {value!r}", cause=str(error)) from None
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = _text(value).lower()
+    if word not in _SWITCH:
+        raise ValueError
+    return _SWITCH[word]
 
 
-def _table(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, ValueError):
-        return {}
-    if "tool.unstuck" not in text:
-        return {}  # whatever else may be wrong with the file is not our business
-    try:
-        import tomllib
-    except ImportError:
-        print("unstuck: [tool.unstuck] in pyproject.toml is not read: that needs Python 3.11", file=sys.stderr)
-        return {}
-    try:
-        table = tomllib.loads(text).get("tool", {}).get("unstuck", {})
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError("cannot read [tool.unstuck] from pyproject.toml", cause=str(error)) from error
-    return {key.replace("-", "_"): value for key, value in table.items()} if isinstance(table, dict) else {}
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
