@@ -1,0 +1,57 @@
+"""progress-unknown: it stands still, and the cause is not established.
+
+What it sees
+    No batch, no step, no byte and no change of stack for a very long time, and no other rule fits.
+
+Why training stops
+    Not known. This is the honest last resort: it shows everything that was seen and claims nothing.
+
+Evidence
+    Where every process is, and what the kernel says each one waits for.
+
+Fix
+    Look at the places shown; `unstuck explain` lists what was looked for.
+
+When it is wrong
+    A very long operation of a kind this run has not had before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix, Process
+from unstuck.rules.hang.standstill import standstills
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import place, seconds, who
+
+SHOWN = 8
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for still in standstills(case):
+        if not still.long:
+            continue
+        seen = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=0.5,
+            title=f"nothing has moved for {seconds(still.stall.standing)}; the cause is not established",
+            evidence=tuple(_seat(process) for process in seen[:SHOWN]),
+            where=still.where(),
+            fix=Fix(f"Look at {place(still.frame)}: that is where it stands."),
+            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+        )
+
+
+def _seat(process: Process) -> str:
+    thread = process.main_thread
+    frame = next((f for f in thread.frames if f.user), thread.frames[0] if thread.frames else None) if thread else None
+    wait = thread.wait if thread else None
+    what = "computing" if wait and wait.kind == "running" else f"waiting ({wait.kind}{', ' + wait.syscall if wait.syscall else ''})" if wait else "unknown"
+    return f"{who(process)} is at {place(frame)}, {what}"
+
+
+RULE = Rule("progress-unknown", "hang", decide, last_resort=True)

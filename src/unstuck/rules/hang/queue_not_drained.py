@@ -1,0 +1,79 @@
+"""queue-not-drained: joining a process whose queue still holds data.
+
+What it sees
+    A process waits for a child to end; the child's queue feeder thread is still writing to its pipe, and the only
+    reader of that pipe is the one who waits.
+
+Why training stops
+    A process that put items on a multiprocessing queue does not end before they are flushed. The pipe takes
+    64 KiB; the rest waits for a `get()` that comes only after the `join()`.
+
+Evidence
+    The join's line, the feeder thread blocked in its write, and the pipe between them.
+
+Fix
+    Take everything from the queue first, then join.
+
+When it is wrong
+    Only said when neither side was scheduled between two looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix, Process, Thread
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import place, seconds, who
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for still in standstills(case):
+        found = undrained(still)
+        if found is None or not still.certain:
+            continue
+        child, _, joiner = found
+        thread = joiner.main_thread
+        frame = next((f for f in thread.frames if f.user), None) if thread else None
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=still.confidence,
+            title=f"{who(joiner)} joins {who(child)}, whose queue it has not emptied",
+            evidence=(
+                f"{who(joiner)} has waited at {place(frame)} for {seconds(still.stall.standing)} for that process to end",
+                f"the child's queue feeder thread is blocked writing to a full pipe that only {who(joiner)} can read",
+                "a process with unflushed queue items does not end: each waits for the other",
+            ),
+            where=still.where(frame, joiner),
+            fix=Fix("Call get() for every item before join(); or have the child call queue.cancel_join_thread()."),
+            seen_by="kernel",
+        )
+
+
+def undrained(still: Standstill) -> tuple[Process, Thread, Process] | None:
+    """The child, its feeder thread, and the process that joins it."""
+    for child in reversed(still.trail):
+        for thread in child.threads:
+            wait = thread.wait
+            if wait is None or wait.kind != "pipe-write" or not _feeds(thread):
+                continue
+            for pid in wait.others:
+                joiner = process_of(still.look, pid)
+                if joiner is not None and _joins(joiner, child):
+                    return child, thread, joiner
+    return None
+
+
+def _feeds(thread: Thread) -> bool:
+    return any(f.file.endswith("multiprocessing/queues.py") for f in thread.frames)
+
+
+def _joins(process: Process, child: Process) -> bool:
+    main = process.main_thread
+    return main is not None and main.wait is not None and main.wait.kind == "child" and child.pid in main.wait.others
+
+
+RULE = Rule("queue-not-drained", "hang", decide)

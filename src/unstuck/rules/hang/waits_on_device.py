@@ -1,0 +1,67 @@
+"""waits-on-device: the line waits for the accelerator to finish.
+
+What it sees
+    The main thread of a process that uses a device sits, blocked or burning CPU, in one call that must wait for
+    the device (`.item()`, `.cpu()`, `synchronize()`), and its Python line never changes.
+
+Why training stops
+    Work on a device is queued. The first line that needs a result waits for all of it, so the guilty operation
+    came earlier: a collective another rank did not join, a kernel that does not end.
+
+Evidence
+    The call, the device, how long, and that the line was the same in every look.
+
+Fix
+    Look for the collective or kernel queued before this line; `CUDA_LAUNCH_BLOCKING=1` makes its own line wait.
+
+When it is wrong
+    A long kernel. It is said only after a very long time, or at Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.hang.standstill import Standstill, standstills
+from unstuck.rules.hang.waits_on_rank import in_collective
+from unstuck.rules.hang.work import line_varies, looks_of
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import place, seconds, who
+
+_SYNCING = re.compile(r"\.(item|cpu|tolist|numpy|synchronize|nonzero|to|wait)\(|torch\.cuda\.|torch\.save\(|float\(|int\(|bool\(|print\(")
+_NATIVE = re.compile(r"cuStreamSynchronize|cuEventSynchronize|cudaStreamSynchronize|cudaDeviceSynchronize|hipStreamSynchronize")
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for still in standstills(case):
+        if not _on_device(still) or not still.long:
+            continue
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=still.confidence,
+            title=f"{who(still.process)} waits for its device at {place(still.frame)}",
+            evidence=(
+                f"it has been in this one call for {seconds(still.stall.standing)}; "
+                f"{len(looks_of(still))} looks found the same line",
+                "the process has an accelerator open, and the line needs a result from it",
+            ),
+            where=still.where(),
+            fix=Fix("Find what was queued before this line; run once with CUDA_LAUNCH_BLOCKING=1 to see its own line wait."),
+            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+        )
+
+
+def _on_device(still: Standstill) -> bool:
+    if not still.process.device or in_collective(still.thread) or line_varies(still) or still.in_sample:
+        return False
+    if still.kind == "device" or any(_NATIVE.search(name) for name in still.thread.native):
+        return True
+    frame = still.frame
+    return still.kind in ("running", "poll", "lock", "other") and frame is not None and bool(_SYNCING.search(frame.code))
+
+
+RULE = Rule("waits-on-device", "hang", decide)
