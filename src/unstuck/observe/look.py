@@ -21,11 +21,8 @@ from .signal_stacks import SignalStacks
 from .source import Source
 from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
 from .threads import ThreadReading, read_threads
-from .tree import Member, Tree
+from .tree import SAME_START, Member, Tree
 from .waits import Waits, with_frames
-
-_SAME_START = 0.1
-"""Seconds by which a flight file's start time may differ from the kernel's and still mean the same process."""
 
 
 class Observer:
@@ -49,7 +46,8 @@ class Observer:
         """`only`: processes whose Python stacks are wanted, all if None. `flights`: what they wrote of themselves."""
         at = time.monotonic()
         trouble = Trouble()
-        members = self._tree.members(trouble)
+        flights = flights or {}
+        members = self._tree.members(trouble, {pid: flight.began for pid, flight in flights.items() if flight.began})
         descriptors = Descriptors(member.pid for member in members)
         waits = Waits(members, descriptors)
         readings = {member.pid: read_threads(member.pid, trouble) for member in members}
@@ -66,7 +64,7 @@ class Observer:
                 taken.get(member.pid, Stacks()),
                 parts[member.pid],
                 ranks[member.pid],
-                _flight_of(member, flights or {}),
+                _flight_of(member, flights),
                 descriptors,
             )
             for member in members
@@ -140,7 +138,7 @@ class Observer:
             role=self._settled_role(member, role, threads, flight),
             command=member.command,
             is_python=member.is_python,
-            forked=member.forked,
+            forked=member.forked or (flight is not None and flight.forked),
             worker=flight.worker if flight else None,
             rank=flight.rank if flight and flight.rank is not None else rank,
             threads=threads,
@@ -189,6 +187,6 @@ def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | Non
 def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
     """A pid may be used twice: the start must agree too, where the file has it."""
     flight = flights.get(member.pid)
-    if flight is None or (flight.began and abs(flight.began - member.stat.started / proc.TICKS) > _SAME_START):
+    if flight is None or (flight.began and abs(flight.began - member.stat.started / proc.TICKS) > SAME_START):
         return None
     return flight

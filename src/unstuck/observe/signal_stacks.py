@@ -15,7 +15,7 @@ from pathlib import Path
 from unstuck.model import Frame, Thread
 
 from . import proc
-from .stacks import PythonThread, Stacks
+from .stacks import PythonThread, Stacks, own_frames
 
 SIGNAL = signal.SIGRTMIN + 5
 TIME_LIMIT = 1.0
@@ -138,4 +138,4 @@ def _frame(line: str) -> Frame:
 
 
 def _with_frames(thread: Thread, frames: list[Frame]) -> Thread:
-    return Thread(tid=thread.tid, name=thread.name, python=True, frames=tuple(frames))
+    return Thread(tid=thread.tid, name=thread.name, python=True, frames=own_frames(tuple(frames)))

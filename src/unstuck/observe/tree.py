@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import proc
 from .proc import Stat, Trouble
 
+SAME_START = 0.1
+"""Seconds by which two records of a start may differ and still mean the same process."""
 _PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
 
 
@@ -36,14 +39,15 @@ class Tree:
         self._seen: dict[int, Member] = {}
         self._embeds_python: dict[str, bool] = {}
 
-    def members(self, trouble: Trouble) -> tuple[Member, ...]:
+    def members(self, trouble: Trouble, starts: Mapping[int, float] | None = None) -> tuple[Member, ...]:
+        """`starts`: further processes known to belong here, with the second each was started."""
         found: dict[int, Member] = {}
         self._walk(self.root, 0, found)
-        for pid, before in self._seen.items():
-            if pid not in found:
-                now = proc.stat(pid)
-                if now is not None and now.started == before.stat.started:
-                    self._walk(pid, before.ppid, found)
+        known = {pid: before.stat.started / proc.TICKS for pid, before in self._seen.items()}
+        for pid, start in {**(starts or {}), **known}.items():
+            now = proc.stat(pid) if pid not in found else None
+            if now is not None and abs(now.started / proc.TICKS - start) < SAME_START:
+                self._walk(pid, 0, found)
         if self.root not in found:
             trouble.note("root", f"process {self.root} is gone")
         self._seen = found
@@ -99,6 +103,14 @@ def _is_bare_fork(exe: str, command: tuple[str, ...], stat: Stat, parent: Member
     if stat.layout != (0, 0) and parent.stat.layout != (0, 0):
         return stat.layout == parent.stat.layout
     return bool(command) and command == parent.command
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes beneath a process, each after its parent."""
+    found: list[int] = []
+    for child in children(pid):
+        found += [child, *descendants(child)]
+    return found
 
 
 def children(pid: int) -> list[int]:
