@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 
 
 def add(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], module_doc: str | None, name: str
 ) -> argparse.ArgumentParser:
-    page = inspect.cleandoc(module_doc or "")
+    page = (module_doc or "").strip()
     return subparsers.add_parser(
         name,
         help=page.partition("\n")[0],
