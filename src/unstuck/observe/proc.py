@@ -50,6 +50,15 @@ def read(path: str, limit: int = 1 << 20) -> bytes:
         os.close(fd)
 
 
+def brief(path: str) -> str:
+    """A file of /proc that comes whole in one read (those of a single process or thread); raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 8192).decode(errors="replace")
+    finally:
+        os.close(fd)
+
+
 def text(path: str, limit: int = 1 << 20) -> str:
     return read(path, limit).decode(errors="replace")
 
@@ -80,7 +89,7 @@ def parse_stat(line: str) -> Stat:
 def stat(pid: int, tid: int | None = None) -> Stat | None:
     path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
     try:
-        return parse_stat(text(path))
+        return parse_stat(brief(path))
     except (OSError, ValueError, IndexError):
         return None
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from unstuck.model import Frame
 
+from .file_polls import polled_path
+
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -25,6 +27,7 @@ class Facts:
     loop: tuple[int, int] | None = None
     holds: tuple[str, ...] = ()
     takes: str = ""
+    polls: str = ""
 
 
 class Source:
@@ -65,6 +68,7 @@ class Source:
             loop=facts.loop,
             holds=facts.holds,
             takes=facts.takes,
+            polls=facts.polls,
         )
 
     def _file(self, path: str) -> _File | None:
@@ -132,7 +136,7 @@ def is_user_code(path: str) -> bool:
 def facts_of(tree: ast.Module, line: int) -> Facts:
     """Facts of one line, from the nodes around it, outermost first."""
     names: list[str] = []
-    loop: tuple[int, int] | None = None
+    loop: ast.While | ast.For | ast.AsyncFor | None = None
     holds: list[str] = []
     takes: list[str] = []
     for node in _around(tree, line):
@@ -143,7 +147,7 @@ def facts_of(tree: ast.Module, line: int) -> Facts:
             loop, holds, takes = None, [], []
         elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
             if line <= (node.body[-1].end_lineno or line):
-                loop = (node.lineno, node.end_lineno or node.lineno)
+                loop = node
         elif isinstance(node, ast.With | ast.AsyncWith):
             if line >= node.body[0].lineno:
                 holds += [ast.unparse(item.context_expr) for item in node.items]
@@ -151,7 +155,13 @@ def facts_of(tree: ast.Module, line: int) -> Facts:
                 takes += [ast.unparse(item.context_expr) for item in _items_at(node, line)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
             takes.append(ast.unparse(node.func.value))
-    return Facts(".".join(names).removesuffix(".<locals>"), loop, tuple(holds), ", ".join(takes))
+    return Facts(
+        function=".".join(names).removesuffix(".<locals>"),
+        loop=(loop.lineno, loop.end_lineno or loop.lineno) if loop else None,
+        holds=tuple(holds),
+        takes=", ".join(takes),
+        polls=polled_path(loop) if loop else "",
+    )
 
 
 def _around(node: ast.AST, line: int) -> Iterator[ast.AST]:

@@ -41,13 +41,13 @@ def _read_thread(pid: int, tid: int, trouble: Trouble) -> ThreadReading | None:
     if stat is None:
         return None
     folder = f"/proc/{pid}/task/{tid}"
-    channel = proc.maybe(f"{folder}/wchan").strip()
+    channel = _brief(f"{folder}/wchan").strip()
     return ThreadReading(
         tid=tid,
         name=stat.name,
         state=stat.state,
         cpu=stat.cpu,
-        switches=switches_in(proc.maybe(f"{folder}/status")),
+        switches=switches_in(_brief(f"{folder}/status")),
         channel="" if channel == "0" else channel,
         call=None if stat.state in "ZX" else _read_call(pid, folder, trouble),
     )
@@ -55,7 +55,7 @@ def _read_thread(pid: int, tid: int, trouble: Trouble) -> ThreadReading | None:
 
 def _read_call(pid: int, folder: str, trouble: Trouble) -> Call | None:
     try:
-        return parse_call(proc.text(f"{folder}/syscall"))
+        return parse_call(proc.brief(f"{folder}/syscall"))
     except PermissionError:
         trouble.note(
             "syscall",
@@ -68,6 +68,13 @@ def _read_call(pid: int, folder: str, trouble: Trouble) -> Call | None:
     except (OSError, ValueError):
         pass
     return None
+
+
+def _brief(path: str) -> str:
+    try:
+        return proc.brief(path)
+    except OSError:
+        return ""
 
 
 def switches_in(status: str) -> int:

@@ -92,7 +92,7 @@ class Waits:
             wait = self._by_call(pid, call)
         if thread.state == "D" and wait.kind in ("other", "unknown"):
             wait = replace(wait, kind="file")
-        return replace(wait, channel=thread.channel)
+        return replace(wait, channel=thread.channel) if thread.channel else wait
 
     def _by_call(self, pid: int, call: Call) -> Wait:
         if call.name == "futex":

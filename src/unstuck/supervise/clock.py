@@ -16,6 +16,7 @@ SLOW_PACE = 3.0
 LOOKS_AT = (1.5, 3.0, 5.5, 8.0, 10.5, 13.0, 16.0, 20.0, 30.0, 45.0, 60.0)
 """Standing seconds at which stacks are taken; then each time a third more. Early ones make a proof by 15 s."""
 
+DEFAULT = Times()
 EXCUSED_LOOK = 10.0
 """Seconds after which an excuse is looked at again."""
 
@@ -72,12 +73,12 @@ class Clock:
         """Schedule the next look: soon at first, for a proof needs two; then ever rarer."""
         hand = self.hands[pid]
         hand.looks += 1
-        scale = self.times.suspect / Times.suspect
+        scale = self.times.suspect / DEFAULT.suspect
         later = [at * scale for at in LOOKS_AT if at * scale > hand.standing + 0.5 * min(scale, 1)]
         hand.next_look = later[0] if later else hand.standing * 4 / 3
 
     def first_look(self) -> float:
-        return LOOKS_AT[0] * self.times.suspect / Times.suspect
+        return LOOKS_AT[0] * self.times.suspect / DEFAULT.suspect
 
     def excuse(self, pid: int, why: str) -> None:
         """While `why` is not empty the time does not count; a look now and then sees it end."""

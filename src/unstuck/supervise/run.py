@@ -79,6 +79,7 @@ class Supervisor:
         self._show_status()
         if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
             self.voice.line("stopping the run (--on-hang stop)")
+            self.watch.ending = True
             self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
 
     def _hopeless(self) -> bool:
@@ -86,7 +87,7 @@ class Supervisor:
 
     def _tell(self) -> None:
         diagnosis = self._save()
-        self.voice.findings(self.watch.case(), diagnosis, f"unstuck report {self.folder.name}")
+        self.voice.findings(self.watch.case(), diagnosis, "")
 
     def _show_status(self) -> None:
         case = None
@@ -149,6 +150,8 @@ class Supervisor:
         self.voice.status(None, None)
         self.exit = Exit(self.process.pid, code if code >= 0 else None, -code if code < 0 else None)
         self._guarded(self._finish)
+        if self.watch.findings:
+            self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
         if code < 0:
@@ -160,9 +163,7 @@ class Supervisor:
     def _explain(self) -> None:
         self.watch.hangar.scan()
         if self.watch.explain_interrupt():
-            self.voice.findings(
-                self.watch.case("interrupted"), self._diagnosis(), f"unstuck report {self.folder.name}"
-            )
+            self.voice.findings(self.watch.case("interrupted"), self._diagnosis(), "")
 
     def _finish(self) -> None:
         self.watch.hangar.scan()

@@ -48,6 +48,11 @@ class Voice:
             + "\n"
         )
 
+    def next_command(self, command: str) -> None:
+        """The last line printed: what to type next."""
+        self._clear()
+        self._write(f"next: {command}\n")
+
     def line(self, text: str) -> None:
         self._clear()
         self._write(f"unstuck: {text}\n")

@@ -38,6 +38,8 @@ class Watch:
     said: list[Said] = field(default_factory=list)
     probes_off: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    ending: bool = False
+    """We are ending it: what moves now moves because of us."""
     flights: dict[int, Flight] = field(default_factory=dict)
     stdin: str = ""
 
@@ -57,9 +59,9 @@ class Watch:
         progress = {file.pid: file.progress for file in self.hangar.open.values()}
         progress.setdefault(self.root, sum(progress.values()))
         self.clock.tick(now, progress, self._stopped(progress))
+        if self.interrupted or self.ending:
+            return False
         news = self._withdraw_recovered()
-        if self.interrupted:
-            return news
         root = self.hangar.file_of(self.root)
         self.receipts = 0 if root is None else root.signalled()
         for pid in self.clocked():
