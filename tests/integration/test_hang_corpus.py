@@ -1,0 +1,46 @@
+"""Every faulty script of the corpus is named and located; every healthy twin is silent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import FAULTS, Runner
+
+EXPECTED: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
+SAMPLE = {facts["rules"][0]: name for name, facts in sorted(EXPECTED.items(), reverse=True)}
+"""One script a rule for the default run."""
+
+
+def cases(kind: str) -> list[Any]:
+    names = [pytest.param(n, marks=() if n in SAMPLE.values() else pytest.mark.slow) for n in sorted(EXPECTED)]
+    return names if kind == "faulty" else names
+
+
+@pytest.mark.parametrize("name", cases("faulty"))
+def test_faulty_script_is_named(unstuck: Runner, name: str) -> None:
+    facts = EXPECTED[name]
+    script = FAULTS / "faulty" / f"{name}.py"
+    outcome = unstuck.run(script, flags=("--on-hang", "stop", "--stall-after", "2"), env=facts.get("env"), limit=60)
+    assert outcome.rules, f"nothing said; stderr:\n{outcome.err[-3000:]}"
+    first = outcome.loud[0]
+    assert first["rule"] in facts["rules"], outcome.err[-3000:]
+    assert first["where"]["file"].endswith(script.name), first
+    spots = [facts[key] for key in ("line", "blocked") if key in facts]
+    assert any(low - 3 <= first["where"]["line"] <= high + 3 for low, high in spots), (first["where"], spots)
+    if "sample" in facts:
+        assert first["where"]["sample"] == facts["sample"]
+    assert first["evidence"]
+    assert first["fix"]["text"]
+    assert outcome.code == 3
+
+
+@pytest.mark.parametrize("name", cases("healthy"))
+def test_healthy_twin_is_silent(unstuck: Runner, name: str) -> None:
+    facts = EXPECTED[name]
+    outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", flags=("--on-hang", "stop"), env=facts.get("env"))
+    assert outcome.rules == [], outcome.err[-3000:]
+    assert outcome.code == 0, outcome.err[-3000:]
+    assert "unstuck" not in outcome.err
