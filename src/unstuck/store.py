@@ -52,7 +52,7 @@ class Saved:
     source: Path
     case: Case
     diagnosis: Diagnosis | None = None
-    """The findings as they were saved, where no Case is left to diagnose again."""
+    """What the run itself said; None: nothing, or it was the bare Case that was asked for."""
 
 
 def create(cwd: str | os.PathLike[str] | None = None) -> RunFolder:
@@ -180,7 +180,7 @@ def _known() -> str:
 
 
 def _open_folder(folder: Path) -> Saved:
-    for name in (CASE, REPORT):
+    for name in (REPORT, CASE):
         if os.path.exists(folder / name):
             return _open_file(folder / name)
     # Killed before its first report: the flight files may lie in a folder of their own inside.
@@ -195,13 +195,15 @@ def _open_folder(folder: Path) -> Saved:
 
 def _open_file(path: Path) -> Saved:
     data: Any = serial.load_json(path)
-    if isinstance(data, dict) and "findings" in data:
-        from unstuck.render.json_report import read_back
+    if not (isinstance(data, dict) and "findings" in data):
+        return Saved(path, serial.case_from(data, str(path)))
+    from unstuck.render.json_report import read_back
 
-        if path.name == REPORT and (path.parent / CASE).exists():
-            return Saved(path, serial.load_case(path.parent / CASE))
-        return Saved(path, *read_back(data, str(path)))
-    return Saved(path, serial.case_from(data, str(path)))
+    case, said = read_back(data, str(path))
+    if path.name == REPORT and os.path.exists(path.parent / CASE):
+        # A cause may be gone from the Case by the end of the run: what was said while it stood there counts.
+        return Saved(path, serial.load_case(path.parent / CASE), said if said.findings else None)
+    return Saved(path, case, said)
 
 
 def _outcome(flights: list[Flight]) -> Outcome:

@@ -110,7 +110,12 @@ def test_every_name_of_a_run_finds_it(how: str) -> None:
     }[how]
     found = store.find(argument)
     assert found.case == CASE
-    assert found.diagnosis is None
+    assert found.diagnosis == (None if how == "case" else DIAGNOSIS)
+
+
+def test_a_run_that_said_nothing_is_diagnosed_again() -> None:
+    store.create().save(CASE, Diagnosis())
+    assert store.find().diagnosis is None
 
 
 def test_the_latest_run_is_the_one_begun_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from unstuck.commands import parser as parsers
+
+if TYPE_CHECKING:
+    from unstuck.rules.diagnose import Diagnosis
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,7 +33,9 @@ def run(args: argparse.Namespace) -> int:
     if args.report:
         json_report.check_report_path(args.report)
     saved = store.find(args.where)
-    diagnosis = saved.diagnosis if saved.diagnosis is not None else diagnose(saved.case)
+    diagnosis = diagnose(saved.case)
+    if saved.diagnosis is not None:
+        diagnosis = _as_said(saved.diagnosis, diagnosis)
     if args.report:
         json_report.write_report(args.report, saved.case, diagnosis)
     if args.json:
@@ -47,3 +53,12 @@ def run(args: argparse.Namespace) -> int:
     )
     sys.stdout.write(text)
     return 0
+
+
+def _as_said(said: Diagnosis, fresh: Diagnosis) -> Diagnosis:
+    """What the run said, with the places that a report leaves out and a fresh look at the Case still has."""
+    from dataclasses import replace
+
+    also = {(f.rule, f.where.pid, f.where.line): f.also for f in fresh.findings}
+    findings = tuple(replace(f, also=also.get((f.rule, f.where.pid, f.where.line), ())) for f in said.findings)
+    return replace(fresh, findings=findings)

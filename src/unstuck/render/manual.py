@@ -24,8 +24,11 @@ def show_rule(page: Page, rule: Rule) -> None:
     family = FAMILIES.get(rule.family, "")
     page.line((rule.name, "bold cyan"), (f"  {rule.family}: {family}" if family else f"  {rule.family}", "dim"))
     page.line(rule.summary if first.startswith(rule.name) else first, indent=2)
+    after_heading = False
     for heading, block in _blocks(body):
-        page.blank()
+        if not after_heading:
+            page.blank()
+        after_heading = heading
         if heading:
             page.line((block, "bold"), indent=2)
         elif _is_verbatim(block):

@@ -56,8 +56,9 @@ def _dedented(lines: list[str], first: int, last: int, marked: int) -> Iterator[
 
 def _recorded(where: Where, case: Case) -> str:
     """The line's text as it was while the process ran."""
+    path = os.path.join(case.cwd, where.file or "")
     for frame in _frames(case):
-        if frame.code and frame.line == where.line and frame.file == where.file:
+        if frame.code and frame.line == where.line and os.path.join(case.cwd, frame.file) == path:
             return frame.code.strip()
     return ""
 

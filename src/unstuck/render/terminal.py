@@ -25,10 +25,12 @@ def render(
     unicode: bool = True,
     next_command: str = "",
     live: bool = True,
+    stopping: bool = False,
 ) -> str:
     """The whole answer as text. Ends with the next command to type, where there is one.
 
-    `live`: the run is being watched now, not read from what was saved of it."""
+    `live`: the run is being watched now, not read from what was saved of it; `stopping`: it is about to be ended
+    by us."""
     page = Page(color=color, width=width, unicode=unicode)
     _head(page, case)
     standing_ones = [finding for finding in diagnosis.findings if not finding.withdrawn]
@@ -44,7 +46,7 @@ def render(
         _recovered(page, finding)
     if not diagnosis.findings:
         _nothing(page, case, diagnosis)
-    _goes_on(page, case, standing_ones, live)
+    _goes_on(page, case, standing_ones, live, stopping)
     _unseen(page, case, diagnosis)
     if next_command:
         page.blank()
@@ -115,8 +117,8 @@ def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
         page.line(f"{question.asks} {question.would_decide}", lead=f"{page.glyph('bullet')} ", indent=2)
 
 
-def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool) -> None:
-    if case.outcome != "running":
+def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool, stopping: bool) -> None:
+    if case.outcome != "running" or stopping:
         return
     if not live:
         said = "The run had not ended when this was saved."

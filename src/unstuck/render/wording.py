@@ -102,14 +102,13 @@ def program(case: Case) -> str:
 
 
 def outcome(case: Case) -> str:
-    """`stopped by unstuck after 31 s`."""
+    """`stopped after 31 s`."""
     after = f" after {duration(case.seconds)}" if case.seconds > 0 else ""
     if case.outcome == "running":
         return "running" + (f" for {duration(case.seconds)}" if case.seconds > 0 else "")
     if case.outcome == "died":
         return f"died{_how(case)}{after}"
-    said = {"finished": "finished", "stopped": "stopped by unstuck", "interrupted": "interrupted"}
-    return said.get(case.outcome, str(case.outcome)) + after
+    return f"{case.outcome}{after}"
 
 
 def progress(case: Case) -> str:

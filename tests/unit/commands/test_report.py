@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import subprocess
 import sys
@@ -21,6 +23,13 @@ FINDING = Finding(
 
 
 @pytest.fixture(autouse=True)
+def _stamps_rise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of one second have no order; here each begins a second later."""
+    seconds = itertools.count()
+    monkeypatch.setattr("time.strftime", lambda _: f"20250101-{next(seconds):06}")
+
+
+@pytest.fixture(autouse=True)
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> store.RunFolder:
     """A saved run; diagnosing it again finds FINDING."""
     monkeypatch.chdir(tmp_path)
@@ -36,6 +45,25 @@ def test_the_latest_run_is_diagnosed_again(capsys: pytest.CaptureFixture[str]) -
     assert "Worker 1 waits" in text
     assert text.endswith("next: unstuck explain file-lock-held\n")
     assert "keeps watching" not in text
+
+
+def test_what_the_run_said_stands_though_its_traces_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("import fcntl\nhold()\n")
+    said = dataclasses.replace(FINDING, title="As it was said", where=Where(pid=7))
+    store.create().save(Case(cwd=str(tmp_path)), Diagnosis((said,)))
+    assert main(["report"]) == 0
+    text = capsys.readouterr().out
+    assert "As it was said" in text
+    assert "Worker 1 waits" not in text
+    assert "hold()" not in text
+    again = dataclasses.replace(said, title="Said anew", also=(Where("train.py", 2),))
+    monkeypatch.setattr(diagnosing, "diagnose", lambda _: Diagnosis((again,)))
+    assert main(["report"]) == 0
+    text = capsys.readouterr().out
+    assert "As it was said" in text
+    assert "hold()" in text
 
 
 def test_json_goes_to_standard_output(run: store.RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -202,7 +202,7 @@ def test_proof_replaces_the_percentage(case: Case) -> None:
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        ("stopped", "stopped by unstuck after 31 s"),
+        ("stopped", "stopped after 31 s"),
         ("interrupted", "interrupted after 31 s"),
         ("died", "died of SIGKILL after 31 s"),
         ("finished", "finished after 31 s"),
@@ -219,6 +219,10 @@ def test_a_saved_run_is_not_said_to_be_watched(case: Case) -> None:
     text = render(case, Diagnosis((FINDING,)), color=False, width=80, live=False)
     assert "keeps watching" not in text
     assert "had not ended when this was saved" in text
+
+
+def test_a_run_about_to_be_stopped_is_not_said_to_go_on(case: Case) -> None:
+    assert "still there" not in render(case, Diagnosis((FINDING,)), color=False, width=80, stopping=True)
 
 
 def test_nothing_found_says_where_it_stands_or_that_all_is_well(case: Case) -> None:
