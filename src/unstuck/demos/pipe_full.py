@@ -1,28 +1,24 @@
-"""A training that waits for its evaluation program, which waits for somebody to read what it prints."""
+"""A training that waits for its sorting program, which waits for somebody to read what it prints."""
 
 import subprocess
-import sys
+import tempfile
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-EVALUATE = """
-import sys
-for row, right in enumerate(sys.argv[1]):
-    print(f"row {row:05d}: the prediction is {'right' if right == '1' else 'wrong'}, margin not computed, no reviewer yet")
-"""
-
-
-def evaluate(model, inputs, labels):
-    """Let the team's own evaluation program write a line on each row."""
+def worst_rows(model, inputs, labels, count=5):
+    """The rows that the model is least sure of, sorted by the system's own sort."""
     with torch.no_grad():
-        right = (model(inputs).argmax(1) == labels).int().tolist()
-    command = [sys.executable, "-c", EVALUATE, "".join(map(str, right))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
-        if program.wait() != 0:
-            raise RuntimeError("the evaluation failed")
-        return sum("is right" in line for line in program.stdout) / len(right)
+        sure = model(inputs).softmax(1).gather(1, labels[:, None]).squeeze(1).tolist()
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as table:
+        for row, (share, label) in enumerate(zip(sure, labels.tolist())):
+            table.write(f"{share:.6f},row {row:05d},label {label}\n")
+        table.flush()
+        with subprocess.Popen(["sort", "-n", table.name], stdout=subprocess.PIPE, text=True) as program:
+            if program.wait() != 0:
+                raise RuntimeError("sorting failed")
+            return program.stdout.readlines()[:count]
 
 
 def main():
@@ -41,8 +37,9 @@ def main():
             optimizer.step()
             if step % 100 == 0:
                 print(f"epoch {epoch}  step {step}  loss {loss.item():.3f}", flush=True)
-        rows = slice(8_000, 8_000 + 400 * (epoch + 1))  # a look at more rows each time
-        print(f"epoch {epoch}  accuracy {evaluate(model, inputs[rows], labels[rows]):.3f}", flush=True)
+        rows = slice(8_000, 8_000 + 1_000 * (epoch + 1))  # a look at more rows each time
+        worst = worst_rows(model, inputs[rows], labels[rows])
+        print(f"epoch {epoch}  worst: {worst[0].strip()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,17 +39,38 @@ def excerpt(where: Where, case: Case, around: int) -> Excerpt:
         return Excerpt(only, "" if lines is None else "the file has changed since")
     if recorded and lines[where.line - 1].strip() != recorded:
         return Excerpt((Line(where.line, recorded, True),), "the file has changed since")
-    first, last = max(1, where.line - around), min(len(lines), where.line + around)
-    while first < where.line and not lines[first - 1].strip():
-        first += 1
-    while last > where.line and not lines[last - 1].strip():
-        last -= 1
+    first, last = _neighbours(lines, where.line, around)
     return Excerpt(tuple(_dedented(lines, first, last, where.line)))
+
+
+def _neighbours(lines: list[str], line: int, around: int) -> tuple[int, int]:
+    """First and last line to show: no blank edges, and nothing of the functions above and below."""
+    first = last = line
+    while first > max(1, line - around) and not _opens(lines[first - 1]):
+        first -= 1
+    while last < min(len(lines), line + around) and not (
+        _opens(lines[last]) and _indent(lines[last]) <= _indent(lines[line - 1])
+    ):
+        last += 1
+    while first < line and not lines[first - 1].strip():
+        first += 1
+    while last > line and not lines[last - 1].strip():
+        last -= 1
+    return first, last
+
+
+def _opens(text: str) -> bool:
+    return text.lstrip().startswith(("def ", "class ", "async def ", "@"))
+
+
+def _indent(text: str) -> int:
+    text = text.expandtabs(4)
+    return len(text) - len(text.lstrip())
 
 
 def _dedented(lines: list[str], first: int, last: int, marked: int) -> Iterator[Line]:
     shown = [line.expandtabs(4).rstrip() for line in lines[first - 1 : last]]
-    margin = min((len(line) - len(line.lstrip()) for line in shown if line), default=0)
+    margin = min((_indent(line) for line in shown if line), default=0)
     for number, line in enumerate(shown, first):
         yield Line(number, line[margin:], number == marked)
 
