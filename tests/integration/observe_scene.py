@@ -34,12 +34,12 @@ class Scene:
         return process
 
     def until(self, observer: Observer, ready: Callable[[Look], object]) -> Look:
-        """Cheap looks until it stands as expected, then one with stacks."""
+        """Cheap looks until it stands as expected, then one with stacks, during which nobody may have moved."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if _holds(ready, observer.look(stacks=False)):
                 look = observer.look()
-                if _holds(ready, look):
+                if _holds(ready, look) and _still(look, observer.look(stacks=False)):
                     return look
             time.sleep(0.05)
         raise AssertionError(f"never stood as expected; last seen:\n{observer.look()}")
@@ -54,6 +54,17 @@ class Scene:
                 if stream is not None:
                     stream.close()
             process.wait(10)
+
+
+def _still(look: Look, after: Look) -> bool:
+    """No waiting thread ran in between (one that was asked by signal did: it answered)."""
+
+    def switches(look: Look, pids: set[int]) -> list[tuple[int, int]]:
+        threads = (thread for process in look.processes if process.pid in pids for thread in process.threads)
+        return [(thread.tid, thread.switches) for thread in threads if thread.wait and thread.wait.kind != "running"]
+
+    pids = {process.pid for process in look.processes if process.stacks_by == "py-spy"}
+    return switches(look, pids) == switches(after, pids)
 
 
 def _holds(ready: Callable[[Look], object], look: Look) -> bool:

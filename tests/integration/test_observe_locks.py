@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from observe_scene import Scene, kinds, main_thread, scene, wait_of
-
+from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
 from unstuck.model import Look
 from unstuck.observe.look import Observer
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from observe_scene import Scene, kinds, main_thread, scene, wait_of
 
 import unstuck
+from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
 from unstuck.model import Flight
 from unstuck.observe import proc
 from unstuck.observe.look import Observer
@@ -252,6 +252,34 @@ def test_path_that_is_missing_and_a_lock_file(scene: Scene) -> None:
     assert (missing.exists, missing.error) == (False, "No such file or directory")
     os.mkfifo(scene.folder / "fifo")
     assert observer.path_fact(str(scene.folder / "fifo")).exists is True
+
+
+def test_lock_file_that_a_loop_keeps_testing_for(scene: Scene) -> None:
+    (scene.folder / "stale.lock").touch()
+    process = scene.start(
+        """
+        import os, time
+        CONSTANT = "stale.lock"
+        def wait(path):
+            while os.path.exists(path):
+                time.sleep(600)
+        def wait_again():
+            while os.path.exists(CONSTANT):
+                time.sleep(600)
+        if os.fork() == 0:
+            wait_again()
+        wait("stale" + ".lock")
+        """,
+        cwd=scene.folder,
+    )
+    observer = Observer(process.pid)
+    look = scene.until(observer, lambda look: kinds(look) == ["sleep", "sleep"])
+    assert [main_thread(seen).frames[0].polls for seen in look.processes] == ["path", "CONSTANT"]
+    facts = observer.polled_paths(look)
+    assert [(fact.path, fact.expression) for fact in facts] == [
+        (str(scene.folder / "stale.lock"), "path"),
+        (str(scene.folder / "stale.lock"), "CONSTANT"),
+    ]
 
 
 LOOK = """

@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 
-from observe_scene import Scene, kinds, main_thread, scene, wait_of
-
+from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
 from unstuck.observe.look import Observer
 
 __all__ = ["scene"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from unstuck.model import Flight, Frame, Look, PathFact, Process, Role, Thread, Wait
@@ -33,7 +34,7 @@ class Observer:
         self._tree = Tree(root)
         self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
         self._source = Source()
-        self._ranks: dict[tuple[int, int], int | None] = {}
+        self._ranks: dict[tuple[int, ...], int | None] = {}
         self._roles: dict[tuple[int, int], Role] = {}
 
     def look(
@@ -76,6 +77,19 @@ class Observer:
         folder = proc.link(f"/proc/{self.root}/cwd")
         pids = [member.pid for member in self._tree.members(Trouble())]
         return path_fact(os.path.join(folder, path), Descriptors(pids))
+
+    def polled_paths(self, look: Look) -> tuple[PathFact, ...]:
+        """Facts about the paths that loops keep testing for (`Frame.polls`), where their value can be known."""
+        found: dict[tuple[int, str], PathFact] = {}
+        for process in look.processes:
+            for frame in (frame for thread in process.threads for frame in thread.frames if frame.polls):
+                path = self._source.stated_path(frame)
+                if path is None and frame.polls.isidentifier():
+                    path = PySpy().local(process.pid, frame, frame.polls)
+                if path is not None:
+                    fact = self.path_fact(os.path.join(proc.link(f"/proc/{process.pid}/cwd"), path))
+                    found.setdefault((process.pid, path), replace(fact, expression=frame.polls))
+        return tuple(found.values())
 
     def stdin(self) -> str:
         """What standard input of the root is: terminal, pipe, file, null, socket or closed."""
@@ -165,9 +179,14 @@ class Observer:
         return role
 
     def _rank(self, member: Member) -> int | None:
-        if member.key not in self._ranks and member.is_python:
-            self._ranks[member.key] = rank_in(proc.environment(member.pid))
-        return self._ranks.get(member.key)
+        """From its environment, which an exec changes, and which is empty while an exec is under way."""
+        key = (*member.key, *member.stat.layout)
+        if key not in self._ranks and member.is_python:
+            environment = proc.environment(member.pid)
+            if not environment:
+                return None
+            self._ranks[key] = rank_in(environment)
+        return self._ranks.get(key)
 
 
 def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | None, frames: tuple[Frame, ...]) -> Thread:

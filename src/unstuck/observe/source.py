@@ -11,7 +11,7 @@ from pathlib import Path
 
 from unstuck.model import Frame
 
-from .file_polls import polled_path
+from .file_polls import polled_path, stated_path
 
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
@@ -51,6 +51,12 @@ class Source:
             done.append(self._annotated(replace(frame, file=path, user=user), parse=user or not met_user))
             met_user = met_user or user
         return tuple(done)
+
+    def stated_path(self, frame: Frame) -> str | None:
+        """The path that `frame.polls` means, where the source alone says it."""
+        file = self._file(frame.file)
+        tree = file.tree() if file else None
+        return stated_path(tree, frame.polls) if tree is not None else None
 
     def _annotated(self, frame: Frame, *, parse: bool) -> Frame:
         file = self._file(frame.file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -87,8 +88,18 @@ class PySpy:
                 taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
         return taken
 
-    def _begin(self, pid: int) -> _Dump | Stacks:
-        command = [str(self._binary), "dump", self._mode, "--json", "--pid", str(pid)]
+    def local(self, pid: int, frame: Frame, name: str) -> str | None:
+        """The value of one local variable of a frame, if it is a string. No other value is kept."""
+        dump = self._begin(pid, "--locals") if self._binary else Stacks()
+        if isinstance(dump, Stacks) or dump.wait() is None:
+            return None
+        try:
+            return local_in(dump.output(), frame, name)
+        except (ValueError, KeyError, TypeError, SyntaxError):
+            return None
+
+    def _begin(self, pid: int, *more: str) -> _Dump | Stacks:
+        command = [str(self._binary), "dump", self._mode, *more, "--json", "--pid", str(pid)]
         try:
             dump = _Dump(command, time.monotonic() + self._limit)
         except OSError as error:
@@ -182,6 +193,18 @@ def reason_in(errors: str) -> str:
 def parse_py_spy(output: str) -> tuple[PythonThread, ...]:
     """The JSON of `py-spy dump --json`."""
     return tuple(_thread(entry) for entry in json.loads(output) if entry["frames"] is not None)
+
+
+def local_in(output: str, wanted: Frame, name: str) -> str | None:
+    """A string local in the JSON of `py-spy dump --locals --json`."""
+    for entry in json.loads(output):
+        for frame in entry["frames"]:
+            if (frame["filename"], frame["line"]) == (wanted.file, wanted.line):
+                for local in frame.get("locals") or ():
+                    if local["name"] == name:
+                        value = ast.literal_eval(local["repr"])
+                        return value if isinstance(value, str) else None
+    return None
 
 
 def _thread(entry: dict[str, Any]) -> PythonThread:
