@@ -101,7 +101,7 @@ def case_of_flights(folder: Path) -> Case:
             cause=f"it has no {CASE}, no {REPORT} and no flight files",
             next_command="unstuck run your_script.py",
         )
-    now = max(flight.read_at for flight in flights)
+    now = max(_last_sign(flight) for flight in flights)
     began = min(flight.began for flight in flights)
     return Case(
         now=now, seconds=max(0.0, now - began), outcome=_outcome(flights), flights=tuple(flights), facts=tuple(facts)
@@ -204,6 +204,13 @@ def _open_file(path: Path) -> Saved:
         # A cause may be gone from the Case by the end of the run: what was said while it stood there counts.
         return Saved(path, serial.load_case(path.parent / CASE), said if said.findings else None)
     return Saved(path, case, said)
+
+
+def _last_sign(flight: Flight) -> float:
+    """When it was last known to live: a dead process says nothing about the time it was read at."""
+    if flight.alive:
+        return flight.read_at
+    return max(flight.began, flight.since, flight.sample_since, *(step.ended for step in flight.steps[-1:]))
 
 
 def _outcome(flights: list[Flight]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import sys
@@ -150,6 +151,15 @@ def test_a_folder_of_flight_files_becomes_a_case(tmp_path: Path, monkeypatch: py
     assert case.flights == tuple(flights)
     assert case.facts[0].kind == "loader"
     assert (case.now, case.seconds, case.outcome) == (16.0, 6.0, "running")
+
+
+def test_the_time_of_the_dead_ends_with_their_last_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead = Flight(7, began=10.0, read_at=9000.0, role="main", phase="data", since=13.0, alive=False)
+    later = dataclasses.replace(dead, pid=8, role="worker", sample_since=14.0)
+    flights_reader(monkeypatch, {"raw": [dead, later]})
+    (tmp_path / "raw").mkdir()
+    case = store.find("raw").case
+    assert (case.seconds, case.outcome) == (4.0, "died")
 
 
 def test_flight_files_inside_an_unfinished_run_folder_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,10 @@ def doing(stall: Stall, case: Case) -> list[str]:
     said = [f"rank {flight.rank}"] if flight.rank is not None else []
     if stall.phase == "data" and flight.owed_by is not None:
         said.append(f"waiting for worker {flight.owed_by}")
-        worker = next((f for f in case.flights if f.worker == flight.owed_by and f.alive and f.role == "worker"), None)
+        ended = case.outcome != "running"
+        workers = [f for f in case.flights if f.worker == flight.owed_by and f.role == "worker" and (f.alive or ended)]
+        # Each pass has workers of its own: the youngest of that number is the one.
+        worker = max(workers, key=lambda f: f.began, default=None)
         return [*said, *_sample(worker or flight)]
     return [*said, *_sample(flight)]
 

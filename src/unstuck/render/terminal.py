@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from unstuck.model import Case, Finding, Where
+from unstuck.model import Case, Finding, Stall, Where
 from unstuck.render import wording
+from unstuck.render.json_report import training_flights
 from unstuck.render.page import Page, Piece
 from unstuck.render.source import excerpt
 from unstuck.render.status import doing, render_status, standing, wants_color, wants_unicode, width_of
@@ -110,6 +111,9 @@ def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
             (f"The training {wording.outcome(case)}; no rule names a cause.", "bold"),
             lead=(f"{page.glyph('unknown')} ", "bold yellow"),
         )
+        for flight in training_flights(case)[:4]:
+            last = Stall(flight.pid, flight.phase, flight.since, 0.0)
+            page.flow([f"last seen in phase {flight.phase}", *doing(last, case)], indent=2)
     else:
         page.line(("Nothing found.", "bold"), lead=(f"{page.glyph('recovered')} ", "bold green"))
         return

@@ -235,6 +235,7 @@ def test_nothing_found_says_where_it_stands_or_that_all_is_well(case: Case) -> N
     assert "✔ Nothing found." in show(well)
     dead = dataclasses.replace(case, stalls=(), outcome="died", root=1, exits=(Exit(1, code=7),))
     assert "died with exit code 7 after 31 s; no rule names a cause" in show(dead)
+    assert "last seen in phase data · waiting for worker 1 · sample 4711" in show(dead)
 
 
 def test_what_could_not_be_seen_is_said(case: Case) -> None:
@@ -254,6 +255,14 @@ def test_the_status_line(case: Case) -> None:
     excused = dataclasses.replace(stall, phase="backward", excuse="compiling")
     assert render_status(excused, case, 100) == "unstuck: no end of backward for 12 s · compiling, not counted"
     assert render_status(stall, case, 60, unicode=False).isascii()
+
+
+def test_the_status_names_the_sample_of_the_present_workers(case: Case) -> None:
+    earlier = Flight(4000, role="worker", worker=1, sample=1, began=-1.0)
+    crowd = dataclasses.replace(
+        case, flights=(earlier, *case.flights, dataclasses.replace(earlier, began=9, alive=False))
+    )
+    assert "sample 4711" in render_status(case.stalls[0], crowd, 100)
 
 
 def test_status_and_import_do_without_rich() -> None:
