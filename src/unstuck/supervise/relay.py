@@ -30,6 +30,8 @@ class Relay:
         self.old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)  # type: ignore[assignment]
 
     def end(self) -> None:
+        while self.wait(0) is not None:
+            pass  # it was meant for the run, which is over: a second Ctrl-C must not change how we end
         signal.pthread_sigmask(signal.SIG_SETMASK, self.old_mask)
 
     def wait(self, seconds: float) -> signal.struct_siginfo | None:

@@ -39,24 +39,25 @@ class Supervisor:
         self.got: int | None = None
 
     def run(self) -> int:
-        """Start the child and stay until it has ended; gives the exit code for ours."""
+        """Start the child and stay until it has ended; gives the exit code for ours, or ends as the child did."""
         place, why = hangar.make_folder()
+        flights = hangar.Hangar(place)
         self.relay.begin()
         try:
             env = child.environment(place)
             self.process = child.start(self.command, env, old_mask=self.relay.old_mask, detach=self.options.detach)
-            self.watch = Watch(self.process.pid, self.command, self.options, hangar.Hangar(place), stdin=stdin_kind())
+            self.watch = Watch(self.process.pid, self.command, self.options, flights, stdin=stdin_kind())
             if place is None:
                 self.watch.probes_off["recorder"] = f"no flight files: {why}"
                 self.voice.line(f"recording is off ({why}); set TMPDIR to a local folder with room")
             if self.folder.note:
                 self.voice.line(f"{self.folder.note}; this run is kept in {self.folder.path}")
             self._until_ended()
-            return self._close()
+            code = self._close()
         finally:
-            if hasattr(self, "watch"):
-                self.watch.hangar.close()
+            flights.close()
             self.relay.end()
+        return child.die_like(-code) if code < 0 else code
 
     # --- while it runs -----------------------------------------------------------------------------------
 
@@ -142,6 +143,7 @@ class Supervisor:
     # --- at the end --------------------------------------------------------------------------------------
 
     def _close(self) -> int:
+        """Say and save what is left to say; the exit code to come, negative for a signal."""
         code = self.process.returncode
         if self.stopper is not None:
             self.stopper.end_tree()
@@ -154,8 +156,6 @@ class Supervisor:
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
-        if code < 0:
-            return child.die_like(-code)
         if code == 0 and self.options.fail_on and self._fails():
             return FINDING_STANDS
         return code
