@@ -62,7 +62,7 @@ def _target(event, arguments):
         return None if isinstance(path, int) else os.fspath(path)
     address = arguments[1]
     if isinstance(address, tuple):
-        return "%s:%s" % address[:2]
+        return ":".join(map(str, address[:2]))
     return address
 
 

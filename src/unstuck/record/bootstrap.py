@@ -20,21 +20,31 @@ _folder = ""
 def start(folder, site=None):
     """Begin recording into `folder`; `site` is the folder on PYTHONPATH that children must inherit."""
     global _folder
+    facts.start(flight.name_stem(folder) + at.FACTS)  # first of all: a fault from here on can be told
+    _begin_process(folder, forked=False)
     _folder = folder
-    _begin_process(forked=False)
-    if site is not None:
-        environment.keep(site)
     os.register_at_fork(after_in_child=_after_fork)
-    attempts.install()
-    ends.install()
+    if site is not None:
+        _part("environment", environment.keep, site)
+    _part("attempts", attempts.install)
+    _part("ends", ends.install)
     for name, (module, installer) in SEAMS.items():
-        imports.when_imported(name, _installer(module, installer))
+        _part("seam " + name, imports.when_imported, name, _installer(module, installer))
 
 
 def stop():
-    """Take every hook out again."""
+    """Take every hook out again; children forked from here on are not recorded."""
+    global _folder
+    _folder = ""
     probes.remove_all()
     signals.disarm()
+
+
+def _part(probe, install, *arguments):
+    try:
+        install(*arguments)
+    except Exception as fault:
+        probes.off(probe, fault)
 
 
 def _installer(module, name):
@@ -46,27 +56,34 @@ def _installer(module, name):
     return install
 
 
-def _begin_process(forked):
-    stem = flight.open_file(_folder, forked)
+def _begin_process(folder, forked):
+    stem = flight.open_file(folder, forked)
     facts.start(stem + at.FACTS)
     w = flight.words
     rank = os.environ.get("RANK", "")
     if rank.isdigit() and "WORLD_SIZE" in os.environ:
         w[at.W_RANK] = int(rank)
     w[at.W_ROLE] = at.ROLES.index("helper" if forked else "unknown")
-    try:
-        signals.arm(stem)
-    except Exception as fault:  # ValueError: not in the main thread of the main interpreter
-        probes.off("signals", fault)
+    _part("signals", signals.arm, stem)
 
 
 def _after_fork():
-    if not _folder or "recorder" in probes.OFF:
+    if not _folder:
         return
     try:
-        _begin_process(forked=True)
+        _begin_process(_folder, forked=True)
     except Exception as fault:
-        probes.off("recorder", fault)
+        _run_unrecorded(fault)
+
+
+def _run_unrecorded(fault):
+    """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
+    global _folder
+    _folder = ""
+    probes.off("recorder of a child", fault)
+    flight.let_go()
+    facts.start(None)
+    _part("signals", signals.silence)
 
 
 def self_test():

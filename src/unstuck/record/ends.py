@@ -11,6 +11,7 @@ from . import layout as at
 
 def install():
     atexit.register(_leaving)
+    probes.on("end", lambda: atexit.unregister(_leaving))
     original = threading.excepthook
 
     def excepthook(arguments, /):

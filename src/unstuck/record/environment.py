@@ -21,9 +21,12 @@ def keep(site):
         return putenv(name, value)
 
     def keep_unsetenv(name, /):
-        if os.fsencode(name) == b"PYTHONPATH":
-            return putenv(name, ours)
-        return unsetenv(name)
+        try:
+            ours_too = os.fsencode(name) == b"PYTHONPATH"
+        except Exception as fault:
+            ours_too = False
+            probes.off("environment", fault)
+        return putenv(name, ours) if ours_too else unsetenv(name)
 
     os.putenv, os.unsetenv = keep_putenv, keep_unsetenv
 

@@ -9,6 +9,7 @@ _written = 0
 
 
 def start(path):
+    """Write to `path` from here on; None: nowhere."""
     global _path, _written
     _path, _written = path, 0
 
@@ -24,6 +25,8 @@ def write(kind, data):
     line = json.dumps({"pid": os.getpid(), "at": time.monotonic(), "kind": kind, "data": data}, default=str) + "\n"
     handle = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.write(handle, line.encode("utf-8", "replace"))
+        raw = line.encode("utf-8", "replace")
+        if os.write(handle, raw) < len(raw):
+            raise OSError("only a part of it could be written")
     finally:
         os.close(handle)

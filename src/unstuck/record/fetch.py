@@ -29,7 +29,7 @@ class NotedIndices(list):
             w[at_W_POSITION] = position
             try:
                 w[at_W_SAMPLE] = index
-            except (TypeError, ValueError):  # keys that are not integers
+            except Exception:  # keys that are not integers
                 note_key(index)
             position += 1
             yield index
@@ -48,7 +48,7 @@ class TimedIndices(list):
             w[at_W_POSITION] = position
             try:
                 w[at_W_SAMPLE] = index
-            except (TypeError, ValueError):
+            except Exception:
                 note_key(index)
             w[at_W_SAMPLE_SINCE] = began = monotonic_ns()
             position += 1
@@ -59,9 +59,15 @@ class TimedIndices(list):
 
 
 def note_key(index):
+    """A key that is no integer, as text. It may hold objects of the user's, whose `repr` may fail."""
     flight.words[at.W_SAMPLE] = at.NONE
-    if index is not None:
-        flight.write_text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE, repr(index) if type(index) in _PLAIN else type(index).__name__)
+    if index is None:
+        return
+    try:
+        text = repr(index) if type(index) in _PLAIN else type(index).__name__
+        flight.write_text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE, text)
+    except Exception:
+        flight.words[at.W_KEY_LENGTH] = 0
 
 
 def install(module):
@@ -129,7 +135,7 @@ def begin(fetcher, index):
         w[at.W_POSITION] = 0
         try:
             w[at.W_SAMPLE] = index
-        except (TypeError, ValueError):
+        except Exception:
             note_key(index)
         return index
     if index and getattr(type(fetcher.dataset), "__getitems__", None) is not None:

@@ -26,16 +26,31 @@ def start_ticks(pid="self"):
         return int(file.read().rpartition(b")")[2].split()[19])
 
 
+def name_stem(folder):
+    """Where this process's files go, less their endings."""
+    try:
+        ticks = start_ticks()
+    except OSError:  # no /proc: no flight file either, but a place to say so
+        ticks = 0
+    return os.path.join(folder, "%d-%d" % (os.getpid(), ticks))
+
+
+def let_go():
+    """Write into memory of our own: a forked child must not write into its parent's file."""
+    global words, path, recording, _map
+    words, path, recording, _map = _scrap, "", False, None
+
+
 def open_file(folder, forked):
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
     global words, path, recording, _map, _folder, _since, _phase, _step_began
-    recording, words, _map = False, _scrap, None  # a forked child must not write into its parent's file
+    words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
     pid, ticks = os.getpid(), start_ticks()
     stem = os.path.join(folder, "%d-%d" % (pid, ticks))
     handle = os.open(stem + at.FLIGHT, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(handle, 0, at.SIZE)  # a store into a sparse page on a full disk would be a SIGBUS
-        new_map = mmap.mmap(handle, at.SIZE)
+        new_map = _map_high(handle)
     except BaseException:
         os.unlink(stem + at.FLIGHT)
         raise
@@ -55,6 +70,22 @@ def open_file(folder, forked):
     _longest[:] = [0] * len(_longest)
     _step_parts[:] = [0] * len(_step_parts)
     return stem
+
+
+def _map_high(handle):
+    """Map it. The map keeps a descriptor of its own, the lowest free one: here that is a high one, so that the
+    user's own keep the numbers they would have had. Nobody else runs yet: a process begins, or was just forked."""
+    below = []
+    try:
+        while not below or below[-1] < at.HIGH:
+            below.append(os.dup(handle))
+    except OSError:  # a low limit: any number will do
+        os.close(below.pop())
+    try:
+        return mmap.mmap(handle, at.SIZE)
+    finally:
+        for number in below:
+            os.close(number)
 
 
 def enter(phase):
@@ -104,10 +135,19 @@ def step_ended():
 
 def write_text(length_word, offset, size, text):
     """Put a text beside the words; `length_word` says how much of it counts."""
-    raw = text.encode("utf-8", "surrogateescape")[:size] if isinstance(text, str) else bytes(text)[:size]
-    if _map is not None:
+    raw = text.encode("utf-8", "replace")[:size] if isinstance(text, str) else bytes(text)[:size]
+    if recording:
         _map[offset : offset + len(raw)] = raw
         words[length_word] = len(raw)
+
+
+def write_off(probe, why):
+    """The last resort for a probe that is off: this needs no room on the disk. In a forked child that has no file
+    of its own it goes into its parent's."""
+    if _map is not None:
+        raw = (probe + "\n" + why).encode("utf-8", "replace")[: at.OFF_SIZE]
+        _map[at.OFF_AT : at.OFF_AT + len(raw)] = raw
+        memoryview(_map).cast("q")[at.W_OFF_LENGTH] = len(raw)
 
 
 # Plain globals: a lookup through the module would cost a third of `enter`.

@@ -13,7 +13,7 @@ W_ROLE, W_WORKER, W_RANK, W_FORKED, W_ENDED = range(6, 11)
 W_PHASE, W_SINCE, W_STEP, W_EPOCH, W_BATCH, W_PROGRESS = range(11, 17)
 W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_OWED, W_LOADERS = range(17, 23)
 W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
-W_REQUEST, W_ANSWERED, W_SEAM_COST, W_THREAD = range(27, 31)
+W_REQUEST, W_ANSWERED, W_SEAM_COST, W_THREAD, W_OFF_LENGTH = range(27, 32)
 WORDS_END = 64
 
 NONE = -1
@@ -43,6 +43,10 @@ TARGET_AT = RING_END * 8
 TARGET_SIZE = 512
 KEY_AT = TARGET_AT + TARGET_SIZE
 KEY_SIZE = 128
-SIZE = (KEY_AT + KEY_SIZE + 4095) // 4096 * 4096
+OFF_AT = KEY_AT + KEY_SIZE  # "probe\nwhy" of the last probe off that could not be written to the facts
+OFF_SIZE = 256
+SIZE = (OFF_AT + OFF_SIZE + 4095) // 4096 * 4096
 
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"
+
+HIGH = 400  # descriptors we keep open have numbers above this

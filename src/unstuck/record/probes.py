@@ -12,7 +12,7 @@ def on(name, remove):
 
 
 def off(name, fault):
-    """Switch a probe off because of `fault`; says so once, in the facts."""
+    """Switch a probe off because of `fault`; says so once, in the facts, or where these fail in the flight file."""
     if name in OFF:
         return
     OFF[name] = "%s: %s" % (type(fault).__name__, fault)
@@ -22,11 +22,17 @@ def off(name, fault):
             remove()
     except Exception as second:
         OFF[name] += " (and it could not be removed: %s)" % second
+    _tell(name, OFF[name])
+
+
+def _tell(name, why):
     try:
-        facts = sys.modules[__package__ + ".facts"]
-        facts.write("probe-off", {"probe": name, "why": OFF[name]})
+        sys.modules[__package__ + ".facts"].write("probe-off", {"probe": name, "why": why})
     except Exception:
-        pass
+        try:
+            sys.modules[__package__ + ".flight"].write_off(name, why)
+        except Exception:
+            pass
 
 
 def remove_all():

@@ -12,41 +12,80 @@ from . import layout as at
 
 STACKS_SIGNAL = signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
-_files = []
+_files = []  # of .stacks and .signals: the descriptor, and which file it must be if it is still ours
+_crash_handler = False  # faulthandler was told to write crashes into a file of ours
 
 
-def arm(stem, worker=False):
-    """Open the files and register the handlers; in a worker once more, since torch takes them over there."""
+def arm(stem):
+    """Open the files and register the handlers. A forked child has the handlers already: its files take their place."""
+    if _redirected(stem + at.STACKS, stem + at.SIGNALS):
+        _allow_tracing()
+        return
     disarm()
-    stacks = _open_high(stem + at.STACKS)
-    _files.append(stacks)
+    stacks = _keep(_open_high(stem + at.STACKS))
     if signal.getsignal(STACKS_SIGNAL) == signal.SIG_DFL:
         faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True, chain=False)
-    signals = _open_high(stem + at.SIGNALS)
-    _files.append(signals)
-    for number in (signal.SIGINT,) if worker else (signal.SIGINT, signal.SIGTERM):
+    signals = _keep(_open_high(stem + at.SIGNALS))
+    for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             faulthandler.register(number, file=signals, all_threads=True, chain=True)
-    if worker or not faulthandler.is_enabled():
-        faulthandler.enable(file=signals, all_threads=True)
+    if not faulthandler.is_enabled():
+        arm_crash_handler()
     _allow_tracing()
 
 
 def arm_crash_handler():
     """faulthandler again, over the C handlers torch puts into its workers (they still run after ours)."""
-    if _files:
-        faulthandler.enable(file=_files[-1], all_threads=True)
+    global _crash_handler
+    if len(_files) == 2:
+        faulthandler.enable(file=_files[1][0], all_threads=True)
+        _crash_handler = True
+
+
+def silence():
+    """In a forked child without files of its own: its stacks must not get among those of its parent."""
+    _redirected(os.devnull, os.devnull)
 
 
 def disarm():
+    global _crash_handler
+    if _crash_handler:  # before its file is closed: the number may soon be a file of the user's
+        faulthandler.disable()
+        _crash_handler = False
     for number in (STACKS_SIGNAL, signal.SIGINT, signal.SIGTERM):
         faulthandler.unregister(number)
-    for handle in _files:
-        try:
+    for handle, identity in _files:
+        if _identity(handle) == identity:
             os.close(handle)
-        except OSError:
-            pass
     _files.clear()
+
+
+def _redirected(*paths):
+    """Put other files under the numbers that faulthandler knows; False where these are not (or no longer) ours."""
+    if len(_files) != len(paths) or any(_identity(handle) != identity for handle, identity in _files):
+        return False
+    old = [handle for handle, _ in _files]
+    _files.clear()
+    for handle, path in zip(old, paths):
+        new = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.dup2(new, handle, inheritable=False)
+        os.close(new)
+        _keep(handle)
+    return True
+
+
+def _keep(handle):
+    _files.append((handle, _identity(handle)))
+    return handle
+
+
+def _identity(handle):
+    """Which file a number stands for: the user may have closed ours and got the number for one of theirs."""
+    try:
+        found = os.fstat(handle)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _open_high(path):
