@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck import store
+from unstuck import saved, store
 from unstuck.errors import UsageError
 from unstuck.model import Case, Fact, Finding, Fix, Flight, Where
 from unstuck.rules.diagnose import Diagnosis
@@ -109,21 +109,21 @@ def test_every_name_of_a_run_finds_it(how: str) -> None:
         "project": ".",
         "nothing": None,
     }[how]
-    found = store.find(argument)
+    found = saved.find(argument)
     assert found.case == CASE
     assert found.diagnosis == (None if how == "case" else DIAGNOSIS)
 
 
 def test_a_run_that_said_nothing_is_diagnosed_again() -> None:
     store.create().save(CASE, Diagnosis())
-    assert store.find().diagnosis is None
+    assert saved.find().diagnosis is None
 
 
 def test_the_latest_run_is_the_one_begun_last(monkeypatch: pytest.MonkeyPatch) -> None:
     for stamp in ("20250102-000000", "20250101-000000"):
         monkeypatch.setattr("time.strftime", lambda _, stamp=stamp: stamp)
         store.create().save(Case(command=(stamp,)), Diagnosis())
-    assert store.find().case.command == ("20250102-000000",)
+    assert saved.find().case.command == ("20250102-000000",)
 
 
 def test_a_run_with_nothing_saved_yet_is_not_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,14 +131,14 @@ def test_a_run_with_nothing_saved_yet_is_not_the_latest(monkeypatch: pytest.Monk
     store.create().save(CASE, DIAGNOSIS)
     monkeypatch.setattr("time.strftime", lambda _: "20250102-000000")
     store.create()
-    assert store.find().case == CASE
+    assert saved.find().case == CASE
 
 
 def test_a_report_alone_still_shows_its_findings() -> None:
     run = store.create()
     run.save(CASE, DIAGNOSIS)
     (run.path / "case.json").unlink()
-    found = store.find(run.id)
+    found = saved.find(run.id)
     assert found.diagnosis == DIAGNOSIS
     assert found.case.command == CASE.command
 
@@ -147,7 +147,7 @@ def test_a_folder_of_flight_files_becomes_a_case(tmp_path: Path, monkeypatch: py
     flights = [Flight(7, began=10.0, read_at=15.0, role="main"), Flight(8, began=11.0, read_at=16.0, role="worker")]
     flights_reader(monkeypatch, {"raw": flights})
     (tmp_path / "raw").mkdir()
-    case = store.find("raw").case
+    case = saved.find("raw").case
     assert case.flights == tuple(flights)
     assert case.facts[0].kind == "loader"
     assert (case.now, case.seconds, case.outcome) == (16.0, 6.0, "running")
@@ -158,7 +158,7 @@ def test_the_time_of_the_dead_ends_with_their_last_sign(tmp_path: Path, monkeypa
     later = dataclasses.replace(dead, pid=8, role="worker", sample_since=14.0)
     flights_reader(monkeypatch, {"raw": [dead, later]})
     (tmp_path / "raw").mkdir()
-    case = store.find("raw").case
+    case = saved.find("raw").case
     assert (case.seconds, case.outcome) == (4.0, "died")
 
 
@@ -166,19 +166,19 @@ def test_flight_files_inside_an_unfinished_run_folder_are_found(monkeypatch: pyt
     flights_reader(monkeypatch, {"flights": [Flight(7, role="main", alive=False, phase="data")]})
     run = store.create()
     (run.path / "flights").mkdir()
-    assert store.find(run.id).case.outcome == "died"
+    assert saved.find(run.id).case.outcome == "died"
 
 
 def test_a_folder_without_anything_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flights_reader(monkeypatch, {})
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="nothing of a run"):
-        store.find("empty")
+        saved.find("empty")
 
 
 def test_no_run_at_all_names_the_next_command() -> None:
     with pytest.raises(UsageError, match="no saved run") as caught:
-        store.find()
+        saved.find()
     assert caught.value.next_command.startswith("unstuck run")
 
 
@@ -186,5 +186,5 @@ def test_an_unknown_id_names_those_that_exist() -> None:
     run = store.create()
     run.save(CASE, DIAGNOSIS)
     with pytest.raises(UsageError, match="no run nonsense") as caught:
-        store.find("nonsense")
+        saved.find("nonsense")
     assert run.id in caught.value.cause

@@ -5,14 +5,15 @@ The command line: one file a subcommand, all listed here; errors are caught once
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 
-from unstuck.commands import demo, env, explain, report, run
 from unstuck.errors import UnstuckError
 from unstuck.version import __version__
 
-COMMANDS = (run, report, explain, env, demo)
+COMMANDS = ("run", "report", "explain", "env", "demo")
+"""Each is a module of this package with `add_parser` and `run`."""
 
 INTERRUPTED = 130
 OWN_FAULT = 70
@@ -30,7 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one subcommand; what it returns is the exit status."""
     verbose = False
     try:
-        args = build_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        args = build_parser(_only(words)).parse_args(words)
         # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
         verbose = args.verbose = args.loud or getattr(args, "verbose", False)
         status: int = args.run(args)
@@ -55,7 +57,12 @@ def main(argv: list[str] | None = None) -> int:
         return _after_traceback(verbose, OWN_FAULT)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def _only(words: list[str]) -> tuple[str, ...]:
+    """The subcommand that is meant, if the first word says so: the others need not be loaded to start a training."""
+    return (words[0],) if words and words[0] in COMMANDS else COMMANDS
+
+
+def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="unstuck",
         description=(__doc__ or "").partition("\n")[0],
@@ -67,9 +74,10 @@ def build_parser() -> argparse.ArgumentParser:
         "-v", "--verbose", dest="loud", action="store_true", help="show where a fault of unstuck itself lies"
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in COMMANDS:
+    for name in commands:
+        module = importlib.import_module(f"unstuck.commands.{name}")
         module.add_parser(subparsers)
-        subcommand = subparsers.choices[module.__name__.rpartition(".")[2]]
+        subcommand = subparsers.choices[name]
         subcommand.set_defaults(run=module.run)
         try:
             subcommand.add_argument("-v", "--verbose", action="store_true", help=argparse.SUPPRESS)

@@ -65,7 +65,8 @@ def summary(script: Path) -> str:
 
 
 def _python_with_torch(explicit: str | None) -> str:
-    from unstuck.commands.interpreter import ask_python, choose_python
+    from unstuck.commands.ask import ask_python
+    from unstuck.commands.interpreter import choose_python
     from unstuck.errors import UsageError
 
     python, why = choose_python(explicit)

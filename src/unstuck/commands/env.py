@@ -7,10 +7,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from unstuck.commands import parser as parsers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.commands.machine import Row
 
@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _python(explicit: str | None, deep: bool) -> Iterator[Row]:
-    from unstuck.commands.interpreter import ask_python, choose_python
+    from unstuck.commands.ask import ask_python
+    from unstuck.commands.interpreter import choose_python
     from unstuck.commands.machine import Row
 
     python, why = choose_python(explicit)

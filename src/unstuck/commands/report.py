@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from unstuck.commands import parser as parsers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.rules.diagnose import Diagnosis
 
@@ -25,14 +25,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    from unstuck import store
+    from unstuck import saved as saved_runs
     from unstuck.render import json_report, terminal
     from unstuck.rules.diagnose import diagnose
     from unstuck.serial import dump_text
 
     if args.report:
         json_report.check_report_path(args.report)
-    saved = store.find(args.where)
+    saved = saved_runs.find(args.where)
     diagnosis = diagnose(saved.case)
     if saved.diagnosis is not None:
         diagnosis = _as_said(saved.diagnosis, diagnosis)

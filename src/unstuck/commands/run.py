@@ -12,20 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import shutil
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
+from unstuck.commands.which import which
 from unstuck.errors import UsageError
-
-if TYPE_CHECKING:
-    from unstuck.supervise.options import FailOn, OnHang
 
 ON_HANG = ("report", "stop")
 FAIL_ON = ("error", "warning")
-
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
     ".ipynb": "jupyter nbconvert --to script {script}",
@@ -61,6 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands"
     )
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
+    parser.add_argument("--grace", type=_seconds, metavar="S", help="seconds a stopped run gets to end (default 30)")
     parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of our own faults")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
@@ -71,24 +65,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     from unstuck import store
     from unstuck.commands.settings import Settings
-    from unstuck.render.json_report import check_report_path
-    from unstuck.supervise.options import Options, times
+    from unstuck.supervise.options import Options
     from unstuck.supervise.run import supervise
 
     settings = Settings()
     python = settings.text("python", args.python, "") or None
     report = settings.text("report", args.report, "") or None
-    stall_after = settings.number("stall-after", args.stall_after, 0.0) or None
     options = Options(
-        on_hang=cast("OnHang", settings.choice("on-hang", args.on_hang, "report", ON_HANG)),
-        times=times(stall_after),
-        report=None if report is None else Path(os.path.abspath(report)),
-        fail_on=cast("FailOn | None", settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None),
+        on_hang=settings.choice("on-hang", args.on_hang, "report", ON_HANG),
+        stall_after=settings.number("stall-after", args.stall_after, 0.0) or None,
+        report=None if report is None else os.path.abspath(report),
+        fail_on=settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None,
         detach=args.detach,
         verbose=args.verbose,
+        grace=settings.number("grace", args.grace, 30.0),
     )
     command = build_command(args.module, list(args.command), python)
     if options.report is not None:
+        from unstuck.render.json_report import check_report_path
+
         check_report_path(options.report)
     for note in settings.notes:
         print(f"unstuck: {note}", file=sys.stderr)
@@ -106,39 +101,41 @@ def build_command(module: list[str] | None, words: list[str], python: str | None
     if not words:
         raise UsageError("no script given", next_command="unstuck run train.py")
     script = words[0]
-    if not os.path.exists(script) and not script.endswith(".py") and shutil.which(script):
+    if not os.path.exists(script) and not script.endswith(".py") and which(script):
         return _foreign(words)
     check_script(script)
     return [choose_python(python)[0], *words]
 
 
 def check_script(script: str) -> None:
-    path = Path(script)
     if script.startswith("-"):
         raise UsageError(f"unknown option {script}", next_command="unstuck run --help")
-    if not path.exists():
-        near = _near(path)
+    if not os.path.exists(script):
+        near = _near(script)
         raise UsageError(
             f"no such script: {script}",
             cause=f"there is no such file from {_here()}",
             next_command=f"unstuck run {near}" if near else "ls *.py",
         )
-    if path.is_dir():
-        if (path / "__main__.py").exists():
+    if os.path.isdir(script):
+        if os.path.exists(os.path.join(script, "__main__.py")):
             return
+        inside = os.path.join(script, "train.py")
         raise UsageError(
             f"{script} is a folder, not a script",
             cause="Python runs a folder only if it has a __main__.py",
-            next_command=f"unstuck run {path / 'train.py'}" if (path / "train.py").exists() else f"ls {script}",
+            next_command=f"unstuck run {inside}" if os.path.exists(inside) else f"ls {script}",
         )
-    if path.suffix.lower() in NOT_PYTHON:
+    ending = os.path.splitext(script)[1].lower()
+    if ending in NOT_PYTHON:
         raise UsageError(
             f"{script} is not a Python script",
-            cause=f"files of type {path.suffix} are not run by Python",
-            next_command=NOT_PYTHON[path.suffix.lower()].format(script=script) or "unstuck run train.py",
+            cause=f"files of type {ending} are not run by Python",
+            next_command=NOT_PYTHON[ending].format(script=script) or "unstuck run train.py",
         )
     try:
-        head = path.open("rb").read(4096)
+        with open(script, "rb") as file:
+            head = file.read(4096)
     except OSError as error:
         raise UsageError(f"cannot read {script}: {error.strerror}", next_command=f"ls -l {script}") from error
     if b"\0" in head and not head.startswith(b"PK"):
@@ -153,9 +150,9 @@ def _foreign(words: list[str]) -> list[str]:
     """A command of the user's own, such as torchrun; Python below it is recorded all the same."""
     if not words:
         raise UsageError("nothing follows --", next_command="unstuck run -- torchrun train.py")
-    if shutil.which(words[0]) is None:
+    if which(words[0]) is None:
         raise UsageError(f"no such command: {words[0]}", cause="it is not on PATH", next_command="unstuck env")
-    if re.fullmatch(r"python[0-9.]*", os.path.basename(words[0])):
+    if os.path.basename(words[0]).rstrip("0123456789.") == "python":
         for word in words[1:]:
             if not word.startswith("-") or word.startswith("--") or word[1:2] in ("c", "m", ""):
                 break
@@ -169,15 +166,16 @@ def _foreign(words: list[str]) -> list[str]:
     return words
 
 
-def _near(path: Path) -> str:
+def _near(script: str) -> str:
     import difflib
 
+    folder, name = os.path.split(script)
     try:
-        names = [entry.name for entry in (path.parent or Path()).iterdir() if entry.suffix == ".py"]
+        names = [entry for entry in os.listdir(folder or ".") if entry.endswith(".py")]
     except OSError:
         return ""
-    match = difflib.get_close_matches(path.name, names, 1)
-    return str(path.with_name(match[0])) if match else ""
+    match = difflib.get_close_matches(name, names, 1)
+    return os.path.join(folder, match[0]) if match else ""
 
 
 def _here() -> str:

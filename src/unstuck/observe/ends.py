@@ -25,10 +25,10 @@ class End:
 
 
 class Ends:
-    def __init__(self, members: Iterable[Member], descriptors: Descriptors) -> None:
+    def __init__(self, members: Iterable[Member], descriptors: Descriptors, sockets: Sockets) -> None:
         self._parents = {member.pid: member.ppid for member in members}
         self._descriptors = descriptors
-        self._sockets = Sockets()
+        self._sockets = sockets
 
     def of(self, pid: int, fd: int, wants: Access) -> End:
         """What `pid` waits for when it waits to read from, or write to, its descriptor `fd`."""

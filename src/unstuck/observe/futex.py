@@ -14,57 +14,49 @@ from .syscalls import Call
 PRIVATE_FLAG = 0x80
 _COMMAND_MASK = 0x7F
 _WAIT, _WAIT_BITSET = 0, 9
-_LINE = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) (\S+) (\d+)\s*(.*)$")
+_SHARED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S{3}s [0-9a-f]+ (\S+) (\d+) *(.*)$", re.MULTILINE)
 _OWN_STACK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class SharedMapping:
     start: int
-    shared: bool
-    file: tuple[str, int]
+    end: int
+    file: tuple[str, str]
     """Device and inode: the same in every process that maps it."""
     path: str
-    offset: int
 
 
 class Maps:
-    """Memory maps of the tree, each read once a look when first asked for: a torch process has thousands."""
+    """Shared mappings of the tree, read once a look when first asked for: a torch process has thousands in all."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = tuple(pids)
-        self._texts: dict[int, str] = {}
+        self._shared: dict[int, list[SharedMapping] | None] = {}
 
-    def at(self, pid: int, address: int) -> Mapping | None:
-        return find_mapping(self._text(pid), address)
+    def readable(self, pid: int) -> bool:
+        return self._of(pid) is not None
 
-    def sharing(self, mapping: Mapping) -> tuple[int, ...]:
-        device, inode = mapping.file
-        mark = f" {device} {inode} "
-        return tuple(
-            pid
-            for pid in self._pids
-            if any(mark in line and line.split(" ", 2)[1].endswith("s") for line in self._text(pid).splitlines())
-        )
+    def shared_at(self, pid: int, address: int) -> SharedMapping | None:
+        return next((one for one in self._of(pid) or () if one.start <= address < one.end), None)
 
-    def _text(self, pid: int) -> str:
-        if pid not in self._texts:
-            self._texts[pid] = proc.maybe(f"/proc/{pid}/maps", 1 << 24)
-        return self._texts[pid]
+    def sharing(self, mapping: SharedMapping) -> tuple[int, ...]:
+        """Who in the tree maps the same file."""
+        return tuple(pid for pid in self._pids if any(one.file == mapping.file for one in self._of(pid) or ()))
+
+    def _of(self, pid: int) -> list[SharedMapping] | None:
+        if pid not in self._shared:
+            maps = proc.maybe(f"/proc/{pid}/maps", 1 << 24)
+            self._shared[pid] = shared_mappings(maps) if maps else None
+        return self._shared[pid]
 
 
-def find_mapping(maps: str, address: int) -> Mapping | None:
-    for line in maps.splitlines():
-        match = _LINE.match(line)
-        if match and int(match[1], 16) <= address < int(match[2], 16):
-            return Mapping(
-                start=int(match[1], 16),
-                shared=match[3].endswith("s"),
-                file=(match[5], int(match[6])),
-                path=match[7],
-                offset=int(match[4], 16),
-            )
-    return None
+def shared_mappings(maps: str) -> list[SharedMapping]:
+    """From the text of a `maps` file."""
+    return [
+        SharedMapping(int(start, 16), int(end, 16), (device, inode), path)
+        for start, end, device, inode, path in _SHARED.findall(maps)
+    ]
 
 
 def is_wait(call: Call) -> bool:

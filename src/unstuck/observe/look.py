@@ -19,6 +19,7 @@ from .paths import path_fact
 from .proc import Trouble
 from .roles import by_stack, rank_in, roles
 from .signal_stacks import SignalStacks
+from .sockets import Sockets
 from .source import Source
 from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
 from .threads import ThreadReading, read_threads
@@ -34,6 +35,7 @@ class Observer:
         self._tree = Tree(root)
         self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
         self._source = Source()
+        self._sockets = Sockets()
         self._ranks: dict[tuple[int, ...], int | None] = {}
         self._roles: dict[tuple[int, int], Role] = {}
 
@@ -50,7 +52,7 @@ class Observer:
         flights = flights or {}
         members = self._tree.members(trouble, {pid: flight.began for pid, flight in flights.items() if flight.began})
         descriptors = Descriptors(member.pid for member in members)
-        waits = Waits(members, descriptors)
+        waits = Waits(members, descriptors, self._sockets.afresh())
         readings = {member.pid: read_threads(member.pid, trouble) for member in members}
         explained = {
             (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads

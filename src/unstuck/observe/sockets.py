@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from . import proc
 
 _INODE = re.compile(r"^socket:\[(\d+)\]$")
-_LISTEN = "0A"
+_ESTABLISHED, _LISTEN = "01", "0A"
 _TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
@@ -28,25 +28,43 @@ class Row:
 
 
 class Sockets:
-    """Sockets as a process's network namespace lists them, read once a look when first asked for."""
+    """Sockets as a process's network namespace lists them, read once a look when first asked for.
+
+    A connected socket stays what it is, so its description outlives the look: the lists can be long.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[int, list[Row]] = {}
+        self._connected: dict[str, tuple[str, str | None]] = {}
+
+    def afresh(self) -> Sockets:
+        """For the next look."""
+        self._rows.clear()
+        return self
 
     def describe(self, pid: int, target: str) -> tuple[str, str | None]:
         """Readable text for "socket:[N]", and the "socket:[N]" of its peer on this machine if there is one."""
         match = _INODE.match(target)
         if match is None:
             return target, None
-        inode = int(match[1])
+        if target not in self._connected:
+            described, lasting = self._describe(pid, int(match[1]), target)
+            if not lasting:
+                return described
+            self._connected[target] = described
+        return self._connected[target]
+
+    def _describe(self, pid: int, inode: int, target: str) -> tuple[tuple[str, str | None], bool]:
         rows = self._of(pid)
         mine = next((row for row in rows if row.inode == inode), None)
         if mine is None:
-            return _describe_unix(pid, inode, target)
+            unix = _describe_unix(pid, inode, target)
+            return unix, unix[1] is not None
         if mine.state == _LISTEN:
-            return f"{mine.protocol} {mine.local} (listening)", None
+            return (f"{mine.protocol} {mine.local} (listening)", None), True
         peer = next((row for row in rows if row.local == mine.remote and row.remote == mine.local), None)
-        return f"{mine.protocol} {mine.remote}", f"socket:[{peer.inode}]" if peer and peer.inode else None
+        accepted = f"socket:[{peer.inode}]" if peer and peer.inode else None  # 0 until the server accepts it
+        return (f"{mine.protocol} {mine.remote}", accepted), mine.state == _ESTABLISHED and not (peer and not accepted)
 
     def _of(self, pid: int) -> list[Row]:
         if pid not in self._rows:

@@ -125,13 +125,13 @@ def children(pid: int) -> list[int]:
             found += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
         except FileNotFoundError:
             if tid == pid and os.path.exists(f"/proc/{pid}/stat"):
-                return _children_by_psutil(pid)
+                return children_by_psutil(pid)
         except (OSError, ValueError):
             continue
     return found
 
 
-def _children_by_psutil(pid: int) -> list[int]:
+def children_by_psutil(pid: int) -> list[int]:
     """For kernels built without the `children` files: slower, reads every process of the machine."""
     import psutil
 

@@ -15,6 +15,7 @@ from .futex import Maps
 from .locks import Holding, Locks, waits_for_lock
 from .mem import Memory
 from .polls import POLLS, has_limit, watched
+from .sockets import Sockets
 from .syscalls import Call
 from .threads import ThreadReading
 from .tree import Member
@@ -66,10 +67,9 @@ _CHANNELS: tuple[tuple[str, WaitKind, str], ...] = (
 class Waits:
     """Explains the waits of one look; what it has to read for that it reads once."""
 
-    def __init__(self, members: Iterable[Member], descriptors: Descriptors) -> None:
+    def __init__(self, members: Iterable[Member], descriptors: Descriptors, sockets: Sockets) -> None:
         self._members = {member.pid: member for member in members}
-        self._descriptors = descriptors
-        self._ends = Ends(self._members.values(), descriptors)
+        self._ends = Ends(self._members.values(), descriptors, sockets)
         self._maps = Maps(self._members)
         self._locks = Locks(descriptors)
         self.holdings: list[tuple[int, Holding]] = []
@@ -103,6 +103,8 @@ class Waits:
             return self._poll(pid, call)
         if call.name in ("wait4", "waitid"):
             return self._child(pid, call)
+        if call.name in ("vfork", "clone", "clone3"):
+            return Wait("child", call.name, timed=False, target="exec of a child", others=self._ends.children(pid))
         if call.name in _SLEEPS:
             return Wait("sleep", call.name, timed=True)
         if call.name in _ON_DESCRIPTOR:
@@ -176,23 +178,22 @@ class Waits:
         if not futex.is_wait(call):
             return Wait("lock", call.name)
         address, timed = call.args[0], call.args[3] != 0
-        mapping = None if futex.is_private(call) else self._maps.at(pid, address)
+        shared = None if futex.is_private(call) else self._maps.shared_at(pid, address)
         value = parent_value = None
-        semaphore = futex.looks_like_semaphore(call)
-        if semaphore:
+        if futex.looks_like_semaphore(call):
             value = futex.semaphore_value(pid, address, waited_for=True)
-        if mapping is not None and mapping.shared:
-            others = tuple(other for other in self._maps.sharing(mapping) if other != pid)
+        if shared is not None:
+            others = tuple(other for other in self._maps.sharing(shared) if other != pid)
             return Wait(
                 "shared-lock",
                 call.name,
                 timed=timed,
-                target=mapping.path,
+                target=shared.path,
                 others=others,
                 address=address,
                 value=value,
             )
-        if not futex.is_private(call) and mapping is None:
+        if not futex.is_private(call) and not self._maps.readable(pid):
             return Wait("unknown", call.name, timed=timed, address=address, value=value)
         member = self._members.get(pid)
         if value is not None and member is not None and member.forked:

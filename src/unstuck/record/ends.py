@@ -2,16 +2,18 @@
 
 import atexit
 import sys
-import threading
-import traceback
 
-from . import facts, flight, probes
+from . import facts, flight, imports, probes
 from . import layout as at
 
 
 def install():
     atexit.register(_leaving)
     probes.on("end", lambda: atexit.unregister(_leaving))
+    imports.when_imported("threading", _hear_threads)
+
+
+def _hear_threads(threading):
     original = threading.excepthook
 
     def excepthook(arguments, /):
@@ -55,6 +57,8 @@ def thread_died(arguments):
 
 def describe(error):
     """Type, message and the frames of an exception, innermost first."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "type": type(error).__name__,

@@ -4,56 +4,80 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 from unstuck.errors import UsageError
 
-SITE = Path(__file__).resolve().parent.parent / "record" / "site"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "record", "site")
 PR_SET_PDEATHSIG = 1
 
 
-def environment(flight_dir: Path | None) -> dict[str, str]:
+def environment(flight_dir: str | None) -> dict[str, str]:
     """The child's environment: ours, and the recorder's folder first on PYTHONPATH."""
     env = dict(os.environ)
     if flight_dir is None:
         return env
-    env["UNSTUCK_FLIGHT_DIR"] = str(flight_dir)
-    env["PYTHONPATH"] = str(SITE) + (os.pathsep + env["PYTHONPATH"] if env.get("PYTHONPATH") else "")
+    env["UNSTUCK_FLIGHT_DIR"] = flight_dir
+    env["PYTHONPATH"] = SITE + (os.pathsep + env["PYTHONPATH"] if env.get("PYTHONPATH") else "")
     return env
 
 
-def start(
-    command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.Signals], detach: bool
-) -> subprocess.Popen[bytes]:
+class Child:
+    """The started process: `returncode` is None while it runs, negative for the signal it died of."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.Signals], detach: bool) -> Child:
     """Start it in our own process group, so that Ctrl-C, Ctrl-Z and the shell treat both as one job."""
-    die_with_us = None if detach else _prctl()
+    prctl = None if detach else _prctl()
     parent = os.getpid()
-
-    def prepare() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-        if die_with_us is not None:
-            die_with_us(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(128 + signal.SIGKILL)
-
-    try:
-        return subprocess.Popen(command, env=env, preexec_fn=prepare, close_fds=False)
-    except FileNotFoundError as error:
+    told, tell = os.pipe()  # closes by itself when exec succeeds; carries the errno if it does not
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these; a program expects the default
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+            if prctl is not None:
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+                if os.getppid() != parent:
+                    os._exit(128 + signal.SIGKILL)
+            os.execvpe(command[0], list(command), env)
+        except OSError as error:
+            os.write(tell, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(tell)
+    with os.fdopen(told, "rb") as answer:
+        failed = answer.read()
+    child = Child(pid)
+    if failed:
+        os.waitpid(pid, 0)
         raise UsageError(
-            f"cannot start {command[0]}: no such command",
-            cause="it is not on PATH, or the interpreter was removed",
+            f"cannot start {command[0]}: {os.strerror(int(failed))}",
+            cause="it is not on PATH, cannot be executed, or the interpreter was removed",
             next_command="unstuck env",
-        ) from error
-    except PermissionError as error:
-        raise UsageError(f"cannot start {command[0]}: {error.strerror}", next_command="unstuck env") from error
+        )
+    return child
 
 
 def _prctl():  # type: ignore[no-untyped-def]  # a ctypes function has no useful type
-    if not sys.platform.startswith("linux"):
-        return None
     import ctypes
 
     return ctypes.CDLL(None).prctl

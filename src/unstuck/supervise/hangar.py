@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from pathlib import Path
 
-from unstuck.model import Fact, Flight
 from unstuck.record import layout as at
-from unstuck.record.reader import FlightFile
+from unstuck.record.gauge import Gauge
 
-NETWORK = frozenset(("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs"))
+NETWORK = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs")
+)
 NEEDED = 64 * at.SIZE
-DEAD_KEPT = 400
-"""Dead processes whose last state is kept; beyond that only their number."""
+DEAD_KEPT = 300
+"""Dead processes whose last state is kept; of the rest only the number."""
 
 
-def make_folder() -> tuple[Path | None, str]:
+def make_folder() -> tuple[str | None, str]:
     """A private folder on a local disk with room for the flight files; else None and the reason."""
     why = ""
     for place in dict.fromkeys((os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm")):
@@ -27,19 +25,38 @@ def make_folder() -> tuple[Path | None, str]:
             why = why or f"{place} is on a network file system"
             continue
         try:
-            folder = Path(tempfile.mkdtemp(prefix="unstuck-", dir=place))
+            folder = _private_folder(place)
         except OSError as error:
             why = why or f"{place}: {error.strerror}"
             continue
         try:
-            with tempfile.TemporaryFile(dir=folder) as trial:
-                os.posix_fallocate(trial.fileno(), 0, NEEDED)
+            _check_room(folder)
         except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
             why = why or f"{place}: {error.strerror}"
             continue
         return folder, ""
     return None, why or "no temporary folder"
+
+
+def _private_folder(place: str) -> str:
+    while True:
+        folder = os.path.join(os.path.abspath(place), f"unstuck-{os.getpid()}-{os.urandom(4).hex()}")
+        try:
+            os.mkdir(folder, 0o700)
+            return folder
+        except FileExistsError:
+            continue
+
+
+def _check_room(folder: str) -> None:
+    trial = os.path.join(folder, "room")
+    handle = os.open(trial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(handle, 0, NEEDED)
+    finally:
+        os.close(handle)
+        os.unlink(trial)
 
 
 def _file_system(place: str) -> str:
@@ -56,17 +73,29 @@ def _file_system(place: str) -> str:
     return kind
 
 
+def remove_folder(folder: str) -> None:
+    """Flight folders are flat; whatever cannot be removed is left."""
+    try:
+        for entry in os.scandir(folder):
+            try:
+                os.unlink(entry.path)
+            except OSError:
+                continue
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
 class Hangar:
     """All flight files of one run."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        self.open: dict[str, FlightFile] = {}
-        self.dead: list[Flight] = []
-        self.dead_facts: list[Fact] = []
+        self.open: dict[str, Gauge] = {}
+        self.dead: list[Gauge] = []
         self.gone = 0
         self._folded: set[str] = set()
-        self._stems: dict[int, Path] = {}
+        self._by_pid: dict[int, Gauge] = {}
 
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
@@ -77,62 +106,54 @@ class Hangar:
         except OSError:
             return
         for name in names - self.open.keys() - self._folded:
-            file = FlightFile.open(self.folder / name)
-            if file is not None:
-                self.open[name] = file
-                self._stems[file.pid] = file.path
-        for name, file in list(self.open.items()):
-            if not file.alive():
-                self._fold(name, file)
+            gauge = Gauge.open(os.path.join(self.folder, name))
+            if gauge is not None:
+                self.open[name] = self._by_pid[gauge.pid] = gauge
+        for name, gauge in list(self.open.items()):
+            if not gauge.alive():
+                self._fold(name, gauge)
 
-    def _fold(self, name: str, file: FlightFile) -> None:
+    def _fold(self, name: str, gauge: Gauge) -> None:
+        """Keep its last state in memory; its files make room for the next, but for stacks it left."""
         self.gone += 1
         self._folded.add(name)
         del self.open[name]
-        self.dead_facts.extend(file.read_facts())
-        if len(self.dead) < DEAD_KEPT:
-            self.dead.append(file.flight(alive=False))
-        file.close()
-        for suffix in (at.STACKS, at.SIGNALS, at.FLIGHT, at.FACTS):
-            path = file.path.with_suffix(suffix)
+        if len(self.dead) < DEAD_KEPT or gauge.signalled():
+            self.dead.append(gauge.frozen())
+            self._by_pid[gauge.pid] = self.dead[-1]
+        gauge.close()
+        if self.gone <= DEAD_KEPT:
+            return
+        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS):
             try:
-                if suffix in (at.STACKS, at.SIGNALS) and path.stat().st_size:
-                    continue  # somebody may still want to read these
-                if self.gone > 1 or suffix in (at.STACKS, at.SIGNALS):
-                    path.unlink()
+                os.unlink(gauge.beside(suffix))
             except OSError:
                 pass
 
-    def file_of(self, pid: int) -> FlightFile | None:
-        return next((file for file in self.open.values() if file.pid == pid), None)
+    def gauge_of(self, pid: int) -> Gauge | None:
+        """Of a living process, or the last state of a dead one."""
+        return self._by_pid.get(pid)
 
-    def stem_of(self, pid: int) -> Path | None:
-        """The flight file's path, whose siblings hold facts and stacks; also after the process is gone."""
-        return self._stems.get(pid)
-
-    def flights(self) -> dict[int, Flight]:
-        """Living processes by pid, as they stand now."""
-        return {file.pid: file.flight(alive=True) for file in self.open.values()}
-
-    def facts(self) -> tuple[Fact, ...]:
-        found = [*self.dead_facts, *(fact for file in self.open.values() for fact in file.read_facts())]
-        return tuple(sorted(found, key=lambda fact: fact.at))
-
-    def keep_copy(self, target: Path) -> None:
-        """Copy the raw files beside the report: enough for `unstuck report` after everything else is gone."""
+    def keep_copy(self, target: str) -> None:
+        """Copy the raw files: enough for `unstuck report` after everything else is gone."""
         if self.folder is None:
             return
-        target.mkdir(mode=0o700, exist_ok=True)
+        os.makedirs(target, mode=0o700, exist_ok=True)
         for entry in os.scandir(self.folder):
             try:
                 if entry.stat().st_size:
-                    shutil.copy2(entry.path, target / entry.name)
+                    _copy(entry.path, os.path.join(target, entry.name))
             except OSError:
                 continue
 
     def close(self) -> None:
-        for file in self.open.values():
-            file.close()
+        for gauge in self.open.values():
+            gauge.close()
         self.open.clear()
         if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_folder(self.folder)
+
+
+def _copy(source: str, target: str) -> None:
+    with open(source, "rb") as old, open(target, "wb") as new:
+        new.write(old.read())

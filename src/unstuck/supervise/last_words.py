@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from unstuck.model import Flight, Look, Process, Thread
 from unstuck.record import layout as at
+from unstuck.record.gauge import Gauge
 from unstuck.supervise.hangar import Hangar
 
 
@@ -21,7 +21,7 @@ def last_look(looks: list[Look], flights: Mapping[int, Flight], hangar: Hangar, 
 
 
 def _process(flight: Flight, hangar: Hangar, root: int) -> Process:
-    threads = _stacks(hangar.stem_of(flight.pid))
+    threads = _stacks(hangar.gauge_of(flight.pid))
     return Process(
         pid=flight.pid,
         ppid=0 if flight.pid == root else root,
@@ -37,14 +37,15 @@ def _process(flight: Flight, hangar: Hangar, root: int) -> Process:
     )
 
 
-def _stacks(stem: Path | None) -> tuple[Thread, ...]:
+def _stacks(gauge: Gauge | None) -> tuple[Thread, ...]:
     from unstuck.observe.signal_stacks import parse_faulthandler
     from unstuck.observe.source import with_source
 
-    if stem is None:
+    if gauge is None:
         return ()
     try:
-        text = stem.with_suffix(at.SIGNALS).read_text(errors="replace")
+        with open(gauge.beside(at.SIGNALS), errors="replace") as file:
+            text = file.read()
     except OSError:
         return ()
     threads = parse_faulthandler(text)

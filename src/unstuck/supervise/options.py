@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
 
-from unstuck.model import Times
-
-OnHang = Literal["report", "stop"]
-FailOn = Literal["error", "warning"]
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
-    on_hang: OnHang = "report"
-    times: Times = field(default_factory=Times)
-    report: Path | None = None
-    fail_on: FailOn | None = None
-    detach: bool = False
-    verbose: bool = False
-    grace: float = 30.0
+    """Plain values; a class without machinery, because it is imported before the training starts."""
 
+    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "verbose")
 
-def times(stall_after: float | None) -> Times:
-    """Default times, or all of them replaced by one."""
-    if stall_after is None:
-        return Times()
-    s = stall_after
-    return Times(suspect=s, proven=s, busy=s, busy_ratio=0.0, silent=s, silent_ratio=0.0)
+    def __init__(
+        self,
+        on_hang: str = "report",
+        stall_after: float | None = None,
+        report: str | None = None,
+        fail_on: str | None = None,
+        detach: bool = False,
+        verbose: bool = False,
+        grace: float = 30.0,
+    ) -> None:
+        self.on_hang = on_hang
+        self.stall_after = stall_after
+        self.report = report
+        self.fail_on = fail_on
+        self.detach = detach
+        self.verbose = verbose
+        self.grace = grace

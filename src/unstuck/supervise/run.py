@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
 
-from unstuck.model import Exit, Outcome
-from unstuck.rules.diagnose import Diagnosis
-from unstuck.store import RunFolder
 from unstuck.supervise import child, hangar
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.options import Options
@@ -21,10 +15,16 @@ from unstuck.supervise.stop import Stopper
 from unstuck.supervise.voice import STATUS_AFTER, Voice
 from unstuck.supervise.watch import Watch
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from unstuck.model import Exit, Finding, Outcome
+    from unstuck.rules.diagnose import Diagnosis
+    from unstuck.store import RunFolder
+
 STOPPED_BY_US = 3
 FINDING_STANDS = 4
-LAST_WORDS = 3.0
-"""Seconds given to the rules after Ctrl-C; then the exit status matters more."""
 
 
 class Supervisor:
@@ -84,18 +84,21 @@ class Supervisor:
             self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
 
     def _hopeless(self) -> bool:
-        return any(f.severity == "error" and not f.withdrawn for f in self.watch.findings)
+        return any(f.severity == "error" and not f.withdrawn for f in self._findings())
+
+    def _findings(self) -> tuple[Finding, ...]:
+        return self.watch.inquiry.findings if self.watch.inquired else ()
 
     def _tell(self) -> None:
         diagnosis = self._save()
-        self.voice.findings(self.watch.case(), diagnosis, "")
+        stopping = self.options.on_hang == "stop" and self._hopeless()
+        self.voice.findings(self.watch.inquiry.case(), diagnosis, stopping=stopping)
 
     def _show_status(self) -> None:
-        case = None
-        stall = None
-        if not self.watch.interrupted and not self._hopeless():
-            stall = next((s for s in self.watch.stalls() if s.standing >= STATUS_AFTER), None)
-            case = self.watch.case() if stall is not None else None
+        stall = case = None
+        if self.voice.on_terminal and self.watch.inquired and not self.watch.interrupted and not self._hopeless():
+            stall = next((s for s in self.watch.inquiry.stalls() if s.standing >= STATUS_AFTER), None)
+            case = self.watch.inquiry.case() if stall is not None else None
         self.voice.status(stall, case)
 
     def _signalled(self, info: signal.struct_siginfo) -> None:
@@ -113,10 +116,10 @@ class Supervisor:
     def _received(self, number: int, before: int) -> bool:
         if self.process.poll() is not None or pending(self.process.pid, number):
             return True
-        file = self.watch.hangar.file_of(self.process.pid)
-        return file is not None and file.signalled() > before
+        gauge = self.watch.hangar.gauge_of(self.process.pid)
+        return gauge is not None and gauge.signalled() > before
 
-    def _guarded(self, action, *arguments: object) -> None:  # type: ignore[no-untyped-def]
+    def _guarded(self, action: Callable[..., object], *arguments: object) -> None:
         """A fault of ours ends the watching, never the run."""
         if not self.watching:
             return
@@ -143,55 +146,78 @@ class Supervisor:
     # --- at the end --------------------------------------------------------------------------------------
 
     def _close(self) -> int:
-        """Say and save what is left to say; the exit code to come, negative for a signal."""
-        code = self.process.returncode
+        code = self.process.returncode or 0
         if self.stopper is not None:
             self.stopper.end_tree()
-        if self.watch.interrupted and self.stopper is None:
+        self._guarded(self.watch.hangar.scan)
+        if self.watch.interrupted and self.stopper is None and self.watch.inquired:
             self._guarded(self._explain)
         self.voice.status(None, None)
-        self.exit = Exit(self.process.pid, code if code >= 0 else None, -code if code < 0 else None)
-        self._guarded(self._finish)
-        if self.watch.findings:
+        self._guarded(self._finish, code)
+        if self._findings():
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
+        if code < 0:
+            return child.die_like(-code)
         if code == 0 and self.options.fail_on and self._fails():
             return FINDING_STANDS
         return code
 
     def _explain(self) -> None:
-        self.watch.hangar.scan()
-        if self.watch.explain_interrupt():
-            self.voice.findings(self.watch.case("interrupted"), self._diagnosis(), "")
+        if self.watch.inquiry.explain_interrupt():
+            self.voice.findings(self.watch.inquiry.case("interrupted"), self._diagnosis())
 
-    def _finish(self) -> None:
-        self.watch.hangar.scan()
-        self._save(self._outcome(), (self.exit,))
+    def _finish(self, code: int) -> None:
+        if self._findings() or self.options.report is not None:
+            from unstuck.model import Exit
 
-    def _outcome(self) -> Outcome:
+            self._save(self._outcome(code), (Exit(self.process.pid, *ended(code), self.watch.inferred),))
+        else:
+            self._save_plain(code)
+
+    def _save_plain(self, code: int) -> None:
+        """Nothing was found: the flight files and how it ended are enough, and cost next to nothing."""
+        exit_code, number = ended(code)
+        run: dict[str, object] = {
+            "command": self.command,
+            "pid": self.process.pid,
+            "outcome": self._outcome(code),
+            "exit_code": exit_code,
+            "signal": number,
+            "seconds": round(time.monotonic() - self.watch.began, 3),
+            "probes_off": self.watch.probes_off,
+        }
+        try:
+            self.folder.save_plain(run)
+            self.watch.hangar.keep_copy(os.path.join(self.folder.path, "flight"))
+        except OSError as error:
+            self.watch.off("run folder", error)
+
+    def _outcome(self, code: int) -> Outcome:
         if self.stopper is not None:
             return "stopped"
-        if self.exit.code == 0:
+        if code == 0:
             return "finished"
         return "interrupted" if self.watch.interrupted else "died"
 
     def _fails(self) -> bool:
         loud = ("error",) if self.options.fail_on == "error" else ("error", "warning")
-        return any(f.severity in loud and not f.withdrawn for f in self.watch.findings)
+        return any(f.severity in loud and not f.withdrawn for f in self._findings())
 
     def _diagnosis(self) -> Diagnosis:
-        return Diagnosis(self.watch.findings, (), ())
+        from unstuck.rules.diagnose import Diagnosis
+
+        return Diagnosis(self._findings())
 
     def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Diagnosis:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
         from unstuck.render.json_report import write_report
 
-        case, diagnosis = self.watch.case(outcome, exits), self._diagnosis()
+        case, diagnosis = self.watch.inquiry.case(outcome, exits), self._diagnosis()
         try:
             self.folder.save(case, diagnosis)
-            if diagnosis.findings:
-                self.watch.hangar.keep_copy(self.folder.path / "flight")
+            self.watch.hangar.keep_copy(os.path.join(self.folder.path, "flight"))
         except OSError as error:
             self.watch.off("run folder", error)
         if self.options.report is not None:
@@ -203,8 +229,15 @@ class Supervisor:
         return diagnosis
 
 
+def ended(code: int) -> tuple[int | None, int | None]:
+    """Exit code and signal, one of them None."""
+    return (code, None) if code >= 0 else (None, -code)
+
+
 def stdin_kind() -> str:
     """What standard input is, for rules about waiting on it."""
+    import stat
+
     try:
         if os.isatty(0):
             return "terminal"
@@ -218,5 +251,7 @@ def stdin_kind() -> str:
 
 def supervise(command: Sequence[str], options: Options, folder: RunFolder) -> int:
     if not sys.platform.startswith("linux"):
+        import subprocess
+
         return subprocess.call(command)
     return Supervisor(command, options, folder).run()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
 
-from unstuck.model import Case, Stall
-from unstuck.rules.diagnose import Diagnosis
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from unstuck.model import Case, Stall
+    from unstuck.rules.diagnose import Diagnosis
 
 STATUS_AFTER = 10.0
 
@@ -17,13 +20,17 @@ class Voice:
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self._status = False
+        try:
+            self.on_terminal = self.stream.isatty()
+        except ValueError:
+            self.on_terminal = False
 
     def status(self, stall: Stall | None, case: Case | None) -> None:
         """Show where it stands, or take the line away again."""
         if stall is None or case is None:
             self._clear()
             return
-        if not self.stream.isatty():
+        if not self.on_terminal:
             return
         from unstuck.render.status import render_status, wants_unicode, width_of
 
@@ -31,7 +38,7 @@ class Voice:
         self._write(f"\r\x1b[2K{line}")
         self._status = True
 
-    def findings(self, case: Case, diagnosis: Diagnosis, next_command: str) -> None:
+    def findings(self, case: Case, diagnosis: Diagnosis, *, stopping: bool = False) -> None:
         from unstuck.render.status import wants_color, wants_unicode, width_of
         from unstuck.render.terminal import render
 
@@ -43,7 +50,7 @@ class Voice:
                 color=wants_color(self.stream),
                 width=width_of(self.stream),
                 unicode=wants_unicode(self.stream),
-                next_command=next_command,
+                stopping=stopping,
             ).rstrip("\n")
             + "\n"
         )

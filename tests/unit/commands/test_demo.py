@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from unstuck import commands
-from unstuck.commands import demo, interpreter
-from unstuck.commands.interpreter import Answer
+from unstuck.commands import ask, demo, interpreter
+from unstuck.commands import run as run_command
+from unstuck.commands.ask import Answer
 
 
 @pytest.fixture
 def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]]]:
     """Let `run` end with this status; returns what it was called with."""
     monkeypatch.setattr(interpreter, "choose_python", lambda asked: (asked or "/usr/bin/python", "why"))
-    monkeypatch.setattr(interpreter, "ask_python", lambda _: Answer("3.11.1", "x", "2.4"))
+    monkeypatch.setattr(ask, "ask_python", lambda _: Answer("3.11.1", "x", "2.4"))
 
     def gives(status: int) -> list[list[str]]:
         called: list[list[str]] = []
@@ -28,7 +28,7 @@ def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]
             called.append([args.on_hang, args.python, *args.command])
             return status
 
-        monkeypatch.setattr(commands.run, "run", run)
+        monkeypatch.setattr(run_command, "run", run)
         return called
 
     return gives
@@ -72,7 +72,7 @@ def test_without_torch_it_says_how_to_get_it(
     run_gives: Callable[[int], list[list[str]]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     called = run_gives(3)
-    monkeypatch.setattr(interpreter, "ask_python", lambda _: Answer("3.11.1", "x", None))
+    monkeypatch.setattr(ask, "ask_python", lambda _: Answer("3.11.1", "x", None))
     assert commands.main(["demo"]) == 2
     assert "/usr/bin/python -m pip install torch" in capsys.readouterr().err
     assert called == []

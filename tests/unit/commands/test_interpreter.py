@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from unstuck.commands import interpreter
-from unstuck.commands.interpreter import ask_python, choose_python, runs_as_module
+from unstuck.commands.ask import ask_python
+from unstuck.commands.interpreter import choose_python, runs_as_module
 from unstuck.errors import UsageError
 
 

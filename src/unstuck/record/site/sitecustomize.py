@@ -13,31 +13,24 @@ def _begin():
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     if sys.version_info < (3, 10) or not os.environ.get("UNSTUCK_FLIGHT_DIR"):
         return
-    import importlib.util
-
-    package = os.path.dirname(here)
-    spec = importlib.util.spec_from_file_location(
-        "_unstuck_record", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["_unstuck_record"] = module
-    spec.loader.exec_module(module)
+    package = type(sys)("_unstuck_record")  # importlib.util would cost more than all of the recorder
+    package.__path__ = [os.path.dirname(here)]
+    sys.modules["_unstuck_record"] = package
     from _unstuck_record import bootstrap
 
     bootstrap.start(os.environ["UNSTUCK_FLIGHT_DIR"], site=here)
 
 
 def _give_way():
-    """Run the sitecustomize that a Python without us would have run, under its own name."""
-    import importlib.machinery
-    import importlib.util
-
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None:
-        return
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
+    """Import the sitecustomize that a Python without us would have: our folder is off sys.path by now."""
+    ours = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if getattr(error, "name", None) != "sitecustomize":
+            raise
+        if ours is not None:
+            sys.modules["sitecustomize"] = ours
 
 
 try:

@@ -1,0 +1,122 @@
+"""The few words of a flight file that are read every half second, without anything heavy imported. Not injected."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from unstuck.record import layout as at
+
+WORKER = at.ROLES.index("worker")
+NANO = 1e9
+
+
+class Gauge:
+    """One process's flight file, mapped for reading while the writer runs, hangs, or after it died."""
+
+    __slots__ = ("_map", "facts", "facts_read", "path", "pid", "words")
+
+    def __init__(self, path: str, mapped: mmap.mmap | bytes) -> None:
+        self.path = path
+        self._map = mapped
+        self.words = memoryview(mapped).cast("q")
+        self.pid = int(self.words[at.W_PID])
+        self.facts_read = 0
+        self.facts: list[object] = []
+
+    @classmethod
+    def open(cls, path: str) -> Gauge | None:
+        """None for a file that is not (yet) whole."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            if os.fstat(handle).st_size < at.SIZE:
+                return None
+            mapped = mmap.mmap(handle, at.SIZE, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(handle)
+        with memoryview(mapped) as raw, raw.cast("q") as words:
+            whole = words[at.W_MAGIC] == at.MAGIC and words[at.W_VERSION] == at.VERSION
+        if not whole:
+            mapped.close()
+            return None
+        return cls(path, mapped)
+
+    def frozen(self) -> Gauge:
+        """A copy of the last state, which needs neither the file nor the process."""
+        copy = Gauge(self.path, bytes(self._map))
+        copy.facts, copy.facts_read = self.facts, self.facts_read
+        return copy
+
+    def close(self) -> None:
+        self.words.release()
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+
+    def text(self, length: int, offset: int, size: int) -> str:
+        raw = bytes(self._map[offset : offset + min(max(length, 0), size)])
+        return raw.decode("utf-8", "replace")
+
+    def beside(self, suffix: str) -> str:
+        """Path of a sibling: facts, stacks, signals."""
+        return self.path[: -len(at.FLIGHT)] + suffix
+
+    @property
+    def progress(self) -> int:
+        """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
+        w = self.words
+        return int(w[at.W_PROGRESS]) * 1_000_003 + int(w[at.W_POSITION])
+
+    @property
+    def trains(self) -> bool:
+        """A training runs here: a loader, a backward pass or an optimizer was used, and not as a worker."""
+        w = self.words
+        return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS]) and not w[at.W_ENDED]
+
+    @property
+    def p99(self) -> float:
+        """Seconds that the present kind of phase takes at the 99th percentile; 0 while there was none."""
+        phase = int(self.words[at.W_PHASE])
+        if phase >= at.ENDED:
+            return 0.0
+        base = at.HISTOGRAMS + phase * at.KIND_WORDS
+        return quantile([int(n) for n in self.words[base : base + at.KIND_WORDS]], 0.99)
+
+    def alive(self) -> bool:
+        """The very process that wrote it still runs."""
+        fields = stat_fields(self.pid)
+        return bool(fields) and int(fields[19]) == self.words[at.W_START_TICKS] and fields[0] not in (b"Z", b"X")
+
+    def signalled(self) -> int:
+        """Bytes of the stacks it left on SIGINT, SIGTERM or a crash."""
+        try:
+            return os.stat(self.beside(at.SIGNALS)).st_size
+        except OSError:
+            return 0
+
+
+def quantile(kind: list[int], share: float) -> float:
+    """Upper bound of a quantile, in seconds, from one kind's words; less than twice the true value."""
+    counts = kind[: at.BUCKETS]
+    wanted = share * sum(counts)
+    if not wanted:
+        return 0.0
+    below = 0
+    for bucket, number in enumerate(counts):
+        below += number
+        if below >= wanted:
+            return min(1 << bucket, kind[at.LONGEST]) / NANO
+    return kind[at.LONGEST] / NANO
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """Fields of /proc/PID/stat from the state on; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []

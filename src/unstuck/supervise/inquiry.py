@@ -1,0 +1,231 @@
+"""What happens once something stands still: looks from outside, a Case made of them, rules applied, findings kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Stall, Times
+from unstuck.observe.look import Observer
+from unstuck.record.reader import read_facts, read_flight
+from unstuck.rules.diagnose import diagnose
+from unstuck.supervise.excuses import excuse
+from unstuck.supervise.stillness import still_since
+from unstuck.supervise.watch import Watch
+
+LOOKS_KEPT = 8
+_LOUDNESS = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(slots=True)
+class Said:
+    """A finding, and the standstill it was about: if that one moves again, the finding is withdrawn."""
+
+    finding: Finding
+    stalled: int | None
+    at: float
+
+
+def times(stall_after: float | None) -> Times:
+    """Default times, or all of them replaced by one."""
+    if stall_after is None:
+        return Times()
+    s = stall_after
+    return Times(suspect=s, proven=s, busy=s, busy_ratio=0.0, silent=s, silent_ratio=0.0)
+
+
+class Inquiry:
+    """Everything known of the standstill, and the Case it makes."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.times = times(watch.options.stall_after)
+        folder = watch.hangar.folder
+        self.observer = Observer(watch.root, flight_dir=Path(folder) if folder else None)
+        self.looks: list[Look] = []
+        self.said: list[Said] = []
+        self.flights: dict[int, Flight] = {}
+        self._paths: dict[str, PathFact] = {}
+        self._stalled: int | None = None
+        self._frozen: tuple[Stall, ...] | None = None
+
+    # --- looking -----------------------------------------------------------------------------------------
+
+    def note_flights(self) -> None:
+        """Keep what the processes wrote, as of now: at Ctrl-C it is too late to read it."""
+        if self._frozen is not None:
+            return
+        flights = {}
+        for gauge in self.watch.hangar.open.values():
+            hand = self.watch.clock.hands.get(gauge.pid)
+            flight = read_flight(gauge, alive=True)
+            role = "main" if gauge.pid == self.watch.root and flight.role == "unknown" else flight.role
+            flights[gauge.pid] = replace(flight, moved=hand.moved if hand else 0.0, role=role)
+        self.flights = flights
+
+    def look(self, pid: int) -> bool:
+        """Look at the tree from outside, then let the rules speak. True if they found something new."""
+        self.note_flights()
+        if self._stalled != pid or not self._still_the_same(pid):
+            self.looks.clear()
+            self._stalled = pid
+        try:
+            look = self.observer.look(stacks=True, flights=self.flights)
+            self._try_paths(look)
+        except Exception as fault:
+            self.watch.off("observer", fault)
+            self.watch.clock.looked(pid)
+            return False
+        self.looks = [*self.looks, look][-LOOKS_KEPT:]
+        self.watch.clock.looked(pid, excuse(look, pid))
+        return self.think()
+
+    def _still_the_same(self, pid: int) -> bool:
+        hand = self.watch.clock.hands.get(pid)
+        return hand is not None and bool(self.looks) and self.looks[0].at >= hand.moved
+
+    def _try_paths(self, look: Look) -> None:
+        """Try from outside what the processes keep trying, so that a rule can say what comes back."""
+        for flight in self.flights.values():
+            target = flight.attempt_target
+            if flight.attempts and ("/" in target or "." in target):
+                fact = self.observer.path_fact(os.path.join(_cwd_of(flight.pid), target))
+                self._paths[target] = replace(fact, path=target)
+
+    # --- thinking ----------------------------------------------------------------------------------------
+
+    def think(self) -> bool:
+        """Apply the rules to the Case as it stands. True if they found something new."""
+        diagnosis = diagnose(self.case())
+        for probe, why in diagnosis.probes_off:
+            self.watch.probes_off.setdefault(probe, why)
+        standing = [said.finding for said in self.said if not said.finding.withdrawn]
+        known = {(f.rule, f.where.pid) for f in standing}
+        new = [f for f in diagnosis.findings if (f.rule, f.where.pid) not in known]
+        if any(f.severity == "error" for f in standing):
+            new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
+        now = time.monotonic()
+        self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
+        return bool(new)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(sorted((said.finding for said in self.said), key=lambda f: _LOUDNESS[f.severity]))
+
+    def withdraw_recovered(self) -> bool:
+        """A stall that moved again is withdrawn, and said so."""
+        news = False
+        for said in self.said:
+            hand = self.watch.clock.hands.get(said.stalled) if said.stalled is not None else None
+            if said.finding.withdrawn or hand is None or hand.moved <= said.at:
+                continue
+            said.finding = replace(said.finding, withdrawn=True, severity="info")
+            news = True
+        return news
+
+    # --- Ctrl-C ------------------------------------------------------------------------------------------
+
+    def freeze(self) -> None:
+        """Keep the standstill as it is now; from here on the tree unwinds."""
+        if not self.flights:
+            self.note_flights()
+        self._frozen = self.stalls()
+
+    def explain_interrupt(self) -> bool:
+        """After the tree is gone: the stacks it left behind complete the last look, and the rules speak."""
+        from unstuck.supervise.last_words import last_look
+
+        if not self._frozen:
+            return False
+        try:
+            self.looks = last_look(self.looks, self.flights, self.watch.hangar, self.watch.root)
+        except Exception as fault:
+            self.watch.off("last words", fault)
+        return self.think()
+
+    # --- the Case ----------------------------------------------------------------------------------------
+
+    def stalls(self) -> tuple[Stall, ...]:
+        if self._frozen is not None:
+            return self._frozen
+        still = still_since(tuple(self.looks))
+        found = (self._stall(pid, still) for pid in self.watch.clocked())
+        return tuple(stall for stall in found if stall is not None)
+
+    def _stall(self, pid: int, still: float) -> Stall | None:
+        hand, flight = self.watch.clock.hands.get(pid), self.flights.get(pid)
+        if hand is None or hand.standing <= 0:
+            return None
+        pace = Pace() if flight is None else flight.paces.get(flight.phase, Pace())
+        return Stall(
+            pid=pid,
+            phase="start" if flight is None else flight.phase,
+            since=hand.moved,
+            standing=hand.standing,
+            pace=pace,
+            seams=flight is not None and flight.phase != "start",
+            excuse=hand.excuse,
+            still=still,
+            suspect=self.watch.clock.suspects(pid, pace.p99, pace.count, self.watch.interrupted),
+        )
+
+    def case(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Case:
+        watch, now = self.watch, time.monotonic()
+        living = {gauge.pid for gauge in watch.hangar.open.values()}
+        dead = [read_flight(g, alive=False) for g in watch.hangar.dead if g.pid not in self.flights or outcome != "running"]
+        gone = {flight.pid for flight in dead}
+        current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
+        gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
+        return Case(
+            command=watch.command,
+            cwd=_cwd(),
+            now=now,
+            clock_offset=time.time() - now,
+            seconds=now - watch.began,
+            outcome=outcome,
+            interrupted=watch.interrupted,
+            root=watch.root,
+            stdin=watch.stdin,
+            exits=exits,
+            stalls=self.stalls(),
+            times=self.times,
+            looks=tuple(self.looks),
+            flights=(*current, *dead),
+            facts=tuple(sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)),
+            paths=tuple(self._paths.values()),
+            probes_off=tuple(watch.probes_off.items()),
+            overhead=sum(seam_seconds(gauge.words) for gauge in gauges if gauge.pid == watch.root),
+            machine=machine(),
+        )
+
+
+SEAM_COST = 0.6e-6
+"""Seconds one seam takes, as the benchmark measures it: the overhead in the report is this times the seams passed."""
+
+
+def seam_seconds(words: memoryview) -> float:
+    from unstuck.record import layout as at
+
+    return int(words[at.W_PROGRESS]) * SEAM_COST
+
+
+def _cwd_of(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return "/"
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def machine() -> dict[str, object]:
+    uname = os.uname()
+    cores = len(os.sched_getaffinity(0))
+    return {"system": uname.sysname, "release": uname.release, "arch": uname.machine, "cores": cores}
