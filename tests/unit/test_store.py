@@ -35,10 +35,10 @@ def flights_reader(monkeypatch: pytest.MonkeyPatch, flights: dict[str, list[Flig
 
 def test_the_folder_is_private_and_ignored_by_git() -> None:
     run = store.create()
-    assert run.path.parent == Path.cwd() / ".unstuck"
-    assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
-    assert stat.S_IMODE(run.path.parent.stat().st_mode) == 0o700
-    assert (run.path.parent / ".gitignore").read_text() == "*\n"
+    assert Path(run.path).parent == Path.cwd() / ".unstuck"
+    assert stat.S_IMODE(Path(run.path).stat().st_mode) == 0o700
+    assert stat.S_IMODE(Path(run.path).parent.stat().st_mode) == 0o700
+    assert (Path(run.path).parent / ".gitignore").read_text() == "*\n"
     assert run.note == ""
     assert run.name == run.id
 
@@ -53,8 +53,8 @@ def test_a_hundred_jobs_in_one_second_have_a_hundred_folders(monkeypatch: pytest
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({run.path for run in runs}) == 100
-    assert all(run.path.parent.name == ".unstuck" for run in runs)
+    assert len({Path(run.path) for run in runs}) == 100
+    assert all(Path(run.path).parent.name == ".unstuck" for run in runs)
 
 
 def test_a_deleted_working_directory_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,22 +65,26 @@ def test_a_deleted_working_directory_falls_back(tmp_path: Path, monkeypatch: pyt
     run = store.create()
     try:
         assert "gone" in run.note
-        assert run.path.is_dir()
-        assert run.name == str(run.path)
-        assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
+        assert Path(run.path).is_dir()
+        assert run.name == str(Path(run.path))
+        assert stat.S_IMODE(Path(run.path).stat().st_mode) == 0o700
     finally:
-        run.path.rmdir()
+        Path(run.path).rmdir()
 
 
 def test_a_read_only_working_directory_falls_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(30, "Read-only file system")
+    make = os.mkdir
 
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    def refuse(path: str, mode: int = 0o777) -> None:
+        if path.endswith(".unstuck"):
+            raise OSError(30, "Read-only file system")
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run = store.create()
     assert "Read-only file system" in run.note
-    assert run.path.parent == tmp_path
+    assert Path(run.path).parent == tmp_path
 
 
 def test_a_file_in_the_way_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,10 +105,10 @@ def test_every_name_of_a_run_finds_it(how: str) -> None:
     run = store.create()
     run.save(CASE, DIAGNOSIS)
     argument = {
-        "folder": str(run.path),
+        "folder": str(Path(run.path)),
         "id": run.id,
-        "case": str(run.path / "case.json"),
-        "report": str(run.path / "report.json"),
+        "case": str(Path(run.path) / "case.json"),
+        "report": str(Path(run.path) / "report.json"),
         "base": ".unstuck",
         "project": ".",
         "nothing": None,
@@ -137,7 +141,7 @@ def test_a_run_with_nothing_saved_yet_is_not_the_latest(monkeypatch: pytest.Monk
 def test_a_report_alone_still_shows_its_findings() -> None:
     run = store.create()
     run.save(CASE, DIAGNOSIS)
-    (run.path / "case.json").unlink()
+    (Path(run.path) / "case.json").unlink()
     found = saved.find(run.id)
     assert found.diagnosis == DIAGNOSIS
     assert found.case.command == CASE.command
@@ -165,7 +169,7 @@ def test_the_time_of_the_dead_ends_with_their_last_sign(tmp_path: Path, monkeypa
 def test_flight_files_inside_an_unfinished_run_folder_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     flights_reader(monkeypatch, {"flights": [Flight(7, role="main", alive=False, phase="data")]})
     run = store.create()
-    (run.path / "flights").mkdir()
+    (Path(run.path) / "flights").mkdir()
     assert saved.find(run.id).case.outcome == "died"
 
 

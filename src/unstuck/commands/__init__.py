@@ -73,7 +73,8 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
     parser.add_argument(
         "-v", "--verbose", dest="loud", action="store_true", help="show where a fault of unstuck itself lies"
     )
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    # With `prog` given argparse need not format a usage line (and load shutil) on every start.
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog="unstuck")
     for name in commands:
         module = importlib.import_module(f"unstuck.commands.{name}")
         module.add_parser(subparsers)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from unstuck import commands
 from unstuck.commands import ask, demo, interpreter
 from unstuck.commands import run as run_command
 from unstuck.commands.ask import Answer
