@@ -1,8 +1,8 @@
 """Errors a user can cause, caught once in `commands.main`.
 
-    UnstuckError            what failed, likely cause, next command
-    ├── UsageError          the command line asks for something that cannot be   (exit 2)
-    └── OwnFault            unstuck itself is broken or misused                  (exit 70)
+UnstuckError            what failed, likely cause, next command
+├── UsageError          the command line asks for something that cannot be   (exit 2)
+└── OwnFault            unstuck itself is broken or misused                  (exit 70)
 """
 
 from __future__ import annotations

@@ -74,7 +74,9 @@ def _case_of_plain_run(folder: Path) -> Case:
             probes_off=tuple(sorted(run["probes_off"].items())),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{folder / RUN} is not of a run of unstuck", cause=f"{type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"{folder / RUN} is not of a run of unstuck", cause=f"{type(error).__name__}: {error}"
+        ) from error
     try:
         flown = case_of_flights(folder / FLIGHT)
     except UsageError:

@@ -50,9 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="take S seconds without progress for a standstill, instead of the run's own pace",
     )
     parser.add_argument("--report", metavar="FILE", help="write the report here too (.json)")
-    parser.add_argument(
-        "--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands"
-    )
+    parser.add_argument("--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands")
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
     parser.add_argument("--grace", type=_seconds, metavar="S", help="seconds a stopped run gets to end (default 30)")
     parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+
 def worst_rows(model, inputs, labels, count=5):
     """The rows that the model is least sure of, sorted by the system's own sort."""
     with torch.no_grad():

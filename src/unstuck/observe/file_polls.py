@@ -1,4 +1,4 @@
-"""Finds the path whose existence a loop keeps testing, and its value where the source states it."""
+"""Finds the path a loop waits to be rid of (a lock file), and its value where the source states it."""
 
 from __future__ import annotations
 
@@ -11,32 +11,72 @@ _MAKES = {"os.mkdir", "os.link", "os.symlink"}
 
 
 def polled_path(loop: ast.AST) -> str:
-    """The expression of the path; empty where the loop tests none."""
+    """The expression of the path whose end the loop waits for; empty where it waits for none.
+
+    `while exists(x): sleep` waits for x to go; so does a loop that sleeps and tries to create x exclusively.
+    `while not exists(x)` waits for x to come: that is no lock file.
+    """
+    if not isinstance(loop, ast.While):
+        return ""
+    for node in _asserted(loop.test):
+        path = _path_tested(node)
+        if path is not None:
+            return ast.unparse(path)
+    if not any(_sleeps(node) for node in ast.walk(loop)):
+        return ""
     for node in ast.walk(loop):
-        if isinstance(node, ast.Call):
-            path = _path_tested(node)
-            if path is not None:
-                return ast.unparse(path)
+        path = _path_made(node) if isinstance(node, ast.Call) else _path_left_when_gone(node)
+        if path is not None:
+            return ast.unparse(path)
     return ""
 
 
+def _asserted(test: ast.expr) -> list[ast.Call]:
+    """Calls that must be true for the loop to go on."""
+    if isinstance(test, ast.BoolOp):
+        return [call for value in test.values for call in _asserted(value)]
+    return [test] if isinstance(test, ast.Call) else []
+
+
+def _sleeps(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "sleep"
+
+
+def _path_left_when_gone(node: ast.AST) -> ast.expr | None:
+    """`if not exists(x): break` (or return) inside the loop."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.UnaryOp) or not isinstance(node.test.op, ast.Not):
+        return None
+    if not isinstance(node.test.operand, ast.Call) or not isinstance(node.body[-1], ast.Break | ast.Return):
+        return None
+    return _path_tested(node.test.operand)
+
+
 def _path_tested(call: ast.Call) -> ast.expr | None:
-    name = ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
-    first = call.args[0] if call.args else None
-    if name in _TESTS and first is not None:
-        return first
+    """x of exists(x), x.exists() and their like."""
+    name = _name(call)
+    if name in _TESTS and call.args:
+        return call.args[0]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and not call.args and name not in _TESTS:
+        return call.func.value
+    return None
+
+
+def _path_made(call: ast.Call) -> ast.expr | None:
+    """x of a call that fails while x exists."""
+    name, first = _name(call), call.args[0] if call.args else None
     if name in _MAKES:
         return call.args[-1] if name != "os.mkdir" and len(call.args) > 1 else first
     if name == "open" and first is not None and _opens_exclusively(call.args[1:2], call):
         return first
     if name == "os.open" and first is not None and any("O_EXCL" in ast.unparse(flags) for flags in call.args[1:]):
         return first
-    if isinstance(call.func, ast.Attribute):
-        if call.func.attr in _METHODS and not call.args and name not in _TESTS:
-            return call.func.value
-        if call.func.attr == "open" and name != "os.open" and _opens_exclusively(call.args[:1], call):
-            return call.func.value
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and _opens_exclusively(call.args[:1], call):
+        return call.func.value if name != "os.open" else None
     return None
+
+
+def _name(call: ast.Call) -> str:
+    return ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
 
 
 def _opens_exclusively(positional: list[ast.expr], call: ast.Call) -> bool:

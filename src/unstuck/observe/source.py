@@ -16,6 +16,7 @@ from .file_polls import polled_path, stated_path
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
+_DEMOS = _OURS + "demos" + os.sep  # stand-ins for the user's own scripts
 _LARGEST = 4_000_000
 _Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -133,6 +134,8 @@ def _parse(source: bytes) -> ast.Module:
 def is_user_code(path: str) -> bool:
     """By path alone: the target may run another interpreter than ours."""
     if _NOTEBOOK.search(path):
+        return True
+    if path.startswith(_DEMOS):
         return True
     if path.startswith(("<", _OURS)) or _LIBRARY.search(path):
         return False

@@ -78,6 +78,12 @@ class Gauge:
         return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS]) and not w[at.W_ENDED]
 
     @property
+    def trained(self) -> bool:
+        """The same of a process that may have ended."""
+        w = self.words
+        return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS] > w[at.W_ENDED])
+
+    @property
     def p99(self) -> float:
         """Seconds that the present kind of phase takes at the 99th percentile; 0 while there was none."""
         phase = int(self.words[at.W_PHASE])

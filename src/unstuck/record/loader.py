@@ -130,6 +130,10 @@ def call_site():
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(here) and "/torch/utils/data/" not in file:
-            return [os.path.abspath(file), frame.f_lineno, frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name]
+            return [
+                os.path.abspath(file),
+                frame.f_lineno,
+                frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name,
+            ]
         frame = frame.f_back
     return None

@@ -6,16 +6,18 @@ import json
 import os
 from pathlib import Path
 from time import monotonic
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from unstuck.model import Fact, Flight, Pace, Phase, Role, Step
 from unstuck.record import layout as at
 from unstuck.record.gauge import NANO, Gauge, quantile
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     w = [int(word) for word in gauge.words[: at.RING_END]]
-    off = tuple((f.data["probe"], f.data["why"]) for f in read_facts(gauge) if f.kind == "probe-off")
     position = w[at.W_POSITION]
     return Flight(
         pid=w[at.W_PID],
@@ -46,7 +48,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         paces={kind: _pace(w, number) for number, kind in enumerate(at.KINDS)},
         steps=_steps(w),
         alive=gauge.alive() if alive is None else alive,
-        probes_off=off,
+        probes_off=_probes_off(gauge),
     )
 
 
@@ -61,13 +63,24 @@ def read_facts(gauge: Gauge) -> list[Fact]:
         return known
     whole = new[: new.rfind(b"\n") + 1]
     gauge.facts_read += len(whole)
-    for line in whole.splitlines():
+    known.extend(parse_facts(whole))
+    return known
+
+
+def parse_facts(lines: bytes) -> Iterator[Fact]:
+    for line in lines.splitlines():
         try:
             raw = json.loads(line)
-            known.append(Fact(raw["pid"], raw["at"], raw["kind"], raw["data"]))
-        except (ValueError, KeyError):
+            yield Fact(raw["pid"], raw["at"], raw["kind"], raw["data"])
+        except (ValueError, KeyError, TypeError):
             continue
-    return known
+
+
+def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
+    """What it said of its own faults, in the facts or, where these failed, in the flight file itself."""
+    off = [(str(f.data["probe"]), str(f.data["why"])) for f in read_facts(gauge) if f.kind == "probe-off"]
+    probe, _, why = gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).partition("\n")
+    return tuple([*off, (probe, why)] if probe else off)
 
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Fact]]:

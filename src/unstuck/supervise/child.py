@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "record", "site")
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 
 
 def environment(flight_dir: str | None) -> dict[str, str]:
@@ -46,8 +47,7 @@ def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.S
     prctl = None if detach else _prctl()
     parent = os.getpid()
     told, tell = os.pipe()  # closes by itself when exec succeeds; carries the errno if it does not
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
     pid = os.fork()
     if pid == 0:
         try:
@@ -83,13 +83,21 @@ def _prctl():  # type: ignore[no-untyped-def]  # a ctypes function has no useful
     return ctypes.CDLL(None).prctl
 
 
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # AttributeError: it was closed before we started
+            pass
+
+
 def die_like(number: int) -> int:
     """End by the same signal as the child, leaving no second core file."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _prctl()(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the limit alone does not count where cores go to a program
+    _flush()
     try:
         signal.signal(number, signal.SIG_DFL)
     except (OSError, ValueError):

@@ -65,6 +65,11 @@ class Clock:
             return hand.excused >= EXCUSED_LOOK
         return hand.standing >= max(hand.next_look or LOOKS_AT[0] * self.scale, SLOW_PACE * p99)
 
+    def due(self, pid: int) -> bool:
+        """It stands, and a look taken for another's sake serves it too."""
+        hand = self.hands.get(pid)
+        return hand is not None and hand.standing >= LOOKS_AT[0] * self.scale
+
     def looked(self, pid: int, excuse: str = "") -> None:
         """Schedule the next look: soon at first, for a proof needs two; then ever rarer. An excuse stops the clock."""
         hand = self.hands.get(pid)

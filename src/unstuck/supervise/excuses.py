@@ -18,7 +18,15 @@ COMPILING = (
     "triton/runtime/autotuner.py",
 )
 SAVING = ("torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/")
-DEBUGGING = ("/pdb.py", "/bdb.py", "IPython/terminal/debugger.py", "IPython/core/debugger.py", "ipdb/", "pdbpp", "pudb/")
+DEBUGGING = (
+    "/pdb.py",
+    "/bdb.py",
+    "IPython/terminal/debugger.py",
+    "IPython/core/debugger.py",
+    "ipdb/",
+    "pdbpp",
+    "pudb/",
+)
 LOCK_FILE = "torch/utils/file_baton.py"  # waits for a lock file while "compiling" an extension: that one counts
 
 

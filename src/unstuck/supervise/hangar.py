@@ -12,7 +12,11 @@ NETWORK = frozenset(
 )
 NEEDED = 64 * at.SIZE
 DEAD_KEPT = 300
-"""Dead processes whose last state is kept; of the rest only the number."""
+"""Dead processes whose last state and files are kept, the latest; those that trained are counted for themselves."""
+NOTHING_WRITTEN = (
+    "no process has written a flight file: no Python of 3.10 or later was started, or it was cut off from its "
+    "environment (python -E, -I or -S, sudo, a container), or the disk is full"
+)
 
 
 def make_folder() -> tuple[str | None, str]:
@@ -92,19 +96,27 @@ class Hangar:
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
         self.open: dict[str, Gauge] = {}
-        self.dead: list[Gauge] = []
-        self.gone = 0
+        self._trained: list[Gauge] = []
+        self._helped: list[Gauge] = []
+        self._lone: set[str] = set()
         self._folded: set[str] = set()
         self._by_pid: dict[int, Gauge] = {}
+
+    @property
+    def dead(self) -> list[Gauge]:
+        """Last states of processes that are gone."""
+        return [*self._trained, *self._helped]
 
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
         if self.folder is None:
             return
         try:
-            names = {entry.name for entry in os.scandir(self.folder) if entry.name.endswith(at.FLIGHT)}
-        except OSError:
-            return
+            every = set(os.listdir(self.folder))
+        except OSError:  # the script deleted it; what is mapped can still be read
+            every = set()
+        names = {name for name in every if name.endswith(at.FLIGHT)}
+        self._lone = {n for n in every if n.endswith(at.FACTS) and n[: -len(at.FACTS)] + at.FLIGHT not in every}
         for name in names - self.open.keys() - self._folded:
             gauge = Gauge.open(os.path.join(self.folder, name))
             if gauge is not None:
@@ -114,21 +126,43 @@ class Hangar:
                 self._fold(name, gauge)
 
     def _fold(self, name: str, gauge: Gauge) -> None:
-        """Keep its last state in memory; its files make room for the next, but for stacks it left."""
-        self.gone += 1
+        """Keep its last state in memory; where there are too many, it takes the place of the oldest."""
         self._folded.add(name)
         del self.open[name]
-        if len(self.dead) < DEAD_KEPT or gauge.signalled():
-            self.dead.append(gauge.frozen())
-            self._by_pid[gauge.pid] = self.dead[-1]
+        kept = self._trained if gauge.trained else self._helped
+        kept.append(gauge.frozen())
+        self._by_pid[gauge.pid] = kept[-1]
         gauge.close()
-        if self.gone <= DEAD_KEPT:
-            return
+        if len(kept) > DEAD_KEPT:
+            self._forget(kept.pop(0))
+
+    def _forget(self, gauge: Gauge) -> None:
+        if self._by_pid.get(gauge.pid) is gauge:
+            del self._by_pid[gauge.pid]
+        self._folded.discard(os.path.basename(gauge.path))
         for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS):
             try:
                 os.unlink(gauge.beside(suffix))
             except OSError:
                 pass
+
+    def probes_off(self) -> tuple[tuple[str, str], ...]:
+        """Faults of processes that could not have a flight file, and so wrote nothing but facts."""
+        if self.folder is None:
+            return ()
+        if not self._lone:
+            return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
+        from unstuck.record.reader import parse_facts
+
+        off = []
+        for name in sorted(self._lone):
+            try:
+                with open(os.path.join(self.folder, name), "rb") as file:
+                    facts = list(parse_facts(file.read()))
+            except OSError:
+                continue
+            off += [(str(f.data["probe"]), str(f.data["why"])) for f in facts if f.kind == "probe-off"]
+        return tuple(dict.fromkeys(off))
 
     def gauge_of(self, pid: int) -> Gauge | None:
         """Of a living process, or the last state of a dead one."""
@@ -136,7 +170,7 @@ class Hangar:
 
     def keep_copy(self, target: str) -> None:
         """Copy the raw files: enough for `unstuck report` after everything else is gone."""
-        if self.folder is None:
+        if self.folder is None or not os.path.isdir(self.folder):
             return
         os.makedirs(target, mode=0o700, exist_ok=True)
         for entry in os.scandir(self.folder):

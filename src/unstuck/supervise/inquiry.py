@@ -68,9 +68,7 @@ class Inquiry:
     def look(self, pid: int) -> bool:
         """Look at the tree from outside, then let the rules speak. True if they found something new."""
         self.note_flights()
-        if self._stalled != pid or not self._still_the_same(pid):
-            self.looks.clear()
-            self._stalled = pid
+        self._stalled = pid
         try:
             look = self.observer.look(stacks=True, flights=self.flights)
             self._try_paths(look)
@@ -78,13 +76,14 @@ class Inquiry:
             self.watch.off("observer", fault)
             self.watch.clock.looked(pid)
             return False
+        for process in look.processes:
+            if process.recorded and process.stacks_missing.startswith("py-spy: "):
+                self.watch.probes_off.setdefault("py-spy", process.stacks_missing.removeprefix("py-spy: "))
         self.looks = [*self.looks, look][-LOOKS_KEPT:]
-        self.watch.clock.looked(pid, excuse(look, pid))
+        for each in self.watch.clocked():  # one look shows the whole tree
+            if each == pid or self.watch.clock.due(each):
+                self.watch.clock.looked(each, excuse(look, each))
         return self.think()
-
-    def _still_the_same(self, pid: int) -> bool:
-        hand = self.watch.clock.hands.get(pid)
-        return hand is not None and bool(self.looks) and self.looks[0].at >= hand.moved
 
     def _try_paths(self, look: Look) -> None:
         """Try from outside what the processes keep trying, so that a rule can say what comes back."""
@@ -93,12 +92,18 @@ class Inquiry:
             if flight.attempts and ("/" in target or "." in target):
                 fact = self.observer.path_fact(os.path.join(_cwd_of(flight.pid), target))
                 self._paths[target] = replace(fact, path=target)
+        for fact in self.observer.polled_paths(look):
+            self._paths[fact.expression] = fact
 
     # --- thinking ----------------------------------------------------------------------------------------
 
     def think(self) -> bool:
         """Apply the rules to the Case as it stands. True if they found something new."""
-        diagnosis = diagnose(self.case())
+        try:
+            diagnosis = diagnose(self.case())
+        except Exception as fault:
+            self.watch.off("rules", fault)
+            return False
         for probe, why in diagnosis.probes_off:
             self.watch.probes_off.setdefault(probe, why)
         standing = [said.finding for said in self.said if not said.finding.withdrawn]
@@ -150,11 +155,10 @@ class Inquiry:
     def stalls(self) -> tuple[Stall, ...]:
         if self._frozen is not None:
             return self._frozen
-        still = still_since(tuple(self.looks))
-        found = (self._stall(pid, still) for pid in self.watch.clocked())
+        found = (self._stall(pid) for pid in self.watch.clocked())
         return tuple(stall for stall in found if stall is not None)
 
-    def _stall(self, pid: int, still: float) -> Stall | None:
+    def _stall(self, pid: int) -> Stall | None:
         hand, flight = self.watch.clock.hands.get(pid), self.flights.get(pid)
         if hand is None or hand.standing <= 0:
             return None
@@ -167,14 +171,16 @@ class Inquiry:
             pace=pace,
             seams=flight is not None and flight.phase != "start",
             excuse=hand.excuse,
-            still=still,
+            still=still_since(tuple(look for look in self.looks if look.at >= hand.moved), pid),
             suspect=self.watch.clock.suspects(pid, pace.p99, pace.count, self.watch.interrupted),
         )
 
     def case(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Case:
         watch, now = self.watch, time.monotonic()
         living = {gauge.pid for gauge in watch.hangar.open.values()}
-        dead = [read_flight(g, alive=False) for g in watch.hangar.dead if g.pid not in self.flights or outcome != "running"]
+        dead = [
+            read_flight(g, alive=False) for g in watch.hangar.dead if g.pid not in self.flights or outcome != "running"
+        ]
         gone = {flight.pid for flight in dead}
         current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
         gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
@@ -195,7 +201,7 @@ class Inquiry:
             flights=(*current, *dead),
             facts=tuple(sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)),
             paths=tuple(self._paths.values()),
-            probes_off=tuple(watch.probes_off.items()),
+            probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(seam_seconds(gauge.words) for gauge in gauges if gauge.pid == watch.root),
             machine=machine(),
         )

@@ -12,10 +12,30 @@ if TYPE_CHECKING:
 
 _NOT_OURS = {
     name
-    for name in (
-        "SIGKILL SIGSTOP SIGSEGV SIGBUS SIGFPE SIGILL SIGABRT SIGTRAP SIGSYS SIGTTIN SIGTTOU SIGPIPE SIGWINCH "
-        "SIGURG SIGPROF SIGVTALRM SIGALRM SIGXCPU SIGXFSZ SIGIO SIGPWR SIGSTKFLT"
-    ).split()
+    for name in [
+        "SIGKILL",
+        "SIGSTOP",
+        "SIGSEGV",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGILL",
+        "SIGABRT",
+        "SIGTRAP",
+        "SIGSYS",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGPIPE",
+        "SIGWINCH",
+        "SIGURG",
+        "SIGPROF",
+        "SIGVTALRM",
+        "SIGALRM",
+        "SIGXCPU",
+        "SIGXFSZ",
+        "SIGIO",
+        "SIGPWR",
+        "SIGSTKFLT",
+    ]
 }
 RECEIPT = 0.3
 """Seconds the child has to show that it got a signal of the group itself."""
@@ -65,7 +85,7 @@ class Relay:
     def _send(pid: int, number: int) -> None:
         try:
             os.kill(pid, number)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):  # PermissionError: it changed its user
             pass
 
 
@@ -76,6 +96,6 @@ def pending(pid: int, number: int) -> bool:
             for line in status:
                 if line.startswith(("SigPnd:", "ShdPnd:")) and int(line.split()[1], 16) >> (number - 1) & 1:
                     return True
-    except OSError:
-        return True
+    except OSError:  # no /proc: better to send a signal twice than never
+        return False
     return False

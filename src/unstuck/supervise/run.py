@@ -34,7 +34,6 @@ class Supervisor:
         self.command, self.options, self.folder = tuple(command), options, folder
         self.voice = voice or Voice()
         self.relay = Relay()
-        self.watching = True
         self.stopper: Stopper | None = None
         self.got: int | None = None
 
@@ -62,6 +61,17 @@ class Supervisor:
     # --- while it runs -----------------------------------------------------------------------------------
 
     def _until_ended(self) -> None:
+        """Whatever goes wrong in between: waiting, and passing signals on, remain."""
+        try:
+            self._attend()
+        except Exception as fault:
+            self._fault("supervisor", fault)
+            while self.process.poll() is None:
+                info = self.relay.wait(TICK)
+                if info is not None and info.si_signo != signal.SIGCHLD:
+                    self.relay.forward(info, self.process.pid, lambda: False)
+
+    def _attend(self) -> None:
         next_tick = time.monotonic() + TICK
         while self.process.poll() is None:
             info = self.relay.wait(next_tick - time.monotonic())
@@ -70,14 +80,14 @@ class Supervisor:
             now = time.monotonic()
             if now >= next_tick:
                 next_tick = now + TICK
-                self._guarded(self._tick, now)
+                self._part("supervisor", self._tick, now)
                 if self.stopper is not None:
                     self.stopper.tick(now)
 
     def _tick(self, now: float) -> None:
         if self.watch.tick(now) and not self.watch.interrupted:
             self._tell()
-        self._show_status()
+        self._part("status line", self._show_status)
         if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
             self.voice.line("stopping the run (--on-hang stop)")
             self.watch.ending = True
@@ -90,9 +100,16 @@ class Supervisor:
         return self.watch.inquiry.findings if self.watch.inquired else ()
 
     def _tell(self) -> None:
-        diagnosis = self._save()
-        stopping = self.options.on_hang == "stop" and self._hopeless()
-        self.voice.findings(self.watch.inquiry.case(), diagnosis, stopping=stopping)
+        self._save()
+        self._show("running", stopping=self.options.on_hang == "stop" and self._hopeless())
+
+    def _show(self, outcome: Outcome, *, stopping: bool = False) -> None:
+        try:
+            self.voice.findings(self.watch.inquiry.case(outcome), self._diagnosis(), stopping=stopping)
+        except Exception as fault:
+            self._fault("terminal", fault)
+            for finding in self._findings():  # without the drawing, but not unsaid
+                self.voice.line(f"{finding.title} [{finding.rule}]")
 
     def _show_status(self) -> None:
         stall = case = None
@@ -105,13 +122,13 @@ class Supervisor:
         number = info.si_signo
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.got = number
-            self._guarded(self.watch.interrupt)
+            self._part("interrupt", self.watch.interrupt)
         before = self._receipts()
         self.relay.forward(info, self.process.pid, lambda: self._received(number, before))
 
     def _receipts(self) -> int:
         """Size of the stacks the root left on signals as we last knew it."""
-        return self.watch.receipts if self.watching else 0
+        return self.watch.receipts if "supervisor" not in self.watch.probes_off else 0
 
     def _received(self, number: int, before: int) -> bool:
         if self.process.poll() is not None or pending(self.process.pid, number):
@@ -119,20 +136,25 @@ class Supervisor:
         gauge = self.watch.hangar.gauge_of(self.process.pid)
         return gauge is not None and gauge.signalled() > before
 
-    def _guarded(self, action: Callable[..., object], *arguments: object) -> None:
-        """A fault of ours ends the watching, never the run."""
-        if not self.watching:
+    def _part(self, probe: str, action: Callable[..., object], *arguments: object) -> None:
+        """One part of what we do: a fault of ours ends this part, never the run."""
+        if probe in self.watch.probes_off:
             return
         try:
             action(*arguments)
         except Exception as fault:
-            self.watching = False
-            self.watch.off("supervisor", fault)
-            self.voice.line(f"watching is off after a fault of ours ({type(fault).__name__}: {fault}); the run goes on")
-            if self.options.verbose:
-                import traceback
+            self._fault(probe, fault)
 
-                traceback.print_exc()
+    def _fault(self, probe: str, fault: Exception) -> None:
+        if probe in self.watch.probes_off:
+            return
+        self.watch.off(probe, fault)
+        what = "watching" if probe == "supervisor" else f"a part of it ({probe})"
+        self.voice.line(f"{what} is off after a fault of ours ({type(fault).__name__}: {fault}); the run goes on")
+        if self.options.verbose:
+            import traceback
+
+            traceback.print_exc()
 
     def _tree(self) -> list[int]:
         try:
@@ -148,25 +170,23 @@ class Supervisor:
     def _close(self) -> int:
         code = self.process.returncode or 0
         if self.stopper is not None:
-            self.stopper.end_tree()
-        self._guarded(self.watch.hangar.scan)
+            self._part("stop", self.stopper.end_tree)
+        self._part("flight files", self.watch.hangar.scan)
         if self.watch.interrupted and self.stopper is None and self.watch.inquired:
-            self._guarded(self._explain)
+            self._part("last words", self._explain)
         self.voice.status(None, None)
-        self._guarded(self._finish, code)
-        if self._findings():
+        self._part("end", self._finish, code)
+        if self._findings() and "run folder" not in self.watch.probes_off:
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
-        if code < 0:
-            return child.die_like(-code)
         if code == 0 and self.options.fail_on and self._fails():
             return FINDING_STANDS
         return code
 
     def _explain(self) -> None:
         if self.watch.inquiry.explain_interrupt():
-            self.voice.findings(self.watch.inquiry.case("interrupted"), self._diagnosis())
+            self._show("interrupted")
 
     def _finish(self, code: int) -> None:
         if self._findings() or self.options.report is not None:
@@ -186,13 +206,9 @@ class Supervisor:
             "exit_code": exit_code,
             "signal": number,
             "seconds": round(time.monotonic() - self.watch.began, 3),
-            "probes_off": self.watch.probes_off,
+            "probes_off": {**dict(self.watch.hangar.probes_off()), **self.watch.probes_off},
         }
-        try:
-            self.folder.save_plain(run)
-            self.watch.hangar.keep_copy(os.path.join(self.folder.path, "flight"))
-        except OSError as error:
-            self.watch.off("run folder", error)
+        self._keep("run folder", self.folder.path, lambda: self.folder.save_plain(run), self._keep_flights)
 
     def _outcome(self, code: int) -> Outcome:
         if self.stopper is not None:
@@ -210,23 +226,34 @@ class Supervisor:
 
         return Diagnosis(self._findings())
 
-    def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Diagnosis:
+    def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
         from unstuck.render.json_report import write_report
 
         case, diagnosis = self.watch.inquiry.case(outcome, exits), self._diagnosis()
+        if not self._keep(
+            "run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._keep_flights
+        ):
+            case = self.watch.inquiry.case(outcome, exits)  # which now says so
+        report = self.options.report
+        if report is not None:
+            self._keep("report", report, lambda: write_report(report, case, diagnosis))
+
+    def _keep_flights(self) -> None:
+        self.watch.hangar.keep_copy(os.path.join(self.folder.path, "flight"))
+
+    def _keep(self, probe: str, place: str, *writes: Callable[[], None]) -> bool:
+        """Write something; a full disk, or a fault of ours, is said once and costs no more than that."""
         try:
-            self.folder.save(case, diagnosis)
-            self.watch.hangar.keep_copy(os.path.join(self.folder.path, "flight"))
-        except OSError as error:
-            self.watch.off("run folder", error)
-        if self.options.report is not None:
-            try:
-                write_report(self.options.report, case, diagnosis)
-            except OSError as error:
-                self.watch.off("report", error)
-                self.voice.line(f"the report could not be written to {self.options.report}: {error.strerror}")
-        return diagnosis
+            for write in writes:
+                write()
+            return True
+        except Exception as error:
+            if probe not in self.watch.probes_off:
+                why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                self.voice.line(f"the {probe} could not be written to {place}: {why}")
+            self.watch.off(probe, error)
+            return False
 
 
 def ended(code: int) -> tuple[int | None, int | None]:

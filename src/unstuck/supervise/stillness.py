@@ -9,25 +9,34 @@ MEMORY = 1 << 20
 CHILD_CPU = 0.05
 
 
-def still_since(looks: tuple[Look, ...]) -> float:
-    """Seconds, up to the last look, for which successive looks with stacks showed no movement."""
+def still_since(looks: tuple[Look, ...], pid: int) -> float:
+    """Seconds, up to the last look, for which successive looks with stacks showed no movement in `pid` or below it."""
     taken = [look for look in looks if look.stacks]
     if not taken:
         return 0.0
     start = taken[-1].at
-    for earlier, later in zip(reversed(taken[:-1]), reversed(taken[1:]), strict=False):
-        if moved(earlier, later):
+    for earlier, later in zip(reversed(taken[:-1]), reversed(taken[1:]), strict=True):
+        if moved(earlier, later, pid):
             break
         start = earlier.at
     return taken[-1].at - start
 
 
-def moved(earlier: Look, later: Look) -> bool:
-    before = {p.pid: p for p in earlier.processes}
-    after = {p.pid: p for p in later.processes}
+def moved(earlier: Look, later: Look, pid: int) -> bool:
+    before = {p.pid: p for p in _family(earlier, pid)}
+    after = {p.pid: p for p in _family(later, pid)}
     if before.keys() != after.keys():
         return True
-    return any(_moved(before[pid], after[pid]) for pid in before)
+    return any(_moved(before[each], after[each]) for each in before)
+
+
+def _family(look: Look, pid: int) -> list[Process]:
+    """The process and its descendants."""
+    inside = {pid}
+    for process in look.processes:  # in tree order: parents come first
+        if process.ppid in inside:
+            inside.add(process.pid)
+    return [process for process in look.processes if process.pid in inside]
 
 
 def _moved(before: Process, after: Process) -> bool:

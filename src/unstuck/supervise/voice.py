@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ class Voice:
     """Speaks on standard error. The status line appears on a terminal only, while something stands still."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = sys.stderr if stream is None else stream
+        self.stream = stream or sys.stderr or io.StringIO()  # there is no standard error after `2>&-`
         self._status = False
         try:
             self.on_terminal = self.stream.isatty()

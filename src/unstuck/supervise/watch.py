@@ -21,7 +21,13 @@ class Watch:
     """What the supervisor keeps of the run from tick to tick."""
 
     def __init__(
-        self, root: int, command: tuple[str, ...], options: Options, hangar: Hangar, stdin: str = "", inferred: bool = False
+        self,
+        root: int,
+        command: tuple[str, ...],
+        options: Options,
+        hangar: Hangar,
+        stdin: str = "",
+        inferred: bool = False,
     ) -> None:
         self.root, self.command, self.options, self.hangar, self.stdin = root, command, options, hangar, stdin
         self.inferred = inferred

@@ -47,7 +47,7 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
             if workers:
                 others |= {_owing(case, process.pid, flight.owed_by, workers)} or workers
                 continue
-        if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process.pid, thread):
+        if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process, thread):
             return None
         if wait.kind in ("pipe-read", "file-lock", "child") and not wait.others and not wait.also_self:
             return None  # whoever is at the other end cannot be seen
@@ -81,7 +81,10 @@ def thread_again(look: Look, pid: int, tid: int) -> Thread | None:
     return None
 
 
-def ever_still(before: Look, pid: int, thread: Thread) -> bool:
+def ever_still(before: Look, process: Process, thread: Thread) -> bool:
     """It was not scheduled once between the two looks, so both show the same moment of it."""
-    earlier = thread_again(before, pid, thread.tid)
-    return earlier is not None and earlier.switches == thread.switches and earlier.cpu == thread.cpu
+    earlier = thread_again(before, process.pid, thread.tid)
+    if earlier is None or earlier.cpu != thread.cpu or earlier.wait != thread.wait:
+        return False
+    # Stacks by signal wake the thread themselves, once a look: then the same wait and no processor time must do.
+    return earlier.switches == thread.switches or process.stacks_by == "faulthandler"

@@ -94,7 +94,10 @@ def _helpers(parent: Process) -> list[Thread]:
 def _holder(parent: Process | None, name: str) -> tuple[Thread, Frame] | None:
     """Thread of the parent that is inside a `with` of a lock of that name."""
     for thread in _helpers(parent) if parent else ():
-        frame = holding_frame(thread, name) or next((f for f in thread.frames if f.takes and f.takes.rpartition(".")[2] == name.rpartition(".")[2] and name), None)
+        frame = holding_frame(thread, name) or next(
+            (f for f in thread.frames if f.takes and f.takes.rpartition(".")[2] == name.rpartition(".")[2] and name),
+            None,
+        )
         if frame is not None:
             return thread, frame
     return None
@@ -105,7 +108,11 @@ def _values(still: Standstill) -> list[str]:
     if wait is None or wait.value is None:
         return []
     beside = "" if wait.parent_value is None else f"; in the parent, at the same address, it is {wait.parent_value} now"
-    return [f"its semaphore stands at {wait.value} (taken){beside}" if wait.value == 0 else f"its semaphore stands at {wait.value}{beside}"]
+    return [
+        f"its semaphore stands at {wait.value} (taken){beside}"
+        if wait.value == 0
+        else f"its semaphore stands at {wait.value}{beside}"
+    ]
 
 
 def _parent_lines(parent: Process | None, holder: tuple[Thread, Frame] | None, word: str) -> list[str]:
@@ -117,7 +124,10 @@ def _parent_lines(parent: Process | None, holder: tuple[Thread, Frame] | None, w
     helpers = _helpers(parent)
     if not helpers:
         return ["the parent has no other thread now; the one that held it has ended since"]
-    names = ", ".join(f"{t.name or t.tid} ({place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))})" for t in helpers[:3])
+    names = ", ".join(
+        f"{t.name or t.tid} ({place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))})"
+        for t in helpers[:3]
+    )
     return [f"threads of the parent that the fork did not copy: {names}"]
 
 

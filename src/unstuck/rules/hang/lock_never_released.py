@@ -48,7 +48,11 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{who(still.process)} has waited for it at {place(still.frame)} for {seconds(still.stall.standing)}",
                 *_holder_lines(still, holder),
-                *(["nobody who could release it can run: two looks found all of them waiting, unscheduled"] if still.proven else []),
+                *(
+                    ["nobody who could release it can run: two looks found all of them waiting, unscheduled"]
+                    if still.proven
+                    else []
+                ),
             ),
             where=still.where(),
             fix=Fix(_fix(still, holder, name)),
@@ -110,7 +114,9 @@ def _holder_lines(still: Standstill, holder: Holder | None) -> list[str]:
         at = next((f for f in thread.frames if f.user), frame)
         if thread.tid == still.thread.tid:
             return [f"further up the same stack, {place(frame)} is inside a `with` of that lock"]
-        return [f"{who(process)}, thread {thread.name or thread.tid}, took it around {place(frame)} and is now at {place(at)}"]
+        return [
+            f"{who(process)}, thread {thread.name or thread.tid}, took it around {place(frame)} and is now at {place(at)}"
+        ]
     said = []
     if still.kind == "shared-lock" and wait is not None:
         sharing = [p for pid in wait.others if (p := process_of(still.look, pid))]

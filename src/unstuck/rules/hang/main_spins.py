@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, line_varies, seen_lines
+from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_lines, stack_varies
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, seconds, who
 
@@ -48,14 +48,14 @@ def decide(case: Case) -> Iterable[Finding]:
             ),
             where=still.where(frame),
             fix=Fix(f"Check what should end {loop or 'this code, '}{place(frame)}: what it tests is not changing."),
-            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+            seen_by=still.seen_by,
         )
 
 
 def _interpreter_runs(still: Standstill) -> bool:
     """Python itself is running the user's lines; a single long operation inside a library is not a loop."""
     frames = still.thread.frames
-    return bool(frames) and (frames[0].user or line_varies(still)) and not still.process.device
+    return bool(frames) and (frames[0].user or stack_varies(still)) and not still.process.device
 
 
 RULE = Rule("main-spins", "hang", decide)

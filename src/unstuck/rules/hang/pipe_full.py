@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Process, Where
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
-from unstuck.rules.hang.waiting import reads_queue
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
+from unstuck.rules.hang.waiting import feeds_queue
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
@@ -36,7 +36,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if pair is None or not still.certain:
             continue
         writer, reader = pair
-        frame = _frame(reader) or _frame(still.trail[0])
+        frame = user_frame(reader) or user_frame(still.trail[0])
         stream = _stream(writer)
         yield Finding(
             rule=RULE.name,
@@ -47,7 +47,9 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{who(writer)} has been blocked writing its {stream} for {seconds(still.stall.standing)}: the pipe is full",
                 f"only {who(reader)} has the reading end open, and it {_doing(reader)}",
-                "each waits for the other: two looks found neither scheduled" if still.proven else "neither moved meanwhile",
+                "each waits for the other: two looks found neither scheduled"
+                if still.proven
+                else "neither moved meanwhile",
             ),
             where=still.where(frame, reader),
             fix=Fix(
@@ -64,10 +66,10 @@ def full_pipe(still: Standstill) -> tuple[Process, Process] | None:
     for writer in reversed(still.trail):
         for thread in writer.threads:
             wait = thread.wait
-            if wait is None or wait.kind != "pipe-write" or reads_queue(thread):
+            if wait is None or wait.kind != "pipe-write" or feeds_queue(thread):
                 continue
             readers = [p for pid in wait.others if (p := process_of(still.look, pid))]
-            if len(readers) == 1 and not wait.also_self and _waits_on(readers[0], writer) and readers[0].pid == writer.ppid:
+            if len(readers) == 1 and _waits_on(readers[0], writer) and readers[0].pid == writer.ppid:
                 return writer, readers[0]
     return None
 
@@ -88,7 +90,7 @@ def _stream(writer: Process) -> str:
 def _doing(reader: Process) -> str:
     thread = reader.main_thread
     wait = thread.wait if thread else None
-    at = place(_frame(reader))
+    at = place(user_frame(reader))
     if wait is not None and wait.kind == "child":
         return f"waits at {at} for it to end"
     if wait is not None and wait.kind == "pipe-write":
@@ -96,13 +98,8 @@ def _doing(reader: Process) -> str:
     return f"waits at {at}"
 
 
-def _frame(process: Process):  # type: ignore[no-untyped-def]
-    thread = process.main_thread
-    return next((f for f in thread.frames if f.user), None) if thread else None
-
-
 def _also(still: Standstill, writer: Process) -> tuple[Where, ...]:
-    frame = _frame(writer)
+    frame = user_frame(writer)
     return (still.where(frame, writer),) if frame else ()
 
 

@@ -42,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=tuple(_seat(process) for process in seen[:SHOWN]),
             where=still.where(),
             fix=Fix(f"Look at {place(still.frame)}: that is where it stands."),
-            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+            seen_by=still.seen_by,
         )
 
 
@@ -50,7 +50,13 @@ def _seat(process: Process) -> str:
     thread = process.main_thread
     frame = next((f for f in thread.frames if f.user), thread.frames[0] if thread.frames else None) if thread else None
     wait = thread.wait if thread else None
-    what = "computing" if wait and wait.kind == "running" else f"waiting ({wait.kind}{', ' + wait.syscall if wait.syscall else ''})" if wait else "unknown"
+    what = (
+        "computing"
+        if wait and wait.kind == "running"
+        else f"waiting ({wait.kind}{', ' + wait.syscall if wait.syscall else ''})"
+        if wait
+        else "unknown"
+    )
     return f"{who(process)} is at {place(frame)}, {what}"
 
 

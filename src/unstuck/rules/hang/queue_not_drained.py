@@ -21,9 +21,11 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Process, Thread
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
+from unstuck.rules.hang.waiting import feeds_queue
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
@@ -34,8 +36,10 @@ def decide(case: Case) -> Iterable[Finding]:
         if found is None or not still.certain:
             continue
         child, _, joiner = found
-        thread = joiner.main_thread
-        frame = next((f for f in thread.frames if f.user), None) if thread else None
+        frame = user_frame(joiner)
+        if child.pid == joiner.pid:
+            yield _at_exit(still, joiner)
+            continue
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -58,8 +62,10 @@ def undrained(still: Standstill) -> tuple[Process, Thread, Process] | None:
     for child in reversed(still.trail):
         for thread in child.threads:
             wait = thread.wait
-            if wait is None or wait.kind != "pipe-write" or not _feeds(thread):
+            if wait is None or wait.kind != "pipe-write" or not feeds_queue(thread):
                 continue
+            if child.main_thread is not None and _flushes(child.main_thread) and len(still.trail) == 1:
+                return child, thread, child
             for pid in wait.others:
                 joiner = process_of(still.look, pid)
                 if joiner is not None and _joins(joiner, child):
@@ -67,8 +73,34 @@ def undrained(still: Standstill) -> tuple[Process, Thread, Process] | None:
     return None
 
 
-def _feeds(thread: Thread) -> bool:
-    return any(f.file.endswith("multiprocessing/queues.py") for f in thread.frames)
+def _flushes(thread: Thread) -> bool:
+    """The interpreter, on its way out, waits for its own queue to be flushed."""
+    return any(
+        f.file.endswith("multiprocessing/queues.py") and f.function.endswith("_finalize_join") for f in thread.frames
+    )
+
+
+def _at_exit(still: Standstill, process: Process) -> Finding:
+    wait = next((t.wait for t in process.threads if t.wait and t.wait.kind == "pipe-write"), None)
+    readers = [who(p) for pid in (wait.others if wait else ()) if (p := process_of(still.look, pid))]
+    reader = f"only {' and '.join(readers)} could read it, and does not" if readers else "no living process reads it"
+    script = next((word for word in still.case.command[1:] if word.endswith(".py")), None)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=still.confidence,
+        title=f"{who(process)} cannot end: a queue of its own still holds data that nobody takes",
+        evidence=(
+            f"the script is over; for {seconds(still.stall.standing)} the interpreter has waited for a queue to be flushed",
+            f"the queue's feeder thread is blocked writing to a full pipe; {reader}",
+        ),
+        where=replace(still.where(None, process), file=script, line=None, function=None),
+        fix=Fix(
+            "Empty the queue before the script ends, or call queue.cancel_join_thread() if what is left may be lost."
+        ),
+        seen_by="kernel",
+    )
 
 
 def _joins(process: Process, child: Process) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.hang.sample_spins import ENOUGH_SAMPLES, sample_pace, sample_seconds, what_sample
+from unstuck.rules.hang.sample_spins import far_outside, sample_pace, sample_seconds, what_sample
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.trying import fails_again, is_address, polled_path, sleeps_again, target_fact
 from unstuck.rules.hang.work import culprit_frame
@@ -51,7 +51,11 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{who(still.process)} has been on {what_sample(still)} for {seconds(took)}",
                 *_tries(still),
-                *([f"the retry is the loop at {lines(frame.loop)} of {frame.function}"] if frame and frame.loop else []),
+                *(
+                    [f"the retry is the loop at {lines(frame.loop)} of {frame.function}"]
+                    if frame and frame.loop
+                    else []
+                ),
             ),
             where=still.where(frame),
             fix=Fix(_fix(still)),
@@ -74,8 +78,7 @@ def _enough(still: Standstill, took: float) -> bool:
     if fails_again(still):
         hot = took > 0 and flight.attempts / took >= FAST
         return took >= times.busy * (1 if hot else SLOW_AFTER)
-    pace = sample_pace(still.case)
-    return took >= times.busy and pace.count >= ENOUGH_SAMPLES and took >= times.busy_ratio * pace.p99
+    return took >= times.busy and far_outside(took, sample_pace(still.case), times.busy_ratio)
 
 
 def _tries(still: Standstill) -> list[str]:

@@ -33,6 +33,7 @@ from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, seconds, who
 
 ENOUGH_SAMPLES = 20  # fewer say nothing about what is usual
+MANY_SAMPLES = 200  # so many make the longest of them a measure too, and one that a crowded machine blurs less
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -41,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         pace = sample_pace(case)
         took = sample_seconds(still)
-        outside = pace.count >= ENOUGH_SAMPLES and took >= case.times.busy_ratio * pace.p99
+        outside = far_outside(took, pace, case.times.busy_ratio)
         if not (took >= case.times.busy and outside) and not still.long:
             continue
         frame = culprit_frame(still)
@@ -68,8 +69,15 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"Give the {loop} a bound and raise an error that names the sample when it is reached; "
                 f"then look at this sample's data."
             ),
-            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+            seen_by=still.seen_by,
         )
+
+
+def far_outside(took: float, pace: Pace, ratio: float) -> bool:
+    """A thousand times the 99th percentile; or, of many samples, a hundred times the longest there ever was."""
+    if pace.count < ENOUGH_SAMPLES:
+        return False
+    return took >= ratio * pace.p99 or (pace.count >= MANY_SAMPLES and took >= ratio / 10 * pace.longest)
 
 
 def sample_pace(case: Case) -> Pace:
@@ -98,6 +106,8 @@ def what_sample(still: Standstill) -> str:
     flight = still.flight
     if flight is None:
         return "the sample"
+    if not flight.fetching:
+        return "drawing the next batch's indices from the sampler"
     if flight.collating:
         return "collating the batch"
     if flight.sample is not None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unstuck.model import Case, Flight, Frame, Look, Process, Stall, Thread, Where
-from unstuck.rules.hang.knot import ever_still, knotted, thread_again
+from unstuck.model import Case, Flight, Frame, Look, Process, SeenBy, Stall, Thread, Where
+from unstuck.rules.hang.knot import knotted
 from unstuck.rules.hang.waiting import waits_inside
 
 
@@ -40,15 +40,21 @@ class Standstill:
 
     @property
     def in_sample(self) -> bool:
-        """The culprit is fetching a sample (or collating a batch), in a worker or in main."""
+        """The culprit is fetching a sample, collating a batch or drawing from the sampler, in a worker or in main."""
         flight = self.flight
-        return flight is not None and flight.fetching and self.thread == self.process.main_thread
+        if flight is None or self.thread != self.process.main_thread:
+            return False
+        return flight.fetching or draws_from_sampler(self.thread)
 
     @property
     def frame(self) -> Frame | None:
-        """The innermost frame of the user's own code, else the innermost of all."""
+        """The innermost frame of the user's own code, else that of the process waiting for it, else any."""
+        own = user_frame(self.process, self.thread)
+        if own is not None:
+            return own
+        waiting = (user_frame(process) for process in reversed(self.trail))
         frames = self.thread.frames
-        return next((f for f in frames if f.user), frames[0] if frames else None)
+        return next((f for f in waiting if f), frames[0] if frames else None)
 
     @property
     def proven(self) -> bool:
@@ -96,8 +102,9 @@ class Standstill:
         )
 
     @property
-    def seen_by(self) -> str:
-        return self.process.stacks_by or "kernel"
+    def seen_by(self) -> SeenBy:
+        """Who gave the stacks this rests on."""
+        return "py-spy" if self.process.stacks_by == "py-spy" else "faulthandler"
 
 
 def standstills(case: Case) -> Iterator[Standstill]:
@@ -131,7 +138,8 @@ def _next(case: Case, look: Look, process: Process, stall: Stall) -> Process | N
     """Whom this process waits for, if it can be seen."""
     flight = flight_of(case, process.pid)
     if flight is not None and flight.phase == "data" and not flight.fetching:
-        return _owing_worker(case, look, process, flight)
+        drawing = process.main_thread is not None and draws_from_sampler(process.main_thread)
+        return None if drawing else _owing_worker(case, look, process, flight)
     thread = _stuck_thread(process)
     wait = thread.wait if thread else None
     if thread is None or wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket"):
@@ -173,6 +181,20 @@ def _stuck_thread(process: Process) -> Thread | None:
     return outward[0] if len(outward) == 1 else main
 
 
+def draws_from_sampler(thread: Thread) -> bool:
+    """The user's code is running below the loader's own request for the next indices."""
+    for frame in thread.frames:
+        if frame.file.endswith("torch/utils/data/dataloader.py"):
+            return frame.function.rpartition(".")[2] == "_next_index"
+    return False
+
+
+def user_frame(process: Process | None, thread: Thread | None = None) -> Frame | None:
+    """Innermost frame of the user's code in the thread, by default the main one."""
+    chosen = thread or (process.main_thread if process else None)
+    return next((f for f in chosen.frames if f.user), None) if chosen else None
+
+
 def process_of(look: Look, pid: int) -> Process | None:
     return next((p for p in look.processes if p.pid == pid), None)
 
@@ -185,6 +207,3 @@ def sample_of(flight: Flight | None) -> int | str | None:
     if flight is None or not flight.fetching or flight.collating:
         return None
     return flight.sample if flight.sample is not None else flight.sample_key or None
-
-
-__all__ = ["Standstill", "ever_still", "flight_of", "process_of", "sample_of", "standstills", "thread_again"]

@@ -6,6 +6,7 @@ import os
 
 from unstuck.model import PathFact
 from unstuck.rules.hang.standstill import Standstill
+from unstuck.rules.hang.work import looks_of
 
 TRIES = 5
 """Attempts within one sample that make a habit of it."""
@@ -30,8 +31,13 @@ def fails_again(still: Standstill) -> bool:
 
 
 def sleeps_again(still: Standstill) -> bool:
+    """It slept, woke and slept again: by its own count, or by the kernel's between looks that found it asleep."""
     flight = still.flight
-    return flight is not None and flight.sleeps >= 2
+    if flight is not None and flight.sleeps >= 2:
+        return True
+    seen = [thread for _, thread in looks_of(still)]
+    asleep = [t for t in seen if t.wait is not None and t.wait.kind == "sleep"]
+    return len(asleep) >= 2 and asleep[-1].switches - asleep[0].switches >= 2
 
 
 def is_address(target: str) -> bool:
@@ -40,8 +46,9 @@ def is_address(target: str) -> bool:
 
 
 def polled_path(still: Standstill) -> str:
-    """Expression of the path whose existence the loop around the thread keeps testing; empty if it tests none."""
-    return next((frame.polls for frame in still.thread.frames if frame.polls), "")
+    """Expression of the lock file that the innermost loop of the user's waits to be rid of; empty if none."""
+    frame = next((f for f in still.thread.frames if f.user or f.polls), None)
+    return frame.polls if frame else ""
 
 
 def lock_like(path: str) -> bool:

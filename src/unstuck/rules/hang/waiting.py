@@ -84,5 +84,10 @@ def holding_frame(thread: Thread, name: str, skip: int = 0) -> Frame | None:
     return None
 
 
+def feeds_queue(thread: Thread) -> bool:
+    """The feeder thread of a multiprocessing queue."""
+    return any(f.file.endswith("multiprocessing/queues.py") and f.function.endswith("_feed") for f in thread.frames)
+
+
 def reads_queue(thread: Thread) -> bool:
     return any(frame.file.endswith(_DATA_QUEUES) for frame in thread.frames if not frame.user)

@@ -27,6 +27,7 @@ from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
 from unstuck.rules.hang.queue_not_drained import undrained
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills
 from unstuck.rules.hang.waiting import LOCK, awaited, reads_queue
+from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
@@ -56,7 +57,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _waits_for_somebody(still: Standstill) -> bool:
-    if undrained(still) is not None or lost_in_fork(still):
+    if undrained(still) is not None or lost_in_fork(still) or in_collective(still.thread):
         return False
     if still.kind == "pipe-read":
         return reads_queue(still.thread)
@@ -92,13 +93,16 @@ def _silence(still: Standstill, dead: bool) -> list[str]:
         return ["nothing moved in any process meanwhile"]
     others = [t for t in still.process.threads if t.python and t.tid != still.thread.tid]
     if still.kind == "pipe-read":
-        return ["no other living process has the writing end of that queue's pipe"] if not _writers(still) else [
-            f"who could write to it: {', '.join(who(p) for p in _writers(still))}, itself waiting"
-        ]
+        return (
+            ["no other living process has the writing end of that queue's pipe"]
+            if not _writers(still)
+            else [f"who could write to it: {', '.join(who(p) for p in _writers(still))}, itself waiting"]
+        )
     if not others:
         return ["it has no other Python thread that could answer" + (" any more" if dead else "")]
     at = "; ".join(
-        f"{t.name or t.tid} at {place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))}" for t in others[:4]
+        f"{t.name or t.tid} at {place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))}"
+        for t in others[:4]
     )
     return [f"every other Python thread of it waits too: {at}"]
 

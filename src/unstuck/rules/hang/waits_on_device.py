@@ -26,12 +26,16 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.waits_on_rank import in_collective
-from unstuck.rules.hang.work import line_varies, looks_of
+from unstuck.rules.hang.work import looks_of, stack_varies
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
-_SYNCING = re.compile(r"\.(item|cpu|tolist|numpy|synchronize|nonzero|to|wait)\(|torch\.cuda\.|torch\.save\(|float\(|int\(|bool\(|print\(")
-_NATIVE = re.compile(r"cuStreamSynchronize|cuEventSynchronize|cudaStreamSynchronize|cudaDeviceSynchronize|hipStreamSynchronize")
+_SYNCING = re.compile(
+    r"\.(item|cpu|tolist|numpy|synchronize|nonzero|to|wait)\(|torch\.cuda\.|torch\.save\(|float\(|int\(|bool\(|print\("
+)
+_NATIVE = re.compile(
+    r"cuStreamSynchronize|cuEventSynchronize|cudaStreamSynchronize|cudaDeviceSynchronize|hipStreamSynchronize"
+)
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -50,18 +54,22 @@ def decide(case: Case) -> Iterable[Finding]:
                 "the process has an accelerator open, and the line needs a result from it",
             ),
             where=still.where(),
-            fix=Fix("Find what was queued before this line; run once with CUDA_LAUNCH_BLOCKING=1 to see its own line wait."),
-            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+            fix=Fix(
+                "Find what was queued before this line; run once with CUDA_LAUNCH_BLOCKING=1 to see its own line wait."
+            ),
+            seen_by=still.seen_by,
         )
 
 
 def _on_device(still: Standstill) -> bool:
-    if not still.process.device or in_collective(still.thread) or line_varies(still) or still.in_sample:
+    if not still.process.device or in_collective(still.thread) or stack_varies(still) or still.in_sample:
         return False
     if still.kind == "device" or any(_NATIVE.search(name) for name in still.thread.native):
         return True
     frame = still.frame
-    return still.kind in ("running", "poll", "lock", "other") and frame is not None and bool(_SYNCING.search(frame.code))
+    return (
+        still.kind in ("running", "poll", "lock", "other") and frame is not None and bool(_SYNCING.search(frame.code))
+    )
 
 
 RULE = Rule("waits-on-device", "hang", decide)

@@ -34,7 +34,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if not (still.stall.suspect if at_terminal else still.long):
             continue
         where = "a terminal" if at_terminal else f"a {case.stdin or 'pipe'} from which nothing comes"
-        frame = still.frame or next((f for p in reversed(still.trail) for f in _frames(p) if f.user), None)
+        frame = still.frame
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -46,7 +46,9 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"standard input is {where}",
             ),
             where=still.where(frame),
-            fix=Fix("Take the answer from an argument or a default when nobody is there, or give the child stdin=subprocess.DEVNULL."),
+            fix=Fix(
+                "Take the answer from an argument or a default when nobody is there, or give the child stdin=subprocess.DEVNULL."
+            ),
             seen_by="kernel",
         )
 
@@ -56,10 +58,6 @@ def reads_input(still: Standstill) -> bool:
     if wait is None:
         return False
     return wait.kind == "terminal-read" or (wait.fd == 0 and wait.kind in ("pipe-read", "socket", "file"))
-
-
-def _frames(process):  # type: ignore[no-untyped-def]
-    return process.main_thread.frames if process.main_thread else ()
 
 
 RULE = Rule("waits-on-input", "hang", decide)

@@ -50,7 +50,9 @@ def decide(case: Case) -> Iterable[Finding]:
                 _call(still, target),
             ),
             where=still.where(),
-            fix=Fix("Give this operation a time limit (socket.settimeout, a timeout argument) and see to the other side."),
+            fix=Fix(
+                "Give this operation a time limit (socket.settimeout, a timeout argument) and see to the other side."
+            ),
             seen_by="kernel",
         )
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix, Process, Thread
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.model import Case, Finding, Fix, Thread
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
@@ -45,8 +45,10 @@ def decide(case: Case) -> Iterable[Finding]:
                 *_elsewhere(still),
             ),
             where=still.where(),
-            fix=Fix("Let every rank make the same collective calls in the same order; look at the rank that is elsewhere."),
-            seen_by="py-spy" if still.process.stacks_by == "py-spy" else "faulthandler",
+            fix=Fix(
+                "Let every rank make the same collective calls in the same order; look at the rank that is elsewhere."
+            ),
+            seen_by=still.seen_by,
         )
 
 
@@ -61,17 +63,14 @@ def _elsewhere(still: Standstill) -> list[str]:
         if other is None or other.pid == still.process.pid or other.main_thread is None:
             continue
         if not in_collective(other.main_thread):
-            said.append(f"{who(other)} is not in a collective: it is at {place(_frame(other))}")
+            said.append(f"{who(other)} is not in a collective: it is at {place(user_frame(other))}")
     if said:
         return said
     peers = [p for p in still.look.processes if p.ppid == still.process.ppid and p.pid != still.process.pid]
-    apart = [p for p in peers if p.is_python and p.main_thread and p.main_thread.frames and not in_collective(p.main_thread)]
-    return [f"{who(p)} is not in a collective: it is at {place(_frame(p))}" for p in apart[:4] if _frame(p)]
-
-
-def _frame(process: Process):  # type: ignore[no-untyped-def]
-    thread = process.main_thread
-    return next((f for f in thread.frames if f.user), None) if thread else None
+    apart = [
+        p for p in peers if p.is_python and p.main_thread and p.main_thread.frames and not in_collective(p.main_thread)
+    ]
+    return [f"{who(p)} is not in a collective: it is at {place(user_frame(p))}" for p in apart[:4] if user_frame(p)]
 
 
 RULE = Rule("waits-on-rank", "hang", decide)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from unstuck.model import Frame, Thread
-from unstuck.rules.hang.standstill import Standstill, thread_again
+from unstuck.rules.hang.knot import thread_again
+from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.words import lines, seconds
 
 BUSY_SHARE = 0.4
 """Share of a core that counts as computing: two busy workers on one core get half each."""
+CROWDED_SHARE = 0.02
+"""Share that a thread gets at least when many others want the core too."""
 
 
 def looks_of(still: Standstill) -> list[tuple[float, Thread]]:
@@ -29,10 +32,12 @@ def cpu_share(still: Standstill) -> float | None:
 
 
 def busy(still: Standstill) -> bool:
+    """It computes: it had a good share of a core, or every look found it ready to run on a crowded machine."""
     share = cpu_share(still)
     if share is None:
         return still.kind == "running"
-    return share >= BUSY_SHARE
+    running = [thread.wait is not None and thread.wait.kind == "running" for _, thread in looks_of(still)]
+    return share >= BUSY_SHARE or (share >= CROWDED_SHARE and sum(running) >= 0.75 * len(running))
 
 
 def cpu_line(still: Standstill) -> str:
@@ -68,7 +73,6 @@ def seen_lines(still: Standstill, frame: Frame | None) -> list[str]:
     return [f"{number} found it at {at} of {frame.function}{inside}"]
 
 
-def line_varies(still: Standstill) -> bool:
-    """The user's innermost line changed between looks: the interpreter itself is running the loop."""
-    tops = {(f.file, f.line) for _, t in looks_of(still) if (f := next((f for f in t.frames if f.user), None))}
-    return len(tops) > 1
+def stack_varies(still: Standstill) -> bool:
+    """The stack changed between looks: the interpreter is running lines, not one long operation."""
+    return len({tuple((f.file, f.line) for f in thread.frames) for _, thread in looks_of(still)}) > 1
