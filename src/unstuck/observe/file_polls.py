@@ -22,10 +22,9 @@ def polled_path(loop: ast.AST) -> str:
         path = _path_tested(node)
         if path is not None:
             return ast.unparse(path)
-    if not any(_sleeps(node) for node in ast.walk(loop)):
-        return ""
+    sleeps = any(_sleeps(node) for node in ast.walk(loop))
     for node in ast.walk(loop):
-        path = _path_made(node) if isinstance(node, ast.Call) else _path_left_when_gone(node)
+        path = _path_made(node) if isinstance(node, ast.Call) else _path_left_when_gone(node) if sleeps else None
         if path is not None:
             return ast.unparse(path)
     return ""

@@ -98,6 +98,11 @@ def test_names_of_nested_functions() -> None:
         ("while True:\n  os.link(mine, lock)", "lock"),
         ("while True:\n  open(name)", ""),
         ("while True:\n  queue.get()", ""),
+        ("while not os.path.exists(lock): pass", ""),
+        ("while waiting and lock.exists(): pass", "lock"),
+        ("for i in range(9):\n  os.path.exists(lock)", ""),
+        ("while True:\n  if not os.path.exists(lock): break\n  time.sleep(1)", "lock"),
+        ("while True:\n  if not os.path.exists(stop): break\n  work()", ""),
     ],
 )
 def test_path_a_loop_keeps_testing(test: str, path: str) -> None:
