@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
         # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
         verbose = args.verbose = args.loud or getattr(args, "verbose", False)
         status: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # there is none after `>&-`
+            sys.stdout.flush()
         return status
     except SystemExit as end:  # argparse: the help was printed, or the usage was wrong
         return end.code if isinstance(end.code, int) else 2

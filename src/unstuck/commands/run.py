@@ -17,6 +17,10 @@ import sys
 from unstuck.commands.which import which
 from unstuck.errors import UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ON_HANG = ("report", "stop")
 FAIL_ON = ("error", "warning")
 NOT_PYTHON = {
@@ -72,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     options = Options(
         on_hang=settings.choice("on-hang", args.on_hang, "report", ON_HANG),
         stall_after=settings.number("stall-after", args.stall_after, 0.0) or None,
-        report=None if report is None else os.path.abspath(report),
+        report=None if report is None else _absolute(report),
         fail_on=settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None,
         detach=args.detach,
         verbose=args.verbose,
@@ -131,6 +135,8 @@ def check_script(script: str) -> None:
             cause=f"files of type {ending} are not run by Python",
             next_command=NOT_PYTHON[ending].format(script=script) or "unstuck run train.py",
         )
+    if ending == ".pyc" or not os.path.isfile(script):
+        return  # compiled; or a pipe, of which nothing may be taken away
     try:
         with open(script, "rb") as file:
             head = file.read(4096)
@@ -151,17 +157,32 @@ def _foreign(words: list[str]) -> list[str]:
     if which(words[0]) is None:
         raise UsageError(f"no such command: {words[0]}", cause="it is not on PATH", next_command="unstuck env")
     if os.path.basename(words[0]).rstrip("0123456789.") == "python":
-        for word in words[1:]:
-            if not word.startswith("-") or word.startswith("--") or word[1:2] in ("c", "m", ""):
-                break
-            for letter, what in _CUTS_US_OFF.items():
-                if letter in word[1:]:
-                    raise UsageError(
-                        f"python {word} cannot be recorded: it {what}, which is how unstuck gets in",
-                        cause=f"the flag -{letter} on the command line",
-                        next_command="unstuck run " + " ".join(w for w in words[1:] if w != word),
-                    )
+        for word, letter in _flags(words[1:]):
+            if letter in _CUTS_US_OFF:
+                raise UsageError(
+                    f"python {word} cannot be recorded: it {_CUTS_US_OFF[letter]}, which is how unstuck gets in",
+                    cause=f"the flag -{letter} on the command line",
+                    next_command=f"unstuck run -- {words[0]} " + " ".join(w for w in words[1:] if w != word),
+                )
     return words
+
+
+def _flags(words: list[str]) -> Iterator[tuple[str, str]]:
+    """The interpreter's own one-letter flags, each with the word it stands in; -X and -W take a value."""
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-") or word == "-":
+            return
+        if word.startswith("--"):
+            continue
+        for place, letter in enumerate(word[1:], 1):
+            if letter in "cm":
+                return
+            yield word, letter
+            if letter in "XW":
+                if place == len(word) - 1:
+                    next(rest, None)
+                break
 
 
 def _near(script: str) -> str:
@@ -183,11 +204,26 @@ def _here() -> str:
         return "here (the working directory is gone)"
 
 
+def _absolute(report: str) -> str:
+    try:
+        return os.path.abspath(report)
+    except OSError:
+        raise UsageError(
+            f"cannot write the report to {report}",
+            cause="the working directory is gone",
+            next_command=f"cd / && unstuck run --report /tmp/{os.path.basename(report)} ...",
+        ) from None
+
+
 def _seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+        value = -1.0
     if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a sensible number of seconds")
+        raise UsageError(
+            f"{text!r} is not a number of seconds",
+            cause="--stall-after and --grace take a number above 0",
+            next_command="unstuck run --stall-after 60 train.py",
+        )
     return value

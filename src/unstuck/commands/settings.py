@@ -51,17 +51,17 @@ class Settings:
         variable = "UNSTUCK_" + name.upper().replace("-", "_")
         value: Any
         if flag is not None:
-            value, source = flag, f"--{name}"
+            value, source, correct = flag, f"--{name}", "unstuck run --help"
         elif self._environ.get(variable):
-            value, source = self._environ[variable], f"{variable} in the environment"
+            value, source, correct = self._environ[variable], f"{variable} in the environment", f"unset {variable}"
         elif name in self._table:
-            value, source = self._table[name], f"{name} in [tool.unstuck] of pyproject.toml"
+            value, source, correct = self._table[name], f"{name} in [tool.unstuck] of pyproject.toml", "edit pyproject.toml"
         else:
             return default
         try:
             return read(value)
         except (TypeError, ValueError):
-            raise UsageError(f"{source} is {value!r}", cause=f"it must be {wanted}") from None
+            raise UsageError(f"{source} is {value!r}", cause=f"it must be {wanted}", next_command=correct) from None
 
     def _read(self, path: str) -> dict[str, Any]:
         try:

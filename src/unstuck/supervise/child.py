@@ -10,7 +10,7 @@ from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "record", "site")
 PR_SET_PDEATHSIG = 1
@@ -77,10 +77,11 @@ def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.S
     return child
 
 
-def _prctl():  # type: ignore[no-untyped-def]  # a ctypes function has no useful type
+def _prctl() -> Callable[..., int]:
     import ctypes
 
-    return ctypes.CDLL(None).prctl
+    prctl: Callable[..., int] = ctypes.CDLL(None).prctl
+    return prctl
 
 
 def _flush() -> None:
