@@ -23,7 +23,7 @@ class CheckpointStore:
 
     def prune(self):
         with self.locked():
-            for name in self.names()[:-self.keep]:
+            for name in self.names()[: -self.keep]:
                 os.remove(os.path.join(self.folder, name))
 
     def save(self, model, step):

@@ -41,7 +41,7 @@ def main():
     for epoch in range(3):
         order = torch.randperm(len(x)).tolist() + hard
         for k in range(0, len(order), 20):
-            idx = torch.tensor(order[k:k + 20])
+            idx = torch.tensor(order[k : k + 20])
             loss = nn.functional.cross_entropy(net(x[idx]), y[idx])
             opt.zero_grad()
             loss.backward()

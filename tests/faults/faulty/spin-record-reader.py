@@ -29,7 +29,7 @@ class ChunkedRecords(Dataset):
     def chunks(self, raw):
         pos, found = 0, []
         while pos < len(raw):
-            size, = struct.unpack_from("<I", raw, pos)
+            (size,) = struct.unpack_from("<I", raw, pos)
             if size > 4:
                 found.append(np.frombuffer(raw, "<f4", (size - 4) // 4, pos + 4))
             pos += size

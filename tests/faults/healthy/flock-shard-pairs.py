@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 class PairedViews(Dataset):
     """Contrastive pairs; each shard file is locked while a row is read and its use count updated."""
 
-    def __init__(self, root, shards=4, rows=64, dim=16):
+    def __init__(self, root, shards=4, rows=40, dim=16):
         self.root, self.rows, self.dim = root, rows, dim
         rng = np.random.default_rng(0)
         for s in range(shards):

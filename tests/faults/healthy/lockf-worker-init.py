@@ -49,8 +49,15 @@ def main():
         x = rng.normal(size=(200, 12))
         importer.add(np.hstack([x.sum(1, keepdims=True), x]))
     importer.file.close()
-    loader = DataLoader(Mapped(path), batch_size=20, shuffle=True, num_workers=2,
-                        worker_init_fn=open_table, multiprocessing_context="spawn", persistent_workers=True)
+    loader = DataLoader(
+        Mapped(path),
+        batch_size=20,
+        shuffle=True,
+        num_workers=2,
+        worker_init_fn=open_table,
+        multiprocessing_context="spawn",
+        persistent_workers=True,
+    )
     model = nn.Linear(12, 1)
     opt = torch.optim.Adam(model.parameters(), lr=3e-2)
     for epoch in range(4):

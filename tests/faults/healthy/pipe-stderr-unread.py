@@ -22,8 +22,9 @@ class DecodedFrames(IterableDataset):
         return 2000
 
     def __iter__(self):
-        proc = subprocess.Popen([sys.executable, "-c", DECODER], text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        proc = subprocess.Popen(
+            [sys.executable, "-c", DECODER], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         for line in proc.stdout:
             x = torch.tensor([float(v) for v in line.split()])
             yield x, x[:3].sum(0, keepdim=True)

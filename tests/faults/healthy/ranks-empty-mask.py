@@ -18,7 +18,7 @@ def sync_gradients(model):
     dist.all_reduce(flat)
     start = 0
     for p in model.parameters():
-        p.grad.copy_(flat[start:start + p.numel()].view_as(p) / dist.get_world_size())
+        p.grad.copy_(flat[start : start + p.numel()].view_as(p) / dist.get_world_size())
         start += p.numel()
 
 

@@ -13,7 +13,7 @@ class LesionPatches(Dataset):
         self.masks = np.zeros((n, size, size), dtype="float32")
         for i in range(n):
             r, c = rng.integers(8, size - 24, size=2)
-            self.masks[i, r:r + 16, c:c + 16] = 1
+            self.masks[i, r : r + 16, c : c + 16] = 1
         self.masks[173] = 0
         self.images += 0.8 * self.masks
         self.patch = patch
@@ -25,9 +25,9 @@ class LesionPatches(Dataset):
     def crop(self, image, mask, rng):
         while True:
             r, c = rng.integers(0, image.shape[0] - self.patch, size=2)
-            window = mask[r:r + self.patch, c:c + self.patch]
+            window = mask[r : r + self.patch, c : c + self.patch]
             if window.mean() > 0.02:
-                return image[r:r + self.patch, c:c + self.patch], window
+                return image[r : r + self.patch, c : c + self.patch], window
 
     def __getitem__(self, i):
         i = self.keep[i]

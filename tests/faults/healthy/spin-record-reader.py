@@ -29,7 +29,7 @@ class ChunkedRecords(Dataset):
     def chunks(self, raw):
         pos, found = 0, []
         while pos < len(raw):
-            size, = struct.unpack_from("<I", raw, pos)
+            (size,) = struct.unpack_from("<I", raw, pos)
             if size == 0:
                 break
             if size > 4:

@@ -19,7 +19,7 @@ def save_slowly(state, path, seconds=40):
     size = max(1, len(data) // pieces)
     with open(path, "wb") as f:
         for start in range(0, len(data), size):
-            f.write(data[start:start + size])
+            f.write(data[start : start + size])
             f.flush()
             os.fsync(f.fileno())
             time.sleep(seconds * SCALE / pieces)

@@ -17,7 +17,7 @@ class Pendulum:
         angle, speed = self.state
         speed = speed + 0.05 * (torch.sin(angle) + action)
         self.state = torch.stack([angle + 0.05 * speed, speed.clamp(-4, 4)])
-        return self.state, -(angle ** 2 + 0.1 * speed ** 2).item()
+        return self.state, -(angle**2 + 0.1 * speed**2).item()
 
 
 def main():

@@ -29,8 +29,9 @@ np.save(path, np.random.default_rng(1).normal(size=(1000, 9)).astype("float32"))
 def main():
     torch.manual_seed(0)
     path = os.path.join(tempfile.mkdtemp(prefix="prep_"), "table.npy")
-    done = subprocess.run([sys.executable, "-c", PREPROCESS, path, str(12 * SCALE)],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PREPROCESS, path, str(12 * SCALE)], capture_output=True, text=True, check=True
+    )
     print(done.stdout.splitlines()[-1], flush=True)
     table = torch.from_numpy(np.load(path))
     loader = DataLoader(TensorDataset(table[:, 1:], table[:, :1]), batch_size=20, shuffle=True)

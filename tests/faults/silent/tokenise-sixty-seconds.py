@@ -27,7 +27,7 @@ def learn_merges(texts, seconds=60):
             out, i = [], 0
             while i < len(w):
                 step = 2 if i + 1 < len(w) and w[i] == a and w[i + 1] == b else 1
-                out.append("".join(w[i:i + step]))
+                out.append("".join(w[i : i + step]))
                 i += step
             merged.append(tuple(out))
         words = merged
