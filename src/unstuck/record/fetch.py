@@ -131,17 +131,25 @@ def begin(fetcher, index):
             w[at.W_WORKER] = _worker_number()
     w[at.W_FETCHING] += 1
     w[at.W_SAMPLE_SINCE] = monotonic_ns()
-    if type(index) is not list:
+    if not fetcher.auto_collation or type(index) not in _BATCHES:  # the data set gets the index itself
         w[at.W_POSITION] = 0
         try:
             w[at.W_SAMPLE] = index
         except Exception:
             note_key(index)
         return index
-    if index and getattr(type(fetcher.dataset), "__getitems__", None) is not None:
-        w[at.W_POSITION] = at.NONE  # the data set draws the whole batch itself
+    if _draws_batches(fetcher.dataset):
+        w[at.W_POSITION] = at.NONE
         return index
     return TimedIndices(index) if _timed else NotedIndices(index)
+
+
+def _draws_batches(dataset):
+    """It takes the whole batch of indices, so it must get the very object. Asked as torch does, where it may delegate."""
+    kind = type(dataset)
+    if hasattr(kind, "__getattr__"):
+        return bool(getattr(dataset, "__getitems__", None))
+    return hasattr(kind, "__getitems__") or "__getitems__" in getattr(dataset, "__dict__", ())
 
 
 def finish(index):
@@ -152,7 +160,7 @@ def finish(index):
         mean = _mean_sample()
         if mean is not None and mean < TIMED_ABOVE:
             _timed = False
-    elif type(index) is list and index:
+    elif type(index) in _BATCHES and index:
         each = took // len(index)
         flight.count(at.SAMPLE_KIND, each, len(index))
         if each > 2 * TIMED_ABOVE:
@@ -180,6 +188,7 @@ def _worker_number():
     return at.NONE if info is None else info.id
 
 
+_BATCHES = (list, tuple)
 _PLAIN = frozenset((str, bytes, tuple, float, bool))
 at_W_POSITION, at_W_SAMPLE, at_W_SAMPLE_SINCE = at.W_POSITION, at.W_SAMPLE, at.W_SAMPLE_SINCE
 at_COLLATING, at_SAMPLE_KIND = at.COLLATING, at.SAMPLE_KIND
