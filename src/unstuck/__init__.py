@@ -1,1 +1,23 @@
-"""unstuck: why a PyTorch training stands still."""
+"""unstuck tells you why a PyTorch training is stuck, and where.
+
+From a shell: `unstuck run train.py`. From a script or notebook: `unstuck.watch()`.
+"""
+
+from __future__ import annotations
+
+from unstuck.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.api import watch as watch
+
+__all__ = ["__version__", "watch"]
+
+
+def __getattr__(name: str) -> object:
+    # `unstuck --help` must not pay for what only scripts use.
+    if name == "watch":
+        from unstuck.api import watch
+
+        return watch
+    raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

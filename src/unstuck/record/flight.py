@@ -144,10 +144,15 @@ def write_text(length_word, offset, size, text):
 def write_off(probe, why):
     """The last resort for a probe that is off: this needs no room on the disk. In a forked child that has no file
     of its own it goes into its parent's."""
-    if _map is not None:
-        raw = (probe + "\n" + why).encode("utf-8", "replace")[: at.OFF_SIZE]
-        _map[at.OFF_AT : at.OFF_AT + len(raw)] = raw
-        memoryview(_map).cast("q")[at.W_OFF_LENGTH] = len(raw)
+    if _map is None:
+        return
+    length = memoryview(_map).cast("q")[at.W_OFF_LENGTH : at.W_OFF_LENGTH + 1]
+    place = at.OFF_AT + length[0]
+    name = (probe + "\t").encode("utf-8", "replace")
+    line = name + why.replace("\n", " ").encode("utf-8", "replace")[:100] + b"\n"
+    if name not in _map[at.OFF_AT : place] and length[0] + len(line) <= at.OFF_SIZE:
+        _map[place : place + len(line)] = line
+        length[0] += len(line)
 
 
 # Plain globals: a lookup through the module would cost a third of `enter`.

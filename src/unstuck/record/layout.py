@@ -43,8 +43,8 @@ TARGET_AT = RING_END * 8
 TARGET_SIZE = 512
 KEY_AT = TARGET_AT + TARGET_SIZE
 KEY_SIZE = 128
-OFF_AT = KEY_AT + KEY_SIZE  # "probe\nwhy" of the last probe off that could not be written to the facts
-OFF_SIZE = 256
+OFF_AT = KEY_AT + KEY_SIZE  # a line "probe\twhy" for each probe off that could not be written to the facts
+OFF_SIZE = 512
 SIZE = (OFF_AT + OFF_SIZE + 4095) // 4096 * 4096
 
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"

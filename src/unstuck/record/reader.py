@@ -79,8 +79,10 @@ def parse_facts(lines: bytes) -> Iterator[Fact]:
 def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
     """What it said of its own faults, in the facts or, where these failed, in the flight file itself."""
     off = [(str(f.data["probe"]), str(f.data["why"])) for f in read_facts(gauge) if f.kind == "probe-off"]
-    probe, _, why = gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).partition("\n")
-    return tuple([*off, (probe, why)] if probe else off)
+    for line in gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).splitlines():
+        probe, _, why = line.partition("\t")
+        off.append((probe, why))
+    return tuple(off)
 
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Fact]]:

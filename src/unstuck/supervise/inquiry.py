@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,9 +77,9 @@ class Inquiry:
             self.watch.off("observer", fault)
             self.watch.clock.looked(pid)
             return False
-        for process in look.processes:
-            if process.recorded and process.stacks_missing.startswith("py-spy: "):
-                self.watch.probes_off.setdefault("py-spy", process.stacks_missing.removeprefix("py-spy: "))
+        missing = next((p.stacks_missing for p in look.processes if p.pid == pid), "")
+        if missing.startswith("py-spy: ") and "No such process" not in missing:
+            self.watch.probes_off.setdefault("py-spy", missing.removeprefix("py-spy: "))
         self.looks = [*self.looks, look][-LOOKS_KEPT:]
         for each in self.watch.clocked():  # one look shows the whole tree
             if each == pid or self.watch.clock.due(each):
@@ -121,14 +122,27 @@ class Inquiry:
 
     def withdraw_recovered(self) -> bool:
         """A stall that moved again is withdrawn, and said so."""
-        news = False
-        for said in self.said:
-            hand = self.watch.clock.hands.get(said.stalled) if said.stalled is not None else None
-            if said.finding.withdrawn or hand is None or hand.moved <= said.at:
-                continue
+        moved = [said for said in self._standing() if self._moved_since(said)]
+        self._withdraw(moved)
+        return bool(moved)
+
+    def withdraw_hangs(self) -> bool:
+        """The run came to its own good end: whatever stood still did not do so for ever."""
+        standing = list(self._standing())
+        self._withdraw(standing)
+        return bool(standing)
+
+    def _standing(self) -> Iterator[Said]:
+        return (said for said in self.said if said.stalled is not None and not said.finding.withdrawn)
+
+    def _moved_since(self, said: Said) -> bool:
+        hand = self.watch.clock.hands.get(said.stalled) if said.stalled is not None else None
+        return hand is not None and hand.moved > said.at
+
+    @staticmethod
+    def _withdraw(recovered: list[Said]) -> None:
+        for said in recovered:
             said.finding = replace(said.finding, withdrawn=True, severity="info")
-            news = True
-        return news
 
     # --- Ctrl-C ------------------------------------------------------------------------------------------
 

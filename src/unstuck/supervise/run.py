@@ -189,6 +189,8 @@ class Supervisor:
             self._show("interrupted")
 
     def _finish(self, code: int) -> None:
+        if code == 0 and self.stopper is None and self.watch.inquired and self.watch.inquiry.withdraw_hangs():
+            self.voice.line("it moved on by itself and came to its end; what was said about standing still is withdrawn")
         if self._findings() or self.options.report is not None:
             from unstuck.model import Exit
 

@@ -1,0 +1,98 @@
+"""The supervisor as a helper process beside a training it did not start (`unstuck.watch()`).
+
+Started with the pid and the flight folder; ends when the process ends or closes our standard input. How the
+process ended can then only be inferred.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import sys
+import time
+
+from unstuck import store
+from unstuck.record.gauge import stat_fields
+from unstuck.supervise.clock import TICK
+from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.options import Options
+from unstuck.supervise.voice import Voice
+from unstuck.supervise.watch import Watch
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="unstuck.supervise.beside", description=__doc__)
+    parser.add_argument("pid", type=int)
+    parser.add_argument("folder")
+    parser.add_argument("--stall-after", type=float)
+    parser.add_argument("--report")
+    args = parser.parse_args(argv)
+    options = Options(stall_after=args.stall_after, report=args.report)
+    watch = Watch(args.pid, _command(args.pid), options, Hangar(args.folder), inferred=True)
+    folder = store.create()
+    try:
+        _until_ended(watch, folder)
+        _finish(watch, folder)
+    finally:
+        watch.hangar.close()
+    return 0
+
+
+def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
+    voice = Voice()
+    while _alive(watch.root):
+        closed, _, _ = select.select([0], [], [], TICK)
+        if closed and not os.read(0, 1024):
+            return
+        try:
+            news = watch.tick(time.monotonic())
+        except Exception as fault:
+            voice.line(f"watching is off after a fault of ours ({type(fault).__name__}: {fault})")
+            return
+        if news:
+            diagnosis = _save(watch, folder, "running")
+            voice.findings(watch.inquiry.case(), diagnosis)
+            voice.next_command(f"unstuck report {folder.name}")
+
+
+def _finish(watch: Watch, folder: store.RunFolder) -> None:
+    from unstuck.record import layout as at
+
+    watch.hangar.scan()
+    gauge = watch.hangar.gauge_of(watch.root)
+    ended = gauge is not None and bool(gauge.words[at.W_ENDED])
+    if watch.inquired and (ended or _alive(watch.root)):
+        watch.inquiry.withdraw_hangs()  # it came to the end of the watch by itself
+    if watch.inquired or watch.options.report:
+        _save(watch, folder, "finished" if ended or _alive(watch.root) else "died")
+
+
+def _save(watch: Watch, folder: store.RunFolder, outcome: str):  # type: ignore[no-untyped-def]
+    from unstuck.render.json_report import write_report
+    from unstuck.rules.diagnose import Diagnosis
+
+    case, diagnosis = watch.inquiry.case(outcome), Diagnosis(watch.inquiry.findings)  # type: ignore[arg-type]
+    try:
+        folder.save(case, diagnosis)
+        if watch.options.report:
+            write_report(watch.options.report, case, diagnosis)
+    except OSError as error:
+        watch.off("run folder", error)
+    return diagnosis
+
+
+def _alive(pid: int) -> bool:
+    return stat_fields(pid)[:1] not in ([], [b"Z"], [b"X"])
+
+
+def _command(pid: int) -> tuple[str, ...]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return tuple(word.decode(errors="replace") for word in file.read().split(b"\0")[:-1])
+    except OSError:
+        return ()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
