@@ -1,0 +1,61 @@
+"""The observed training is sacred: the same output to the last byte with and without us."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Runner
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LIMIT = 300
+
+
+def compare(unstuck: Runner, name: str, *words: str, code: int = 0) -> str:
+    """Run a script by itself and below unstuck; both must say the same. Gives what it said."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "UNSTUCK_TEST_MARK": str(unstuck.folder)}
+    command = [sys.executable, SCRIPTS / name, *words]
+    alone = subprocess.run(
+        command, cwd=unstuck.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert alone.returncode == code, alone.stderr
+    watched = unstuck.run(
+        SCRIPTS / name, *words, flags=("--python", sys.executable), limit=LIMIT, stdin=subprocess.DEVNULL
+    )
+    assert watched.out == alone.stdout
+    assert watched.err == alone.stderr
+    assert watched.code == code
+    assert watched.report["findings"] == []
+    assert [off for off in watched.report["probes_off"] if off["probe"] != "py-spy"] == []
+    assert watched.report["run"]["exit_code"] == code
+    return alone.stdout
+
+
+def test_training_in_one_process(unstuck: Runner) -> None:
+    out = compare(unstuck, "training.py", "5", code=5)
+    for part in ("lbfgs", "checkpointing", "per sample", "scripted backward", "copied", "interrupted after 16", "failed"):
+        assert part in out
+    assert out.count("handled") == 1
+
+
+@pytest.mark.parametrize(
+    ("workers", "method"),
+    [("0", "fork"), ("2", "fork"), ("2", "spawn"), pytest.param("2", "forkserver", marks=pytest.mark.slow)],
+)
+def test_loaders(unstuck: Runner, workers: str, method: str) -> None:
+    out = compare(unstuck, "loaders.py", workers, method)
+    assert workers == "0" or "persistent 0x" in out
+    if method == "fork":
+        assert "plain 0x" in out
+        assert "key error KeyError" in out
+        assert "lists list" in out
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled_training(unstuck: Runner, backend: str) -> None:
+    out = compare(unstuck, "compiled.py", backend)
+    assert "train step 0x" in out
