@@ -77,14 +77,18 @@ class Inquiry:
             self.watch.off("observer", fault)
             self.watch.clock.looked(pid)
             return False
-        missing = next((p.stacks_missing for p in look.processes if p.pid == pid), "")
-        if missing.startswith("py-spy: ") and "No such process" not in missing:
-            self.watch.probes_off.setdefault("py-spy", missing.removeprefix("py-spy: "))
         self.looks = [*self.looks, look][-LOOKS_KEPT:]
+        self._note_blindness(pid)
         for each in self.watch.clocked():  # one look shows the whole tree
             if each == pid or self.watch.clock.due(each):
                 self.watch.clock.looked(each, excuse(look, each))
         return self.think()
+
+    def _note_blindness(self, pid: int) -> None:
+        """py-spy sees nothing twice running: a single time may be bad luck."""
+        last = [p.stacks_missing for look in self.looks[-2:] for p in look.processes if p.pid == pid]
+        if len(last) == 2 and all(why.startswith("py-spy: ") for why in last):
+            self.watch.probes_off.setdefault("py-spy", last[1].removeprefix("py-spy: "))
 
     def _try_paths(self, look: Look) -> None:
         """Try from outside what the processes keep trying, so that a rule can say what comes back."""
