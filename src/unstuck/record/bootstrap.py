@@ -26,6 +26,7 @@ def start(folder, site=None):
     os.register_at_fork(after_in_child=_after_fork)
     if site is not None:
         _part("environment", environment.keep, site)
+    _part("signal handlers", signals.install)
     _part("attempts", attempts.install)
     _part("ends", ends.install)
     for name, (module, installer) in SEAMS.items():

@@ -145,7 +145,7 @@ def begin(fetcher, index):
 
 
 def _draws_batches(dataset):
-    """It takes the whole batch of indices, so it must get the very object. Asked as torch does, where it may delegate."""
+    """It takes the whole batch of indices, so it must get the very object; asked as torch asks."""
     kind = type(dataset)
     if hasattr(kind, "__getattr__"):
         return bool(getattr(dataset, "__getitems__", None))

@@ -7,11 +7,16 @@ a crash does too. All in C: it works while the interpreter is stuck, with the lo
 import faulthandler
 import os
 import signal
+from functools import wraps
 
 from . import layout as at
+from . import probes
 
 STACKS_SIGNAL = signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
+ENDS = (signal.SIGINT, signal.SIGTERM)
+OTHERS = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP)
+_chained = set()  # signals that leave stacks behind on their way
 _files = []  # of .stacks and .signals: the descriptor, and which file it must be if it is still ours
 _crash_handler = False  # faulthandler was told to write crashes into a file of ours
 
@@ -25,13 +30,53 @@ def arm(stem):
     stacks = _keep(_open_high(stem + at.STACKS))
     if signal.getsignal(STACKS_SIGNAL) == signal.SIG_DFL:
         faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True, chain=False)
-    signals = _keep(_open_high(stem + at.SIGNALS))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            faulthandler.register(number, file=signals, all_threads=True, chain=True)
+    _keep(_open_high(stem + at.SIGNALS))
+    for number in (*ENDS, *OTHERS):
+        _chain(number)
     if not faulthandler.is_enabled():
         arm_crash_handler()
     _allow_tracing()
+
+
+def _chain(number):
+    """Be told of a signal before its handler. Of others than SIGINT and SIGTERM only if the script handles them: one
+    thread's stack is then our receipt, by which the supervisor knows that it need not pass the signal on."""
+    handler = signal.getsignal(number)
+    ours = len(_files) == 2 and _identity(_files[1][0]) == _files[1][1]
+    if ours and handler != signal.SIG_IGN and (number in ENDS or callable(handler)):
+        faulthandler.register(number, file=_files[1][0], all_threads=number in ENDS, chain=True)
+        _chained.add(number)
+
+
+def install():
+    """Stay in front when the script sets a handler of its own, which takes the place of faulthandler's."""
+    original = signal.signal
+
+    @wraps(original)
+    def set_handler(signalnum, handler):
+        if not isinstance(signalnum, int) or signalnum not in (*ENDS, *OTHERS):
+            return original(signalnum, handler)
+        try:
+            if signalnum in _chained:
+                _chained.discard(signalnum)
+                faulthandler.unregister(signalnum)
+        except Exception as fault:
+            probes.off("signal handlers", fault)
+        try:
+            return original(signalnum, handler)
+        finally:
+            try:
+                _chain(signalnum)
+            except Exception as fault:
+                probes.off("signal handlers", fault)
+
+    signal.signal = set_handler
+
+    def remove():
+        if signal.signal is set_handler:
+            signal.signal = original
+
+    probes.on("signal handlers", remove)
 
 
 def arm_crash_handler():
@@ -52,8 +97,9 @@ def disarm():
     if _crash_handler:  # before its file is closed: the number may soon be a file of the user's
         faulthandler.disable()
         _crash_handler = False
-    for number in (STACKS_SIGNAL, signal.SIGINT, signal.SIGTERM):
+    for number in (STACKS_SIGNAL, *_chained):
         faulthandler.unregister(number)
+    _chained.clear()
     for handle, identity in _files:
         if _identity(handle) == identity:
             os.close(handle)
