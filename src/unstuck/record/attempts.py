@@ -38,7 +38,7 @@ def _hear(event, arguments):
 def note(event, arguments):
     global _place, _attempts, _sleeps
     w = flight.words
-    place = (w[at.W_PROGRESS], w[at.W_POSITION])
+    place = (w[at.W_SINCE], w[at.W_POSITION])
     if place != _place:
         _place, _attempts, _sleeps = place, 0, 0
         w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0

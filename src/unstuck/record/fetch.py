@@ -13,7 +13,9 @@ from . import layout as at
 TIMED_ABOVE = 50_000  # nanoseconds a sample
 stepped = False
 new_pass = False
+RETIME = 64  # batches
 _timed = True
+_batches = 0
 _in_worker = False
 
 
@@ -129,8 +131,8 @@ def begin(fetcher, index):
         flight.enter(at.FETCH)
         if w[at.W_WORKER] < 0:
             w[at.W_WORKER] = _worker_number()
-    w[at.W_FETCHING] += 1
-    w[at.W_SAMPLE_SINCE] = monotonic_ns()
+    w[at_W_FETCHING] = 1
+    w[at_W_SAMPLE_SINCE] = monotonic_ns()
     if not fetcher.auto_collation or type(index) not in _BATCHES:  # the data set gets the index itself
         w[at.W_POSITION] = 0
         try:
@@ -153,32 +155,34 @@ def _draws_batches(dataset):
 
 
 def finish(index):
-    global _timed
     w = flight.words
-    took = monotonic_ns() - w[at.W_SAMPLE_SINCE] if not _timed else 0
-    if _timed:
-        mean = _mean_sample()
-        if mean is not None and mean < TIMED_ABOVE:
-            _timed = False
-    elif type(index) in _BATCHES and index:
-        each = took // len(index)
-        flight.count(at.SAMPLE_KIND, each, len(index))
-        if each > 2 * TIMED_ABOVE:
-            _timed = True
-    w[at.W_SAMPLE], w[at.W_POSITION], w[at.W_KEY_LENGTH] = at.NONE, at.NONE, 0
-    w[at.W_FETCHING] -= 1
+    if type(index) in _BATCHES and index:
+        measured(w, len(index))
+    w[at_W_SAMPLE] = w[at_W_POSITION] = at_NONE
+    w[at_W_FETCHING] = 0
+    if w[at_W_KEY_LENGTH]:
+        w[at_W_KEY_LENGTH] = 0
     if _in_worker:
         flight.enter(at.IDLE)
 
 
-def _mean_sample():
-    """Upper bound of the mean so far, from the buckets; None while nothing was timed."""
+def measured(w, samples):
+    """Count the batch's mean now and then, and decide whether samples are slow enough to be timed one by one."""
+    global _batches, _timed
+    _batches += 1
+    if _timed:
+        _timed = slow_samples() if _batches % RETIME == 1 else _timed
+    elif not _batches % RETIME:
+        _timed = True  # one batch in so many, to see whether they have become slower
+    elif not _batches % 4 or _batches < 32:
+        flight.count(at_SAMPLE_KIND, (monotonic_ns() - w[at_W_SAMPLE_SINCE]) // samples, samples)
+
+
+def slow_samples():
+    """The median of the samples so far is worth a clock reading each."""
     base = at.SAMPLE_KIND * at.KIND_WORDS
     counts = flight._counts[base : base + at.BUCKETS]
-    seen = sum(counts)
-    if not seen:
-        return None
-    return sum(number << bucket for bucket, number in enumerate(counts) if number) // seen
+    return sum(counts[: TIMED_ABOVE.bit_length()]) * 2 < sum(counts)
 
 
 def _worker_number():
@@ -191,4 +195,5 @@ def _worker_number():
 _BATCHES = (list, tuple)
 _PLAIN = frozenset((str, bytes, tuple, float, bool))
 at_W_POSITION, at_W_SAMPLE, at_W_SAMPLE_SINCE = at.W_POSITION, at.W_SAMPLE, at.W_SAMPLE_SINCE
-at_COLLATING, at_SAMPLE_KIND = at.COLLATING, at.SAMPLE_KIND
+at_COLLATING, at_SAMPLE_KIND, at_NONE = at.COLLATING, at.SAMPLE_KIND, at.NONE
+at_W_FETCHING, at_W_KEY_LENGTH = at.W_FETCHING, at.W_KEY_LENGTH

@@ -16,8 +16,11 @@ _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
 _longest = [0] * len(at.KINDS)
-_step_parts = [0] * len(at.PHASES)
+_parts = [0] * (len(at.PHASES) - 1)  # nanoseconds in each phase so far
+_seams = _steps = 0
 _step_began = _since
+_data_before = _backward_before = _optimizer_before = 0
+SEAMS_COUNTED = 300
 
 
 def start_ticks(pid="self"):
@@ -44,6 +47,7 @@ def let_go():
 def open_file(folder, forked):
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
     global words, path, recording, _map, _folder, _since, _phase, _step_began
+    global _seams, _steps, _data_before, _backward_before, _optimizer_before
     words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
     pid, ticks = os.getpid(), start_ticks()
     stem = os.path.join(folder, "%d-%d" % (pid, ticks))
@@ -68,7 +72,8 @@ def open_file(folder, forked):
     _since, _phase, _step_began = now, at.START, now
     _counts[:] = [0] * len(_counts)
     _longest[:] = [0] * len(_longest)
-    _step_parts[:] = [0] * len(_step_parts)
+    _parts[:] = [0] * len(_parts)
+    _seams = _steps = _data_before = _backward_before = _optimizer_before = 0
     return stem
 
 
@@ -89,20 +94,23 @@ def _map_high(handle):
 
 
 def enter(phase):
-    """Leave the present phase, whose duration is counted, and begin another."""
-    global _since, _phase
+    """Leave the present phase and begin another. That `since` changes is the sign that something moved.
+
+    Durations go into the histograms every seventh time (six seams make a step, so all kinds get their turn), as
+    seven each; at first, and when longer than any before, always.
+    """
+    global _since, _phase, _seams
     now = monotonic_ns()
     took = now - _since
     old = _phase
-    slot = old * at_KIND_WORDS + took.bit_length()
+    _parts[old] += took
     w = words
-    _counts[slot] = w[at_HISTOGRAMS + slot] = _counts[slot] + 1
-    if took > _longest[old]:
-        _longest[old] = w[at_HISTOGRAMS + old * at_KIND_WORDS + at_LONGEST] = took
-    _step_parts[old] += took
     w[at_W_PHASE] = _phase = phase
     w[at_W_SINCE] = _since = now
-    w[at_W_PROGRESS] += 1
+    _seams += 1
+    if _seams < SEAMS_COUNTED or not _seams % 7 or took > _longest[old]:
+        w[at_W_PROGRESS] = _seams
+        count(old, took, 1 if _seams < SEAMS_COUNTED or _seams % 7 else 7)
 
 
 def count(kind, took, times=1):
@@ -115,22 +123,27 @@ def count(kind, took, times=1):
 
 
 def step_ended():
-    """One training step is over: it goes into the ring."""
-    global _step_began
+    """One training step is over: it goes into the ring, and now and then the totals into the file."""
+    global _step_began, _steps, _data_before, _backward_before, _optimizer_before
     now = _since
     w = words
-    step = w[at_W_STEP]
-    place = at_RING + step % at_RING_STEPS * at_STEP_WORDS
-    parts = _step_parts
+    place = at_RING + _steps % at_RING_STEPS * at_STEP_WORDS
+    data, backward, optimizer = _parts[at_DATA], _parts[at_BACKWARD], _parts[at_OPTIMIZER]
     w[place] = now
     w[place + 1] = now - _step_began
-    w[place + 2], w[place + 3], w[place + 4] = parts[at_DATA], parts[at_BACKWARD], parts[at_OPTIMIZER]
-    totals = at_HISTOGRAMS + at_TOTAL
-    for phase in (at_DATA, at_BETWEEN, at_BACKWARD, at_OPTIMIZER):
-        w[totals + phase * at_KIND_WORDS] += parts[phase]
-        parts[phase] = 0
-    w[at_W_STEP] = step + 1
-    _step_began = now
+    w[place + 2] = data - _data_before
+    w[place + 3] = backward - _backward_before
+    w[place + 4] = optimizer - _optimizer_before
+    _steps += 1
+    w[at_W_STEP] = _steps
+    _step_began, _data_before, _backward_before, _optimizer_before = now, data, backward, optimizer
+    if _steps < 64 or not _steps % 16:
+        write_totals()
+
+
+def write_totals():
+    for phase, total in enumerate(_parts):
+        words[at_HISTOGRAMS + phase * at_KIND_WORDS + at_TOTAL] = total
 
 
 def write_text(length_word, offset, size, text):
@@ -157,6 +170,6 @@ def write_off(probe, why):
 
 # Plain globals: a lookup through the module would cost a third of `enter`.
 at_KIND_WORDS, at_HISTOGRAMS, at_LONGEST, at_TOTAL = at.KIND_WORDS, at.HISTOGRAMS, at.LONGEST, at.TOTAL
-at_W_PHASE, at_W_SINCE, at_W_PROGRESS, at_W_STEP = at.W_PHASE, at.W_SINCE, at.W_PROGRESS, at.W_STEP
+at_W_PHASE, at_W_SINCE, at_W_STEP, at_W_PROGRESS = at.W_PHASE, at.W_SINCE, at.W_STEP, at.W_PROGRESS
 at_RING, at_RING_STEPS, at_STEP_WORDS = at.RING, at.RING_STEPS, at.STEP_WORDS
-at_DATA, at_BETWEEN, at_BACKWARD, at_OPTIMIZER = at.DATA, at.BETWEEN, at.BACKWARD, at.OPTIMIZER
+at_DATA, at_BACKWARD, at_OPTIMIZER = at.DATA, at.BACKWARD, at.OPTIMIZER

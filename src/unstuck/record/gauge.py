@@ -69,7 +69,7 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        return int(w[at.W_PROGRESS]) * 1_000_003 + int(w[at.W_POSITION])
+        return int(w[at.W_SINCE]) * 65_537 + int(w[at.W_POSITION]) + int(w[at.W_SAMPLE_SINCE])
 
     @property
     def trains(self) -> bool:

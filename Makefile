@@ -1,0 +1,42 @@
+# Everything works from a clean clone with Python 3.10+, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-all check format bench docs clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## set up, then watch a stuck training being explained
+	$(BIN)/unstuck demo
+
+test: $(STAMP)  ## unit tests, and real scripts: one for each rule (some minutes)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+test-all: $(STAMP)  ## the whole corpus and the real waiting times too (an hour)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or not slow"
+
+check: $(STAMP)  ## ruff and mypy, strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## what unstuck costs, with intervals (keep the machine quiet)
+	$(BIN)/python -m bench
+
+docs: $(STAMP)  ## write docs/rules/ from the rules' own pages
+	$(BIN)/python docs/write_rule_pages.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

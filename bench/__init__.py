@@ -1,0 +1,1 @@
+"""What unstuck costs: one command, `python -m bench`."""

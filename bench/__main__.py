@@ -1,0 +1,43 @@
+"""`python -m bench`: measures what unstuck costs and holds it against what it may cost.
+
+Paired, interleaved blocks; intervals are 95 % bootstrap intervals of the mean difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bench import processes, step_cost
+from bench.stats import Interval
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
+    args = parser.parse_args()
+    scale = 0.1 if args.quick else 1.0
+    rows = [
+        _row("always-on cost per step", step_cost.measure(int(400 * scale)), 1e6, "µs", 5),
+        _row("start-up and end added to `python train.py`, CPU", processes.start_up(int(60 * scale)), 1e3, "ms", 50),
+        _row("`unstuck --help`, CPU", processes.help_page(int(40 * scale)), 1e3, "ms", 100),
+    ]
+    memory, share = processes.supervisor(60 * scale)
+    rows.append(("supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60))
+    rows.append(("supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005))
+    print("| what | measured (95 % interval) | may cost |\n|---|---|---|")
+    for what, measured, limit, _ in rows:
+        print(f"| {what} | {measured} | {limit} |")
+    over = [what for what, _, _, good in rows if not good]
+    if over:
+        print(f"over the limit: {', '.join(over)}", file=sys.stderr)
+    return 1 if over else 0
+
+
+def _row(what: str, found: Interval, unit: float, name: str, limit: float) -> tuple[str, str, str, bool]:
+    text = f"{found.mean * unit:.2f} {name} ({found.low * unit:.2f} – {found.high * unit:.2f})"
+    return what, text, f"≤ {limit:g} {name}", found.high * unit <= limit
+
+
+if __name__ == "__main__":
+    sys.exit(main())
