@@ -225,6 +225,16 @@ def test_closed_output_of_ours(unstuck: Runner, stream: str) -> None:
     assert ask(unstuck, "run", script, prefix=closing).code == 7
 
 
+def test_started_with_sigchld_ignored(unstuck: Runner) -> None:
+    """As some job systems start things: the kernel then throws exit statuses away."""
+    script = write(unstuck, "import signal, sys; print(signal.getsignal(signal.SIGCHLD)); sys.exit(7)")
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    outcome = ask(unstuck, "run", script, prefix=(sys.executable, "-c", ignoring))
+    assert (outcome.code, outcome.out) == (7, "Handlers.SIG_IGN\n"), outcome.err
+
+
 # --- environments --------------------------------------------------------------------------------------------
 
 

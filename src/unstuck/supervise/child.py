@@ -48,9 +48,13 @@ def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.S
     parent = os.getpid()
     told, tell = os.pipe()  # closes by itself when exec succeeds; carries the errno if it does not
     _flush()
+    # Where SIGCHLD was ignored when we were started, the kernel would throw the exit status away.
+    reaping = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
         try:
+            if reaping == signal.SIG_IGN:
+                signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these; a program expects the default
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
