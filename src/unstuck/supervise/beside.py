@@ -72,7 +72,7 @@ def _save(watch: Watch, folder: store.RunFolder, outcome: str):  # type: ignore[
     from unstuck.render.json_report import write_report
     from unstuck.rules.diagnose import Diagnosis
 
-    case, diagnosis = watch.inquiry.case(outcome), Diagnosis(watch.inquiry.findings)  # type: ignore[arg-type]
+    case, diagnosis = watch.inquiry.last_case(outcome, ()), Diagnosis(watch.inquiry.findings)  # type: ignore[arg-type]
     try:
         folder.save(case, diagnosis)
         if watch.options.report:

@@ -51,6 +51,8 @@ class Inquiry:
         self._paths: dict[str, PathFact] = {}
         self._stalled: int | None = None
         self._frozen: tuple[Stall, ...] | None = None
+        self._scene: Case | None = None
+        """The Case that the standing findings rest on: the end of the run must not wash it away."""
 
     # --- looking -----------------------------------------------------------------------------------------
 
@@ -104,8 +106,9 @@ class Inquiry:
 
     def think(self) -> bool:
         """Apply the rules to the Case as it stands. True if they found something new."""
+        case = self.case()
         try:
-            diagnosis = diagnose(self.case())
+            diagnosis = diagnose(case)
         except Exception as fault:
             self.watch.off("rules", fault)
             return False
@@ -118,6 +121,8 @@ class Inquiry:
             new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
         now = time.monotonic()
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
+        if new:
+            self._scene = case
         return bool(new)
 
     @property
@@ -192,6 +197,13 @@ class Inquiry:
             still=still_since(tuple(look for look in self.looks if look.at >= hand.moved), pid),
             suspect=self.watch.clock.suspects(pid, pace.p99, pace.count, self.watch.interrupted),
         )
+
+    def last_case(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
+        """The Case to keep: as it stood when the standing findings were made, with how the run ended."""
+        now = self.case(outcome, exits)
+        if self._scene is None or all(said.finding.withdrawn for said in self.said):
+            return now
+        return replace(self._scene, outcome=outcome, exits=exits, seconds=now.seconds, probes_off=now.probes_off)
 
     def case(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Case:
         watch, now = self.watch, time.monotonic()

@@ -232,11 +232,11 @@ class Supervisor:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
         from unstuck.render.json_report import write_report
 
-        case, diagnosis = self.watch.inquiry.case(outcome, exits), self._diagnosis()
+        case, diagnosis = self.watch.inquiry.last_case(outcome, exits), self._diagnosis()
         if not self._keep(
             "run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._keep_flights
         ):
-            case = self.watch.inquiry.case(outcome, exits)  # which now says so
+            case = self.watch.inquiry.last_case(outcome, exits)  # which now says so
         report = self.options.report
         if report is not None:
             self._keep("report", report, lambda: write_report(report, case, diagnosis))

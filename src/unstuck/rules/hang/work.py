@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from unstuck.model import Frame, Thread
 from unstuck.rules.hang.knot import thread_again
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.words import lines, seconds
 
+_LOADING = ("torch/utils/data/_utils/fetch.py", "torch/utils/data/dataloader.py")
 BUSY_SHARE = 0.4
 """Share of a core that counts as computing: two busy workers on one core get half each."""
 CROWDED_SHARE = 0.02
@@ -53,7 +56,8 @@ def culprit_frame(still: Standstill) -> Frame | None:
     """The user's innermost function that every look found on the stack, with a loop if one has it."""
     seen = [thread for _, thread in looks_of(still)] or [still.thread]
     always = set.intersection(*({(f.file, f.function) for f in t.frames} for t in seen))
-    common = [f for f in still.thread.frames if f.user and (f.file, f.function) in always]
+    inside = list(takewhile(lambda f: not f.file.endswith(_LOADING), still.thread.frames)) if still.in_sample else []
+    common = [f for f in inside or still.thread.frames if f.user and (f.file, f.function) in always]
     if not common:
         return still.frame
     return next((f for f in common if f.loop), common[0])
