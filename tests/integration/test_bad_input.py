@@ -227,12 +227,14 @@ def test_closed_output_of_ours(unstuck: Runner, stream: str) -> None:
 
 def test_started_with_sigchld_ignored(unstuck: Runner) -> None:
     """As some job systems start things: the kernel then throws exit statuses away."""
-    script = write(unstuck, "import signal, sys; print(signal.getsignal(signal.SIGCHLD)); sys.exit(7)")
+    script = write(
+        unstuck, "import signal, sys; print(signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN); sys.exit(7)"
+    )
     ignoring = (
         "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])"
     )
     outcome = ask(unstuck, "run", script, prefix=(sys.executable, "-c", ignoring))
-    assert (outcome.code, outcome.out) == (7, "Handlers.SIG_IGN\n"), outcome.err
+    assert (outcome.code, outcome.out) == (7, "True\n"), outcome.err
 
 
 # --- environments --------------------------------------------------------------------------------------------
@@ -488,16 +490,7 @@ def test_disk_fills_up_before_the_workers_start(unstuck: Runner, tmp_path: Path)
     script = write(unstuck, FILLS_THE_DISK)
     env = {"TMPDIR": str(place), "OMP_NUM_THREADS": "1"}
     outcome = ask(unstuck, "run", "--report", report, script, prefix=small, env=env)
-    plain = subprocess.run(
-        [*small, sys.executable, script],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert plain.returncode == 7, plain.stderr
-    assert (outcome.code, outcome.out) == (7, plain.stdout), outcome.err
+    assert (outcome.code, outcome.out) == (7, "0.895\n"), outcome.err
     assert "No space left" in off(outcome)["recorder of a child"]
     assert outcome.report["run"]["steps"] == 4
 
@@ -560,8 +553,8 @@ def test_without_ptrace_the_stacks_come_from_faulthandler(unstuck: Runner) -> No
         )
     )
     report = unstuck.folder / "report.json"
-    flags = ("--stall-after", "2", "--report", report)
-    outcome = ask(unstuck, "run", *flags, script, prefix=WITHOUT_RIGHTS, limit=10)  # then comes Ctrl-C
+    flags = ("--stall-after", "1", "--report", report)
+    outcome = ask(unstuck, "run", *flags, script, prefix=WITHOUT_RIGHTS, limit=7)  # then comes Ctrl-C
     assert outcome.loud, outcome.err
     first = outcome.loud[0]
     assert first["seen_by"] == "faulthandler", first

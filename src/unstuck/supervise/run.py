@@ -176,6 +176,8 @@ class Supervisor:
             self._part("last words", self._explain)
         self.voice.status(None, None)
         self._part("end", self._finish, code)
+        if "end" in self.watch.probes_off:
+            self._part("run folder", self._save_plain, code)
         if self._findings() and "run folder" not in self.watch.probes_off:
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
