@@ -21,18 +21,21 @@ EXPECTED = json.loads((FAULTS / "expected.json").read_text())
 
 def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
+    silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [sys.executable, "-m", "unstuck", "run", "--on-hang", "stop", "--stall-after", "3", "--grace", "6"]
             + [str(FAULTS / "faulty" / f"{name}.py")],
             cwd=folder,
-            stdin=subprocess.PIPE,
+            stdin=silent,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=120,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             check=False,
         )
+        os.close(silent)
+        os.close(kept_open)
         found = list(Path(folder).glob(".unstuck/*/case.json"))
         if not found:
             return "no case"

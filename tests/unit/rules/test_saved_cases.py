@@ -1,0 +1,105 @@
+"""Every rule, on Cases saved from real runs: no process, no clock, milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.unit.rules.record_cases import CASES, EXPECTED
+from unstuck.model import Case, Finding, Look, Times
+from unstuck.rules import RULES
+from unstuck.rules.diagnose import diagnose
+from unstuck.serial import from_plain, load_case, to_plain
+
+NAMES = sorted(path.stem for path in CASES.glob("*.json"))
+PROOFS = ("file-lock-held", "lock-lost-in-fork", "pipe-full", "queue-not-drained")
+
+
+@cache
+def case_of(name: str) -> Case:
+    return load_case(CASES / f"{name}.json")
+
+
+def primary(case: Case) -> Finding | None:
+    return next(iter(diagnose(case).findings), None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_saved_case_names_the_same_cause(name: str) -> None:
+    diagnosis = diagnose(case_of(name))
+    assert diagnosis.probes_off == ()
+    first = diagnosis.findings[0]
+    assert first.rule in EXPECTED[name]["rules"]
+    assert first.evidence
+    assert first.fix.text
+    assert 0 < first.confidence <= 1
+    assert Path(first.where.file or "").name == f"{name}.py"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_said_while_it_moves(name: str) -> None:
+    assert diagnose(replace(case_of(name), stalls=())).findings == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_excuse_silences_everything(name: str) -> None:
+    case = case_of(name)
+    excused = tuple(replace(stall, excuse="it is compiling") for stall in case.stalls)
+    assert diagnose(replace(case, stalls=excused)).findings == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_default_times_and_one_look_nothing_is_certain(name: str) -> None:
+    """One look cannot prove a deadlock, and a few seconds are not long."""
+    case = replace(case_of(name), times=Times(), looks=case_of(name).looks[-1:], interrupted=False)
+    loud = [f.rule for f in diagnose(case).findings if f.severity == "error"]
+    assert loud in ([], ["stale-lock-file"]), "only a lock file of a dead process is certain at a glance"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if EXPECTED[n]["rules"][0] in PROOFS])
+def test_a_proof_needs_no_clock(name: str) -> None:
+    """Two looks in which nobody ran are enough with the default times, once it has stood for five seconds."""
+    case = case_of(name)
+    stood = tuple(replace(stall, standing=6.0, still=0.0) for stall in case.stalls)
+    first = primary(replace(case, times=Times(), stalls=stood, interrupted=False))
+    assert first is not None
+    assert first.rule in EXPECTED[name]["rules"]
+    assert first.confidence >= 0.9
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if EXPECTED[n]["rules"][0] in PROOFS])
+def test_a_thread_that_ran_between_the_looks_breaks_the_proof(name: str) -> None:
+    case = case_of(name)
+    ran = replace(case.looks[-1], processes=tuple(_scheduled(p) for p in case.looks[-1].processes))
+    stood = tuple(replace(stall, standing=6.0, still=0.0) for stall in case.stalls)
+    moving = replace(case, times=Times(), stalls=stood, looks=(*case.looks[:-1], ran), interrupted=False)
+    assert diagnose(moving).findings == ()
+
+
+def _scheduled(process):  # type: ignore[no-untyped-def]
+    return replace(process, threads=tuple(replace(t, switches=t.switches + 3, cpu=t.cpu + 0.1) for t in process.threads))
+
+
+def test_a_case_survives_the_disk() -> None:
+    for name in NAMES:
+        case = case_of(name)
+        assert from_plain(Case, to_plain(case)) == case
+
+
+def test_a_rule_of_ours_that_breaks_does_not_hide_the_others() -> None:
+    def breaks(case: Case) -> list[Finding]:
+        raise RuntimeError("boom")
+
+    broken = replace(RULES[0], decide=breaks)
+    name = next(n for n in NAMES if EXPECTED[n]["rules"][0] == "pipe-full")
+    diagnosis = diagnose(case_of(name), (broken, *RULES[1:]))
+    assert diagnosis.findings[0].rule == "pipe-full"
+    assert diagnosis.probes_off == ((f"rule {broken.name}", "RuntimeError: boom"),)
+
+
+def test_an_empty_case_is_silent() -> None:
+    assert diagnose(Case()).findings == ()
+    assert diagnose(Case(looks=(Look(at=1.0, stacks=True),))).findings == ()

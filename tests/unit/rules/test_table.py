@@ -1,0 +1,60 @@
+"""The table of rules: distinct names, a page each, and a faulty script with a healthy twin."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FAULTS
+from tests.unit.rules.record_cases import CASES, EXPECTED
+from unstuck.rules import RULES, rule_named
+from unstuck.rules.rule import HEADINGS, Rule
+
+NEEDS_A_DEVICE = {"waits-on-device"}
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_names_are_distinct_and_found() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert all(rule_named(name) is not None for name in names)
+    assert rule_named("no-such-rule") is None
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_page_has_the_fixed_headings_in_order(rule: Rule) -> None:
+    lines = rule.page.splitlines()
+    assert lines[0].startswith(f"{rule.name}: ")
+    assert [line for line in lines if line in HEADINGS] == list(HEADINGS)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_file_is_named_for_the_rule(rule: Rule) -> None:
+    assert rule.decide.__module__ == f"unstuck.rules.{rule.family}.{rule.name.replace('-', '_')}"
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.name not in NEEDS_A_DEVICE], ids=lambda rule: rule.name)
+def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> None:
+    names = [name for name, facts in EXPECTED.items() if facts["rules"][0] == rule.name]
+    assert names
+    for name in names:
+        assert (FAULTS / "faulty" / f"{name}.py").exists()
+        assert (FAULTS / "healthy" / f"{name}.py").exists()
+        assert (CASES / f"{name}.json").exists()
+
+
+def test_what_is_explained_exists() -> None:
+    names = {rule.name for rule in RULES}
+    assert all(rule.explains <= names for rule in RULES)
+
+
+def test_doc_pages_are_those_of_the_rules() -> None:
+    spec = importlib.util.spec_from_file_location("write_rule_pages", DOCS / "write_rule_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    writer = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(writer)
+    for path, text in writer.pages().items():
+        assert path.read_text() == text, f"{path.name} is out of date: make docs"

@@ -1,0 +1,24 @@
+"""The public names are a promise."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import unstuck
+
+
+def test_public_names() -> None:
+    assert sorted(unstuck.__all__) == ["__version__", "watch"]
+    assert all(hasattr(unstuck, name) for name in unstuck.__all__)
+
+
+def test_watch_takes_keywords_only() -> None:
+    kinds = {p.name: p.kind for p in inspect.signature(unstuck.watch).parameters.values()}
+    assert kinds == dict.fromkeys(("stall_after", "report"), inspect.Parameter.KEYWORD_ONLY)
+
+
+def test_other_names_are_missing() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'wach'"):
+        unstuck.wach  # noqa: B018
