@@ -291,7 +291,7 @@ def test_fault_in_the_supervisor_of_a_hung_run(unstuck: Runner, case: str) -> No
 def _wait_for_look(unstuck: Runner, process: subprocess.Popen[bytes]) -> None:
     """Until it hangs and was looked at: a finding was written, or so much time has passed that one should have been."""
     _wait_until((unstuck.folder / "begun").exists, process, 60)
-    _wait_until((unstuck.folder / "report.json").exists, process, 4)
+    _wait_until((unstuck.folder / "report.json").exists, process, 3)
 
 
 def _wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -85,7 +85,8 @@ def _map_high(handle):
         while not below or below[-1] < at.HIGH:
             below.append(os.dup(handle))
     except OSError:  # a low limit: any number will do
-        os.close(below.pop())
+        if below:
+            os.close(below.pop())
     try:
         return mmap.mmap(handle, at.SIZE)
     finally:
