@@ -178,6 +178,8 @@ class Supervisor:
         self._part("end", self._finish, code)
         if "end" in self.watch.probes_off:
             self._part("run folder", self._save_plain, code)
+        if self.stopper is not None:
+            self._sum_up()
         if self._findings() and "run folder" not in self.watch.probes_off:
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
@@ -185,6 +187,13 @@ class Supervisor:
         if code == 0 and self.options.fail_on and self._fails():
             return FINDING_STANDS
         return code
+
+    def _sum_up(self) -> None:
+        """In a line, once more: the training's own last words have pushed the page up the screen."""
+        cause = next((f for f in self._findings() if not f.withdrawn), None)
+        if cause is not None:
+            where = f" ({os.path.basename(cause.where.file)}:{cause.where.line})" if cause.where.file else ""
+            self.voice.line(f"stopped, because {cause.title}{where} [{cause.rule}]")
 
     def _explain(self) -> None:
         if self.watch.inquiry.explain_interrupt():
