@@ -162,6 +162,18 @@ SAME: dict[str, str] = {
         print(sorted(m for m in sys.modules if not m.startswith(("_unstuck", "sitecustomize"))) == [] or 'modules')
         print(sorted(os.listdir('/proc/self/fd'), key=int)[:4])
     """,
+    "closes what it does not know": """
+        import os, sys
+        os.closerange(3, 4096)
+        own = [os.open('/dev/null', os.O_RDONLY) for _ in range(500)]
+        for _ in range(2):
+            child = os.fork()
+            if child:
+                os.waitpid(child, 0)
+                break
+        changed = [n for n in own if os.path.realpath(f'/proc/self/fd/{n}') != '/dev/null']
+        print(own[0], own[-1], changed, flush=True)
+    """,
     "the only thread": "import threading; print([t.name for t in threading.enumerate()], threading.active_count())",
 }
 

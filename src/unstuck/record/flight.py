@@ -11,6 +11,7 @@ words = _scrap  # until a file is there
 path = ""
 recording = False
 _map = None
+_maps = []  # all, for good: dropping one closes its descriptor, and the number may be the user's by then
 _folder = ""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
@@ -88,7 +89,8 @@ def _map_high(handle):
         if below:
             os.close(below.pop())
     try:
-        return mmap.mmap(handle, at.SIZE)
+        _maps.append(mmap.mmap(handle, at.SIZE))
+        return _maps[-1]
     finally:
         for number in below:
             os.close(number)
