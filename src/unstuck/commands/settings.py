@@ -55,7 +55,11 @@ class Settings:
         elif self._environ.get(variable):
             value, source, correct = self._environ[variable], f"{variable} in the environment", f"unset {variable}"
         elif name in self._table:
-            value, source, correct = self._table[name], f"{name} in [tool.unstuck] of pyproject.toml", "edit pyproject.toml"
+            value, source, correct = (
+                self._table[name],
+                f"{name} in [tool.unstuck] of pyproject.toml",
+                "edit pyproject.toml",
+            )
         else:
             return default
         try:
