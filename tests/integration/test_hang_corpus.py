@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from glob import glob
 from typing import Any
 
 import pytest
@@ -14,16 +16,21 @@ SAMPLE = {facts["rules"][0]: name for name, facts in sorted(EXPECTED.items(), re
 """One script a rule for the default run."""
 
 
-def cases(kind: str) -> list[Any]:
-    names = [pytest.param(n, marks=() if n in SAMPLE.values() else pytest.mark.slow) for n in sorted(EXPECTED)]
-    return names if kind == "faulty" else names
+def cases() -> list[Any]:
+    here = [name for name, facts in sorted(EXPECTED.items()) if not facts.get("device") or glob("/dev/nvidia[0-9]*")]
+    return [pytest.param(name, marks=() if name in SAMPLE.values() else pytest.mark.slow) for name in here]
 
 
-@pytest.mark.parametrize("name", cases("faulty"))
+@pytest.mark.parametrize("name", cases())
 def test_faulty_script_is_named(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     script = FAULTS / "faulty" / f"{name}.py"
-    outcome = unstuck.run(script, flags=("--on-hang", "stop", "--stall-after", "2"), env=facts.get("env"), limit=60)
+    outcome = unstuck.run(
+        script,
+        flags=("--on-hang", "stop", "--stall-after", "2"),
+        env=facts.get("env"),
+        limit=20 if facts.get("before_any_seam") else 90,
+    )
     assert outcome.rules, f"nothing said; stderr:\n{outcome.err[-3000:]}"
     first = outcome.loud[0]
     assert first["rule"] in facts["rules"], outcome.err[-3000:]
@@ -36,10 +43,11 @@ def test_faulty_script_is_named(unstuck: Runner, name: str) -> None:
         assert first["where"]["sample"] == facts["sample"]
     assert first["evidence"]
     assert first["fix"]["text"]
-    assert outcome.code == 3
+    # Before any seam was passed the clock alone gives no verdict: there the answer comes at Ctrl-C.
+    assert outcome.code == (-signal.SIGINT if facts.get("before_any_seam") else 3)
 
 
-@pytest.mark.parametrize("name", cases("healthy"))
+@pytest.mark.parametrize("name", cases())
 def test_healthy_twin_is_silent(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", flags=("--on-hang", "stop"), env=facts.get("env"))

@@ -40,7 +40,7 @@ def main():
     watcher.stop()
     watcher.stop()
     import torch.utils.data.dataloader as d
-    print(d._BaseDataLoaderIter.__next__.__module__, d._BaseDataLoaderIter.__next__.__code__.co_filename.endswith("dataloader.py"))
+    print(d._BaseDataLoaderIter.__next__.__code__.co_filename.endswith("torch/utils/data/dataloader.py"))
 
 if __name__ == "__main__":
     main()

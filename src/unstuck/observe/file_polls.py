@@ -18,8 +18,8 @@ def polled_path(loop: ast.AST) -> str:
     """
     if not isinstance(loop, ast.While):
         return ""
-    for node in _asserted(loop.test):
-        path = _path_tested(node)
+    for call in _asserted(loop.test):
+        path = _path_tested(call)
         if path is not None:
             return ast.unparse(path)
     sleeps = any(_sleeps(node) for node in ast.walk(loop))

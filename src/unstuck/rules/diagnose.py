@@ -21,7 +21,9 @@ class Diagnosis:
 def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
     """Findings sorted, the primary cause first."""
     if rules is None:
-        from unstuck.rules import RULES as rules
+        from unstuck.rules import RULES
+
+        rules = RULES
     said: list[Finding] = []
     questions: list[Question] = []
     broken: list[tuple[str, str]] = []

@@ -12,7 +12,6 @@ from tests.unit.rules.record_cases import CASES, EXPECTED
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.rule import HEADINGS, Rule
 
-NEEDS_A_DEVICE = {"waits-on-device"}
 DOCS = Path(__file__).parents[3] / "docs"
 
 
@@ -35,7 +34,7 @@ def test_file_is_named_for_the_rule(rule: Rule) -> None:
     assert rule.decide.__module__ == f"unstuck.rules.{rule.family}.{rule.name.replace('-', '_')}"
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r.name not in NEEDS_A_DEVICE], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> None:
     names = [name for name, facts in EXPECTED.items() if facts["rules"][0] == rule.name]
     assert names

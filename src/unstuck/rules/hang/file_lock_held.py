@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, FileLock, Finding, Fix, Process, Where
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import command, place, seconds, who
 
@@ -82,14 +82,13 @@ def _holder_lines(still: Standstill, holder: Process | None, lock: FileLock | No
     if lock.holder_alive is False and holder is None:
         said.append("that process has ended; whoever inherited the open file keeps the lock")
     if holder is not None:
-        doing = _doing(still, holder)
+        doing = _doing(holder)
         said.append(f"the holder is {who(holder)}: {command(holder)}{doing}")
     return said
 
 
-def _doing(still: Standstill, holder: Process) -> str:
-    thread = holder.main_thread
-    frame = next((f for f in thread.frames if f.user), None) if thread else None
+def _doing(holder: Process) -> str:
+    frame = user_frame(holder)
     return f", now at {place(frame)}" if frame else ""
 
 
@@ -103,8 +102,7 @@ def _fix(still: Standstill, holder: Process | None, path: str) -> str:
 
 
 def _also(still: Standstill, holder: Process | None) -> tuple[Where, ...]:
-    thread = holder.main_thread if holder else None
-    frame = next((f for f in thread.frames if f.user), None) if thread else None
+    frame = user_frame(holder)
     return (still.where(frame, holder),) if frame and holder else ()
 
 

@@ -45,7 +45,7 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
         if thread is process.main_thread and flight and flight.phase == "data" and not flight.fetching:
             workers = {p.pid for p in before.processes if p.ppid == process.pid and p.role == "worker"}
             if workers:
-                others |= {_owing(case, process.pid, flight.owed_by, workers)} or workers
+                others.add(_owing(case, process.pid, flight.owed_by, workers))
                 continue
         if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process, thread):
             return None

@@ -53,7 +53,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 "without a time limit",
                 "it was forked and has one Python thread, the one that waits: nobody in it can end the wait",
                 *_values(still),
-                *_parent_lines(parent, holder, word),
+                *_parent_lines(parent, holder),
             ),
             where=still.where(),
             fix=Fix(_fix(word, name)),
@@ -115,7 +115,7 @@ def _values(still: Standstill) -> list[str]:
     ]
 
 
-def _parent_lines(parent: Process | None, holder: tuple[Thread, Frame] | None, word: str) -> list[str]:
+def _parent_lines(parent: Process | None, holder: tuple[Thread, Frame] | None) -> list[str]:
     if parent is None:
         return ["the parent it was forked from is gone"]
     if holder is not None:

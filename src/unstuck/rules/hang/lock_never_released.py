@@ -26,7 +26,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Frame, Process, Thread, Where
 from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.hang.waiting import LOCK, awaited, holding_frame, lock_name
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
@@ -114,16 +114,13 @@ def _holder_lines(still: Standstill, holder: Holder | None) -> list[str]:
         at = next((f for f in thread.frames if f.user), frame)
         if thread.tid == still.thread.tid:
             return [f"further up the same stack, {place(frame)} is inside a `with` of that lock"]
-        return [
-            f"{who(process)}, thread {thread.name or thread.tid}, took it around {place(frame)} and is now at {place(at)}"
-        ]
+        name = thread.name or thread.tid
+        return [f"{who(process)}, thread {name}, took it around {place(frame)} and is now at {place(at)}"]
     said = []
     if still.kind == "shared-lock" and wait is not None:
         sharing = [p for pid in wait.others if (p := process_of(still.look, pid))]
         for process in sharing[:4]:
-            main = process.main_thread
-            frame = next((f for f in main.frames if f.user), None) if main else None
-            said.append(f"it is shared with {who(process)}, which is at {place(frame)}")
+            said.append(f"it is shared with {who(process)}, which is at {place(user_frame(process))}")
         said.extend(_ended(still))
     return said or ["no thread here is seen inside a `with` of that lock"]
 

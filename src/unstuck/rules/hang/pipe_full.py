@@ -45,7 +45,8 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(writer)} is stuck writing to a full pipe that {who(reader)} does not read",
             evidence=(
-                f"{who(writer)} has been blocked writing its {stream} for {seconds(still.stall.standing)}: the pipe is full",
+                f"{who(writer)} has been blocked writing its {stream} for {seconds(still.stall.standing)}: "
+                "the pipe is full",
                 f"only {who(reader)} has the reading end open, and it {_doing(reader)}",
                 "each waits for the other: two looks found neither scheduled"
                 if still.proven

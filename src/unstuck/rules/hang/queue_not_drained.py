@@ -47,7 +47,8 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(joiner)} joins {who(child)}, whose queue it has not emptied",
             evidence=(
-                f"{who(joiner)} has waited at {place(frame)} for {seconds(still.stall.standing)} for that process to end",
+                f"{who(joiner)} has waited at {place(frame)} for {seconds(still.stall.standing)} for that process "
+                "to end",
                 f"the child's queue feeder thread is blocked writing to a full pipe that only {who(joiner)} can read",
                 "a process with unflushed queue items does not end: each waits for the other",
             ),
@@ -60,17 +61,20 @@ def decide(case: Case) -> Iterable[Finding]:
 def undrained(still: Standstill) -> tuple[Process, Thread, Process] | None:
     """The child, its feeder thread, and the process that joins it."""
     for child in reversed(still.trail):
-        for thread in child.threads:
-            wait = thread.wait
-            if wait is None or wait.kind != "pipe-write" or not feeds_queue(thread):
-                continue
-            if child.main_thread is not None and _flushes(child.main_thread) and len(still.trail) == 1:
-                return child, thread, child
-            for pid in wait.others:
-                joiner = process_of(still.look, pid)
-                if joiner is not None and _joins(joiner, child):
-                    return child, thread, joiner
+        feeder = next((thread for thread in child.threads if _stuck_feeder(thread)), None)
+        if feeder is None:
+            continue
+        if child.main_thread is not None and _flushes(child.main_thread) and len(still.trail) == 1:
+            return child, feeder, child
+        joiner = next((process for process in still.look.processes if _joins(process, child)), None)
+        if joiner is not None:
+            return child, feeder, joiner
     return None
+
+
+def _stuck_feeder(thread: Thread) -> bool:
+    """It cannot write: the pipe is full, or another process's feeder, stuck in the same pipe, has the queue's lock."""
+    return thread.wait is not None and thread.wait.kind in ("pipe-write", "shared-lock") and feeds_queue(thread)
 
 
 def _flushes(thread: Thread) -> bool:
@@ -92,7 +96,8 @@ def _at_exit(still: Standstill, process: Process) -> Finding:
         confidence=still.confidence,
         title=f"{who(process)} cannot end: a queue of its own still holds data that nobody takes",
         evidence=(
-            f"the script is over; for {seconds(still.stall.standing)} the interpreter has waited for a queue to be flushed",
+            f"the script is over; for {seconds(still.stall.standing)} the interpreter has waited for a queue to be "
+            "flushed",
             f"the queue's feeder thread is blocked writing to a full pipe; {reader}",
         ),
         where=replace(still.where(None, process), file=script, line=None, function=None),

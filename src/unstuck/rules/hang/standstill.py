@@ -118,23 +118,23 @@ def standstills(case: Case) -> Iterator[Standstill]:
         start = process_of(look, stall.pid)
         if start is None or not start.threads:
             continue
-        trail = _follow(case, look, start, stall)
+        trail = _follow(case, look, start)
         process = trail[-1]
         thread = _stuck_thread(process)
         if thread is not None:
             yield Standstill(case, stall, look, process, thread, trail)
 
 
-def _follow(case: Case, look: Look, start: Process, stall: Stall) -> tuple[Process, ...]:
+def _follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
     trail = [start]
     while True:
-        following = _next(case, look, trail[-1], stall)
+        following = _next(case, look, trail[-1])
         if following is None or following in trail:
             return tuple(trail)
         trail.append(following)
 
 
-def _next(case: Case, look: Look, process: Process, stall: Stall) -> Process | None:
+def _next(case: Case, look: Look, process: Process) -> Process | None:
     """Whom this process waits for, if it can be seen."""
     flight = flight_of(case, process.pid)
     if flight is not None and flight.phase == "data" and not flight.fetching:

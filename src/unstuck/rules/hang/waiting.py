@@ -33,20 +33,20 @@ def awaited(thread: Thread) -> str:
 
 def _word(frame: Frame) -> str:
     file, function = frame.file, frame.function.rpartition(".")[2]
-    if file.endswith("/queue.py") or file.endswith("multiprocessing/queues.py"):
+    if file.endswith(("/queue.py", "multiprocessing/queues.py")):
         return PUT if function == "put" else GET if function in ("get", "join") else ""
     if "concurrent/futures/" in file:
         return FUTURE if function in ("result", "exception", "wait", "result_iterator", "_result_or_cancel") else ""
     if file.endswith("multiprocessing/pool.py"):
         return FUTURE if function in ("wait", "get", "next") else JOIN if function == "join" else ""
-    if file.endswith("/threading.py") or file.endswith("multiprocessing/synchronize.py"):
-        return _threading_word(file, function, frame)
-    if file.endswith("multiprocessing/popen_fork.py") or file.endswith("multiprocessing/process.py"):
+    if file.endswith(("/threading.py", "multiprocessing/synchronize.py")):
+        return _threading_word(function, frame)
+    if file.endswith(("multiprocessing/popen_fork.py", "multiprocessing/process.py")):
         return JOIN if function in ("wait", "join", "poll") else ""
     return ""
 
 
-def _threading_word(file: str, function: str, frame: Frame) -> str:
+def _threading_word(function: str, frame: Frame) -> str:
     if function in ("join", "_wait_for_tstate_lock", "_shutdown", "_join_os_thread"):
         return JOIN
     if "barrier" in frame.function.lower() or function in ("_enter", "_wait"):

@@ -114,7 +114,10 @@ def _writers(still: Standstill) -> list[Process]:
 
 def _fix(word: str, deaths: list[str]) -> str:
     if deaths:
-        return "Catch the error where it happens and hand it on to the waiting side (put it on the queue), and give the wait a timeout."
+        return (
+            "Catch the error where it happens and hand it on to the waiting side (put it on the queue), and give the "
+            "wait a timeout."
+        )
     if word == "future":
         return "Do not wait for a future inside the pool that must run it: use a second pool, or more threads than waiters."
     return f"Give the {word} a timeout, and see to it that the other party is started and always answers."

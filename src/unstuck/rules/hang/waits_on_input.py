@@ -42,12 +42,14 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.95,
             title=f"{who(still.process)} waits for an answer on standard input",
             evidence=(
-                f"{who(still.process)} has been reading standard input for {seconds(still.stall.standing)}, at {place(frame)}",
+                f"{who(still.process)} has been reading standard input for {seconds(still.stall.standing)}, "
+                f"at {place(frame)}",
                 f"standard input is {where}",
             ),
             where=still.where(frame),
             fix=Fix(
-                "Take the answer from an argument or a default when nobody is there, or give the child stdin=subprocess.DEVNULL."
+                "Take the answer from an argument or a default when nobody is there, or give the child "
+                "stdin=subprocess.DEVNULL."
             ),
             seen_by="kernel",
         )
