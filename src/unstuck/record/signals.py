@@ -112,7 +112,7 @@ def _redirected(*paths):
         return False
     old = [handle for handle, _ in _files]
     _files.clear()
-    for handle, path in zip(old, paths):
+    for handle, path in zip(old, paths, strict=True):
         new = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         os.dup2(new, handle, inheritable=False)
         os.close(new)
