@@ -36,7 +36,8 @@ def _leaving():
     """At exit the interpreter still knows the exception it printed: no hook of the user's is touched."""
     try:
         error = getattr(sys, "last_value", None)
-        if error is not None:
+        # Not of Ctrl-C: what we import here may use eval, after which Python would no longer die of the signal.
+        if error is not None and not isinstance(error, KeyboardInterrupt):
             facts.write("exception", describe(error))
         flight.enter(at.ENDED - 1)
         flight.words[at.W_PHASE] = at.ENDED

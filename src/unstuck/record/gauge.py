@@ -69,7 +69,7 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        return int(w[at.W_SINCE]) * 65_537 + int(w[at.W_POSITION]) + int(w[at.W_SAMPLE_SINCE])
+        return hash((w[at.W_SINCE], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
 
     @property
     def trains(self) -> bool:
@@ -98,11 +98,13 @@ class Gauge:
         return bool(fields) and int(fields[19]) == self.words[at.W_START_TICKS] and fields[0] not in (b"Z", b"X")
 
     def signalled(self) -> int:
-        """Bytes of the stacks it left on SIGINT, SIGTERM or a crash."""
+        """How often it left its stacks behind on a signal. Not the size, which still grows while one is written."""
         try:
-            return os.stat(self.beside(at.SIGNALS)).st_size
+            with open(self.beside(at.SIGNALS), "rb") as file:
+                text = file.read()
         except OSError:
             return 0
+        return text.count(b"Current thread 0x") + text.count(b"Stack (most recent call first)")
 
 
 def quantile(kind: list[int], share: float) -> float:

@@ -102,6 +102,12 @@ class Inquiry:
         for fact in self.observer.polled_paths(look):
             self._paths[fact.expression] = fact
 
+    @property
+    def at_prompt(self) -> bool:
+        """Somebody is being asked at the terminal: what stands there must stay readable."""
+        threads = [t for p in self.looks[-1].processes for t in p.threads] if self.looks else []
+        return any(t.wait is not None and t.wait.kind == "terminal-read" for t in threads)
+
     # --- thinking ----------------------------------------------------------------------------------------
 
     def think(self) -> bool:
@@ -132,8 +138,9 @@ class Inquiry:
     def withdraw_recovered(self) -> bool:
         """A stall that moved again is withdrawn, and said so."""
         moved = [said for said in self._standing() if self._moved_since(said)]
+        loud = any(said.finding.severity != "info" for said in moved)
         self._withdraw(moved)
-        return bool(moved)
+        return loud
 
     def withdraw_hangs(self) -> bool:
         """The run came to its own good end: whatever stood still did not do so for ever."""
@@ -160,6 +167,10 @@ class Inquiry:
         if not self.flights:
             self.note_flights()
         self._frozen = self.stalls()
+
+    def thaw(self) -> None:
+        """The run goes on after all."""
+        self._frozen = None
 
     def explain_interrupt(self) -> bool:
         """After the tree is gone: the stacks it left behind complete the last look, and the rules speak."""

@@ -10,35 +10,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NOT_OURS = {
-    name
-    for name in [
-        "SIGKILL",
-        "SIGSTOP",
-        "SIGSEGV",
-        "SIGBUS",
-        "SIGFPE",
-        "SIGILL",
-        "SIGABRT",
-        "SIGTRAP",
-        "SIGSYS",
-        "SIGTTIN",
-        "SIGTTOU",
-        "SIGPIPE",
-        "SIGWINCH",
-        "SIGURG",
-        "SIGPROF",
-        "SIGVTALRM",
-        "SIGALRM",
-        "SIGXCPU",
-        "SIGXFSZ",
-        "SIGIO",
-        "SIGPWR",
-        "SIGSTKFLT",
-    ]
-}
+_NOT_OURS = frozenset(
+    (
+        *("SIGKILL", "SIGSTOP", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"),
+        *("SIGTTIN", "SIGTTOU", "SIGPIPE", "SIGWINCH", "SIGURG", "SIGPROF", "SIGVTALRM", "SIGALRM"),
+        *("SIGXCPU", "SIGXFSZ", "SIGIO", "SIGPWR", "SIGSTKFLT"),
+    )
+)
 RECEIPT = 0.3
 """Seconds the child has to show that it got a signal of the group itself."""
+RECEIPT_OF_OURS = 1.0
+"""Seconds to wait for the sign that it got what we sent."""
 
 
 class Relay:
@@ -60,26 +42,22 @@ class Relay:
     def wait(self, seconds: float) -> signal.struct_siginfo | None:
         return signal.sigtimedwait(self.taken, max(0.0, seconds))
 
-    def forward(self, info: signal.struct_siginfo, pid: int, received: Callable[[], bool]) -> None:
-        """Pass a signal on. The terminal's (and a whole group's) has reached the child already."""
-        number = info.si_signo
-        if number == signal.SIGTSTP:
-            self._pass_on(info, pid, received)
+    def forward(self, info: signal.struct_siginfo, pid: int, has_receipt: Callable[[], bool]) -> bool:
+        """Pass a signal on. The terminal's (and a whole group's) has reached the child already. True: a receipt came."""
+        came = self._pass_on(info, pid, has_receipt)
+        if info.si_signo == signal.SIGTSTP:
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif number == signal.SIGCONT:
-            self._send(pid, number)
-        else:
-            self._pass_on(info, pid, received)
+        return came
 
-    def _pass_on(self, info: signal.struct_siginfo, pid: int, received: Callable[[], bool]) -> None:
+    def _pass_on(self, info: signal.struct_siginfo, pid: int, has_receipt: Callable[[], bool]) -> bool:
         if info.si_code > 0:  # from the kernel: a key at the terminal, sent to the whole group
-            return
-        deadline = time.monotonic() + RECEIPT
-        while time.monotonic() < deadline:
-            if received():
-                return
-            time.sleep(0.02)
+            return False
+        if _within(RECEIPT, has_receipt):
+            return True
+        if pending(pid, info.si_signo):
+            return False
         self._send(pid, info.si_signo)
+        return _within(RECEIPT_OF_OURS, has_receipt)  # so that the next signal is not taken for this one
 
     @staticmethod
     def _send(pid: int, number: int) -> None:
@@ -87,6 +65,15 @@ class Relay:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):  # PermissionError: it changed its user
             pass
+
+
+def _within(seconds: float, happened: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if happened():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def pending(pid: int, number: int) -> bool:

@@ -10,7 +10,7 @@ import time
 from unstuck.supervise import child, hangar
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.options import Options
-from unstuck.supervise.relay import Relay, pending
+from unstuck.supervise.relay import Relay
 from unstuck.supervise.stop import Stopper
 from unstuck.supervise.voice import STATUS_AFTER, Voice
 from unstuck.supervise.watch import Watch
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 STOPPED_BY_US = 3
 FINDING_STANDS = 4
+LAST_WORDS = 3.0
+"""Seconds after Ctrl-C in which the run may end before it is explained."""
+GLANCE = 0.05
+"""Seconds between two readings while the status line is shown."""
 
 
 class Supervisor:
@@ -74,9 +78,12 @@ class Supervisor:
     def _attend(self) -> None:
         next_tick = time.monotonic() + TICK
         while self.process.poll() is None:
-            info = self.relay.wait(next_tick - time.monotonic())
+            shown = self.voice.showing
+            info = self.relay.wait(min(next_tick - time.monotonic(), GLANCE if shown else TICK))
             if info is not None and info.si_signo != signal.SIGCHLD:
                 self._signalled(info)
+            if shown and self.watch.moved:
+                self.voice.status(None, None)  # before the script, which is about to print, gets to it
             now = time.monotonic()
             if now >= next_tick:
                 next_tick = now + TICK
@@ -87,6 +94,8 @@ class Supervisor:
     def _tick(self, now: float) -> None:
         if self.watch.tick(now) and not self.watch.interrupted:
             self._tell()
+        if self.watch.interrupted and now >= self.watch.interrupted_at + LAST_WORDS:
+            self._part("last words", self._explain)  # it was asked to end and does not: then say it now
         self._part("status line", self._show_status)
         if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
             self.voice.line("stopping the run (--on-hang stop)")
@@ -113,7 +122,8 @@ class Supervisor:
 
     def _show_status(self) -> None:
         stall = case = None
-        if self.voice.on_terminal and self.watch.inquired and not self.watch.interrupted and not self._hopeless():
+        wanted = self.voice.on_terminal and self.watch.inquired and not self.watch.interrupted
+        if wanted and not self._hopeless() and not self.watch.inquiry.at_prompt:
             stall = next((s for s in self.watch.inquiry.stalls() if s.standing >= STATUS_AFTER), None)
             case = self.watch.inquiry.case() if stall is not None else None
         self.voice.status(stall, case)
@@ -123,18 +133,17 @@ class Supervisor:
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.got = number
             self._part("interrupt", self.watch.interrupt)
-        before = self._receipts()
-        self.relay.forward(info, self.process.pid, lambda: self._received(number, before))
+        if self.relay.forward(info, self.process.pid, self._has_receipt):
+            self.watch.receipts += 1  # this one's; there may be more by now, of signals still on their way to us
 
-    def _receipts(self) -> int:
-        """Size of the stacks the root left on signals as we last knew it."""
-        return self.watch.receipts if "supervisor" not in self.watch.probes_off else 0
-
-    def _received(self, number: int, before: int) -> bool:
-        if self.process.poll() is not None or pending(self.process.pid, number):
+    def _has_receipt(self) -> bool:
+        """The child got a signal since the last one we know of: it left its stacks behind, or is gone."""
+        if self.process.poll() is not None:
             return True
+        if self.watch.hangar.gauge_of(self.process.pid) is None:
+            self.watch.hangar.scan()  # it came before the first tick
         gauge = self.watch.hangar.gauge_of(self.process.pid)
-        return gauge is not None and gauge.signalled() > before
+        return gauge is not None and gauge.signalled() > self.watch.receipts
 
     def _part(self, probe: str, action: Callable[..., object], *arguments: object) -> None:
         """One part of what we do: a fault of ours ends this part, never the run."""
@@ -168,11 +177,12 @@ class Supervisor:
     # --- at the end --------------------------------------------------------------------------------------
 
     def _close(self) -> int:
+        """Say and save what is left to say; gives the exit code, negative for a signal."""
         code = self.process.returncode or 0
         if self.stopper is not None:
             self._part("stop", self.stopper.end_tree)
         self._part("flight files", self.watch.hangar.scan)
-        if self.watch.interrupted and self.stopper is None and self.watch.inquired:
+        if self.watch.interrupted:
             self._part("last words", self._explain)
         self.voice.status(None, None)
         self._part("end", self._finish, code)
@@ -196,12 +206,15 @@ class Supervisor:
             self.voice.line(f"stopped, because {cause.title}{where} [{cause.rule}]")
 
     def _explain(self) -> None:
-        if self.watch.inquiry.explain_interrupt():
+        if self.stopper is None and self.watch.inquired and self.watch.inquiry.explain_interrupt():
             self._show("interrupted")
 
     def _finish(self, code: int) -> None:
-        if code == 0 and self.stopper is None and self.watch.inquired and self.watch.inquiry.withdraw_hangs():
-            self.voice.line("it moved on by itself and came to its end; what was said about standing still is withdrawn")
+        by_itself = code == 0 and self.stopper is None and not self.watch.interrupted
+        if by_itself and self.watch.inquired and self.watch.inquiry.withdraw_hangs():
+            self.voice.line(
+                "it moved on by itself and came to its end; what was said about standing still is withdrawn"
+            )
         if self._findings() or self.options.report is not None:
             from unstuck.model import Exit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -14,15 +15,21 @@ if TYPE_CHECKING:
 
 STATUS_AFTER = 10.0
 
+# The status stands on the line below the cursor, which goes back to where the script left it: a bar half drawn, or a
+# question, stays as it is, and what the script prints next comes where it should.
+ROOM_BELOW = "\x1bD\x1bM"
+SAVE, RESTORE = "\x1b7", "\x1b8"
+CLEAR_BELOW = "\x1b[J"
+
 
 class Voice:
     """Speaks on standard error. The status line appears on a terminal only, while something stands still."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr or io.StringIO()  # there is no standard error after `2>&-`
-        self._status = False
+        self.showing = False
         try:
-            self.on_terminal = self.stream.isatty()
+            self.on_terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         except ValueError:
             self.on_terminal = False
 
@@ -36,8 +43,9 @@ class Voice:
         from unstuck.render.status import render_status, wants_unicode, width_of
 
         line = render_status(stall, case, width_of(self.stream) - 1, wants_unicode(self.stream))
-        self._write(f"\r\x1b[2K{line}")
-        self._status = True
+        self._clear()
+        self._write(f"{ROOM_BELOW}{SAVE}\r\n{line}{RESTORE}")
+        self.showing = True
 
     def findings(self, case: Case, diagnosis: Diagnosis, *, stopping: bool = False) -> None:
         from unstuck.render.status import wants_color, wants_unicode, width_of
@@ -66,9 +74,9 @@ class Voice:
         self._write(f"unstuck: {text}\n")
 
     def _clear(self) -> None:
-        if self._status:
-            self._write("\r\x1b[2K")
-            self._status = False
+        if self.showing:
+            self._write(CLEAR_BELOW)
+            self.showing = False
 
     def _write(self, text: str) -> None:
         try:

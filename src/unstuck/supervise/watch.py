@@ -5,12 +5,16 @@ Light: while the run is healthy nothing but this, the clock and the gauges is lo
 
 from __future__ import annotations
 
+import signal
 import time
 
 from unstuck.record.gauge import Gauge, stat_fields
 from unstuck.supervise.clock import SUSPECT, Clock
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.options import Options
+
+UNWINDING = 10.0
+"""Seconds after Ctrl-C in which a run that moves is taken to be ending."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +39,11 @@ class Watch:
         self.clock = Clock(options.stall_after or SUSPECT)
         self.probes_off: dict[str, str] = {}
         self.interrupted = False
+        self.interrupted_at = 0.0
         self.ending = False
         """We are ending it: what moves now moves because of us."""
         self.receipts = 0
-        """Bytes of stacks the root left on signals, as of the last tick."""
+        """How often the root had left its stacks on a signal, when last read."""
         self._inquiry: Inquiry | None = None
 
     @property
@@ -60,10 +65,13 @@ class Watch:
         progress = {gauge.pid: gauge.progress for gauge in self.hangar.open.values()}
         progress.setdefault(self.root, sum(progress.values()))
         self.clock.tick(now, progress, _stopped(progress))
+        self.note_receipts()
+        if self.interrupted and self._goes_on():
+            self.interrupted = False
+            if self.inquired:
+                self.inquiry.thaw()
         if self.interrupted or self.ending:
             return False
-        root = self.hangar.gauge_of(self.root)
-        self.receipts = 0 if root is None else root.signalled()
         news = self.inquiry.withdraw_recovered() if self.inquired else False
         for pid in self.clocked():
             hand = self.clock.hands.get(pid)
@@ -74,6 +82,23 @@ class Watch:
             if self.clock.wants_look(pid, self.p99(pid)):
                 news |= self.inquiry.look(pid)
         return news
+
+    def note_receipts(self) -> None:
+        root = self.hangar.gauge_of(self.root)
+        count = 0 if root is None else root.signalled()
+        if not signal.sigpending() - {signal.SIGCHLD}:  # else the newest receipt may be of one not yet seen by us
+            self.receipts = count
+
+    @property
+    def moved(self) -> bool:
+        """Something moved since the last tick."""
+        hands = self.clock.hands
+        return any(g.progress != hands[g.pid].progress for g in self.hangar.open.values() if g.pid in hands)
+
+    def _goes_on(self) -> bool:
+        """It was asked to end and trains on: the script handles the signal in its own way."""
+        hands = [hand for pid in self.clocked() if (hand := self.clock.hands.get(pid))]
+        return any(hand.moved > self.interrupted_at + UNWINDING for hand in hands)
 
     def clocked(self) -> list[int]:
         """Processes whose clock counts: those that train; before any does, what we started."""
@@ -86,7 +111,7 @@ class Watch:
 
     def interrupt(self) -> None:
         """Ctrl-C or SIGTERM came: keep what is known of this very moment, before the tree unwinds."""
-        self.interrupted = True
+        self.interrupted, self.interrupted_at = True, time.monotonic()
         if any(hand.standing >= 1.0 for pid in self.clocked() if (hand := self.clock.hands.get(pid))):
             self.inquiry.freeze()
 

@@ -116,7 +116,9 @@ def checkpointing(data):
         model = Net()
         opt = torch.optim.SGD(model.parameters(), lr=1e-2)
         for x, y in DataLoader(data, batch_size=16):
-            hidden = checkpoint(lambda t: torch.dropout(model.one(t), 0.5, True), x.requires_grad_(), use_reentrant=reentrant)
+            hidden = checkpoint(
+                lambda t: torch.dropout(model.one(t), 0.5, True), x.requires_grad_(), use_reentrant=reentrant
+            )
             loss = nn.functional.mse_loss(model.two(hidden), y)
             loss.backward()
             opt.step()
@@ -202,7 +204,10 @@ def pickles(data):
     show_weights("saved", torch.load(buffer, weights_only=False)["model"])
     loader = DataLoader(TensorDataset(data.x, data.y), batch_size=16)
     next(iter(loader))
-    print("pickle", [len(pickle.dumps(thing)) for thing in (data, loader, model, opt, torch.autograd.backward, DataLoader)])
+    print(
+        "pickle",
+        [len(pickle.dumps(thing)) for thing in (data, loader, model, opt, torch.autograd.backward, DataLoader)],
+    )
     copied = pickle.loads(pickle.dumps(loader))
     print("copied", [float(x.sum()).hex() for x, _ in copied])
 
@@ -244,7 +249,9 @@ def interrupted(data):
         print("interrupted in step")
     previous = signal.signal(signal.SIGINT, lambda *_: print("handled"))
     os.kill(os.getpid(), signal.SIGINT)
-    print("handler", signal.signal(signal.SIGINT, previous) is not previous, signal.getsignal(signal.SIGINT) is previous)
+    print(
+        "handler", signal.signal(signal.SIGINT, previous) is not previous, signal.getsignal(signal.SIGINT) is previous
+    )
 
 
 def failing(data):

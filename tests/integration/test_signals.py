@@ -1,0 +1,229 @@
+"""Signals pass through once, stopped time does not count, and the end of a run is what the command line promises."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import Outcome, Runner
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LIMIT = 60.0
+A_SECOND_ONE = 1.0
+"""Seconds in which a signal passed on twice would have come twice."""
+
+
+class Started:
+    """A run in progress, its standard output read line by line."""
+
+    def __init__(self, unstuck: Runner, script: str, *words: str, flags: tuple[str, ...] = ()) -> None:
+        self.unstuck, self.report = unstuck, unstuck.folder / "report.json"
+        always = ("--python", sys.executable, "--report", str(self.report))
+        self.process = unstuck.start("run", *always, *flags, SCRIPTS / script, *words, bufsize=0)
+        self.read = b""
+
+    def until(self, word: str) -> str:
+        """The next line that begins with the word."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + LIMIT
+        while True:
+            line, newline, rest = self.read.partition(b"\n")
+            if newline:
+                self.read = rest
+                if line.startswith(word.encode()):
+                    return line.decode()
+                continue
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
+            more = self.process.stdout.read(4096) if ready else b""
+            assert more, f"no {word!r}, but {self.read!r}"
+            self.read += more
+
+    def send(self, name: str, send: Callable[[int, int], None] = os.kill) -> None:
+        send(self.process.pid, getattr(signal, name))
+
+    def close_input(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    @property
+    def training(self) -> psutil.Process:
+        return psutil.Process(self.process.pid).children()[0]
+
+    def finish(self) -> Outcome:
+        return self.unstuck.finish(self.process, self.report, time.monotonic(), LIMIT)
+
+
+def wait_until_gone(process: psutil.Process) -> None:
+    deadline = time.monotonic() + LIMIT
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, f"still there: {process}"
+        time.sleep(0.05)
+
+
+def sweep(unstuck: Runner) -> None:
+    """A supervisor that was killed cannot clean up."""
+    for left in (unstuck.folder.parent / "tmp").glob("unstuck-*"):
+        shutil.rmtree(left)
+
+
+# --- passing on ----------------------------------------------------------------------------------------------
+
+
+ALL = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGQUIT", "SIGCONT")
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["us", "group"])
+def test_signal_reaches_the_child_once(unstuck: Runner, send: Callable[[int, int], None]) -> None:
+    run = Started(unstuck, "counts_signals.py", *ALL)
+    run.until("ready")
+    time.sleep(A_SECOND_ONE)  # the supervisor has seen its flight file by now
+    for name in ALL:
+        run.send(name, send)
+        run.until(f"got {name}")
+    time.sleep(A_SECOND_ONE)
+    run.close_input()
+    assert run.until("counts") == f"counts {dict.fromkeys(ALL, 1)}"
+    assert run.finish().code == 0
+
+
+def test_the_same_signal_again_reaches_the_child_again(unstuck: Runner) -> None:
+    run = Started(unstuck, "counts_signals.py", "SIGINT", "SIGUSR1")
+    run.until("ready")
+    for name in ("SIGINT", "SIGUSR1", "SIGINT", "SIGINT"):
+        run.send(name)
+        run.until(f"got {name}")
+    run.close_input()
+    assert run.until("counts") == "counts {'SIGINT': 3, 'SIGUSR1': 1}"
+    assert run.finish().code == 0
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["us", "group"])
+def test_work_saved_at_interrupt_is_not_interrupted_again(unstuck: Runner, send: Callable[[int, int], None]) -> None:
+    run = Started(unstuck, "saves_at_interrupt.py")
+    run.until("ready")
+    time.sleep(A_SECOND_ONE)
+    run.send("SIGINT", send)
+    outcome = run.finish()
+    assert outcome.out == "saved\n"
+    assert outcome.err.count("KeyboardInterrupt") == 1
+    assert "unstuck:" not in outcome.err
+    assert outcome.code == -signal.SIGINT
+    assert outcome.report["run"]["outcome"] == "interrupted"
+    assert outcome.report["findings"] == []
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGQUIT"])
+def test_we_die_of_the_signal_the_child_died_of(unstuck: Runner, name: str) -> None:
+    run = Started(unstuck, "counts_signals.py")
+    run.until("ready")
+    run.send(name)
+    outcome = run.finish()
+    assert outcome.code == -getattr(signal, name)
+    assert outcome.report["run"]["signal"] == getattr(signal, name)
+    assert not list(unstuck.folder.glob("core*"))
+
+
+def test_ignored_signals_stay_ignored(unstuck: Runner) -> None:
+    script = unstuck.folder / "asks.py"
+    script.write_text("import signal\nprint([signal.getsignal(s).name for s in (signal.SIGINT, signal.SIGHUP)])\n")
+    shell = f"trap '' INT HUP; exec {sys.executable} -m unstuck run --python {sys.executable} asks.py"
+    done = subprocess.run(["sh", "-c", shell], cwd=unstuck.folder, capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout == "['SIG_IGN', 'SIG_IGN']\n", done.stderr
+
+
+# --- standing still ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["tree", "child"])
+def test_stopped_time_does_not_count(unstuck: Runner, whole: bool) -> None:
+    """The next test shows that as long a pause of its own would be a finding."""
+    run = Started(unstuck, "pauses.py", "0", "8", flags=("--stall-after", "1.5"))
+    run.until("moving")
+    training = run.training
+    time.sleep(0.5)
+    run.send("SIGSTOP", os.killpg) if whole else training.suspend()
+    time.sleep(5)
+    assert training.status() == psutil.STATUS_STOPPED
+    run.send("SIGCONT", os.killpg) if whole else training.resume()
+    outcome = run.finish()
+    assert outcome.out == "done\n"
+    assert outcome.report["findings"] == []
+    assert outcome.err == ""
+    assert outcome.code == 0
+
+
+def test_a_stall_that_recovers_is_withdrawn(unstuck: Runner) -> None:
+    outcome = unstuck.run(SCRIPTS / "pauses.py", "5", "2.5", flags=("--stall-after", "1.5", "--fail-on", "warning"))
+    assert outcome.out.split() == ["still", "moving", "done"]
+    assert outcome.report["findings"]
+    for finding in outcome.report["findings"]:
+        assert finding["withdrawn"]
+        assert finding["severity"] == "info"
+    assert "withdrawn" in outcome.err
+    assert outcome.code == 0
+
+
+# --- how it ends ---------------------------------------------------------------------------------------------
+
+
+def test_killing_us_ends_the_training(unstuck: Runner) -> None:
+    run = Started(unstuck, "counts_signals.py")
+    run.until("ready")
+    training = run.training
+    run.process.kill()
+    wait_until_gone(training)
+    sweep(unstuck)
+
+
+def test_a_detached_training_lives_on(unstuck: Runner) -> None:
+    run = Started(unstuck, "counts_signals.py", flags=("--detach",))
+    run.until("ready")
+    training = run.training
+    run.process.kill()
+    run.process.wait(LIMIT)
+    time.sleep(A_SECOND_ONE)
+    assert training.is_running()
+    run.close_input()
+    run.until("counts")
+    wait_until_gone(training)
+    sweep(unstuck)
+
+
+def test_stop_ends_the_whole_tree(unstuck: Runner) -> None:
+    run = Started(unstuck, "stubborn.py", flags=("--on-hang", "stop", "--stall-after", "1.5", "--grace", "2"))
+    child = psutil.Process(int(run.until("child").split()[1]))
+    training = run.training
+    outcome = run.finish()
+    assert outcome.code == 3
+    assert outcome.report["run"]["outcome"] == "stopped"
+    assert outcome.rules == ["lock-never-released"]
+    wait_until_gone(training)
+    wait_until_gone(child)
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 0), (("--fail-on", "error"), 4)])
+def test_fail_on(unstuck: Runner, flags: tuple[str, ...], code: int) -> None:
+    run = Started(unstuck, "gives_up.py", flags=("--stall-after", "1.5", *flags))
+    run.until("stuck")
+    time.sleep(4)
+    run.send("SIGINT")
+    outcome = run.finish()
+    assert outcome.out == "gave up\n"
+    assert outcome.rules == ["lock-never-released"]
+    assert outcome.code == code
+
+
+def test_exit_code_of_a_run_without_findings(unstuck: Runner) -> None:
+    script = unstuck.folder / "ends.py"
+    script.write_text("raise SystemExit(7)\n")
+    assert unstuck.run(script, flags=("--fail-on", "warning")).code == 7
