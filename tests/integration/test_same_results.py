@@ -37,7 +37,15 @@ def compare(unstuck: Runner, name: str, *words: str, code: int = 0) -> str:
 
 def test_training_in_one_process(unstuck: Runner) -> None:
     out = compare(unstuck, "training.py", "5", code=5)
-    for part in ("lbfgs", "checkpointing", "per sample", "scripted backward", "copied", "interrupted after 16", "failed"):
+    for part in (
+        "lbfgs",
+        "checkpointing",
+        "per sample",
+        "scripted backward",
+        "copied",
+        "interrupted after 16",
+        "failed",
+    ):
         assert part in out
     assert out.count("handled") == 1
 

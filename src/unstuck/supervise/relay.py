@@ -43,7 +43,7 @@ class Relay:
         return signal.sigtimedwait(self.taken, max(0.0, seconds))
 
     def forward(self, info: signal.struct_siginfo, pid: int, has_receipt: Callable[[], bool]) -> bool:
-        """Pass a signal on. The terminal's (and a whole group's) has reached the child already. True: a receipt came."""
+        """Pass a signal on, unless the terminal or its sender gave it to the child too. True: a receipt came."""
         came = self._pass_on(info, pid, has_receipt)
         if info.si_signo == signal.SIGTSTP:
             os.kill(os.getpid(), signal.SIGSTOP)

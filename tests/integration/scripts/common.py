@@ -46,8 +46,8 @@ def show_surroundings(file):
     print("limits", [resource.getrlimit(n) for n in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE, resource.RLIMIT_AS)])
     print("tracing", sys.gettrace(), sys.getprofile(), threading.gettrace(), gc.get_threshold(), gc.isenabled())
     print("folder", os.getcwd(), os.umask(0o022), os.nice(0), os.isatty(0), os.isatty(1))
-    files = [open(os.devnull) for _ in range(12)]
-    print("descriptors", [f.fileno() for f in files])
-    for file in files:
-        file.close()
+    new = [os.open(os.devnull, os.O_RDONLY) for _ in range(12)]
+    print("descriptors", new)
+    for number in new:
+        os.close(number)
     print("open", sorted(int(n) for n in os.listdir("/proc/self/fd") if int(n) < HIGH))

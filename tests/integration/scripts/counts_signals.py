@@ -7,7 +7,7 @@ names = sys.argv[1:]
 counts = dict.fromkeys(names, 0)
 
 
-def handle(number, frame):
+def handle(number, _frame):
     name = signal.Signals(number).name
     counts[name] += 1
     print("got", name, flush=True)

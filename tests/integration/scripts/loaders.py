@@ -11,7 +11,6 @@ from common import show_loss, show_random_states, show_surroundings, show_weight
 from torch import nn
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, get_worker_info, random_split
 
-
 torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.3  # seconds to wait for a worker after one has failed; torch: 5
 
 

@@ -114,11 +114,10 @@ def accumulation(data):
 def checkpointing(data):
     for reentrant in (True, False):
         model = Net()
+        first = nn.Sequential(model.one, nn.Dropout())
         opt = torch.optim.SGD(model.parameters(), lr=1e-2)
         for x, y in DataLoader(data, batch_size=16):
-            hidden = checkpoint(
-                lambda t: torch.dropout(model.one(t), 0.5, True), x.requires_grad_(), use_reentrant=reentrant
-            )
+            hidden = checkpoint(first, x.requires_grad_(), use_reentrant=reentrant)
             loss = nn.functional.mse_loss(model.two(hidden), y)
             loss.backward()
             opt.step()
@@ -222,7 +221,7 @@ def in_a_thread(data):
     thread.join()
 
 
-def interrupted(data):
+def interrupted(_data):
     asking = Asking()
     seen = 0
     try:
@@ -254,7 +253,7 @@ def interrupted(data):
     )
 
 
-def failing(data):
+def failing(_data):
     failing = Failing()
     try:
         for _ in DataLoader(failing, batch_size=4):
