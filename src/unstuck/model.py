@@ -230,8 +230,6 @@ class Flight:
     position: int | None = None
     """Position of the sample in its batch; for an iterable data set, samples drawn so far."""
     sample_since: float = 0.0
-    owed_by: int | None = None
-    """Worker that main is waiting for, while in phase data."""
     attempts: int = 0
     """Files opened and connections tried inside the sample in work."""
     attempt_target: str = ""

@@ -38,7 +38,7 @@ def _hear(event, arguments):
 def note(event, arguments):
     global _place, _attempts, _sleeps
     w = flight.words
-    place = (w[at.W_SINCE], w[at.W_POSITION])
+    place = (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION])
     if place != _place:
         _place, _attempts, _sleeps = place, 0, 0
         w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0
@@ -58,7 +58,7 @@ def _target(event, arguments):
     if event == "open":
         path = arguments[0]
         if isinstance(path, (str, bytes)):
-            return path
+            return None if flight.path and path == flight.path + at.FACTS else path  # our own file is none of theirs
         return None if isinstance(path, int) else os.fspath(path)
     address = arguments[1]
     if isinstance(address, tuple):

@@ -1,4 +1,7 @@
-"""Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both."""
+"""Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both.
+
+In place only in full steps: in the others `torch.autograd.backward` is torch's own again.
+"""
 
 import sys
 from functools import wraps
@@ -10,26 +13,32 @@ from . import layout as at
 def install(module):
     """`module` is torch.autograd."""
     original = module.backward
-    torch = sys.modules["torch"]
+    compiling = sys.modules["torch"].compiler.is_dynamo_compiling
 
     @wraps(original)
     def backward(*arguments, **options):
-        if torch.compiler.is_compiling():
+        if compiling():
             return original(*arguments, **options)
         try:
-            flight.enter(BACKWARD)
+            flight.enter(at.BACKWARD)
         except Exception as fault:
             probes.off("backward", fault)
         try:
             return original(*arguments, **options)
         finally:
             try:
-                flight.enter(BETWEEN)
+                flight.enter(at.BETWEEN)
             except Exception as fault:
                 probes.off("backward", fault)
 
-    module.backward = backward
-    probes.on("backward", lambda: setattr(module, "backward", original))
+    def change(full):
+        if module.backward is (original if full else backward):  # not if somebody has wrapped it since
+            module.backward = backward if full else original
 
+    def remove():
+        flight.when_full_changes.pop("backward", None)
+        change(False)
 
-BACKWARD, BETWEEN = at.BACKWARD, at.BETWEEN
+    change(True)
+    flight.when_full_changes["backward"] = change
+    probes.on("backward", remove)

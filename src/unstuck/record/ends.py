@@ -39,8 +39,7 @@ def _leaving():
         # Not of Ctrl-C: what we import here may use eval, after which Python would no longer die of the signal.
         if error is not None and not isinstance(error, KeyboardInterrupt):
             facts.write("exception", describe(error))
-        flight.enter(at.ENDED - 1)
-        flight.words[at.W_PHASE] = at.ENDED
+        flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:
         probes.off("end", fault)

@@ -11,11 +11,11 @@ from . import flight, probes, signals
 from . import layout as at
 
 TIMED_ABOVE = 50_000  # nanoseconds a sample
-stepped = False
-new_pass = False
 RETIME = 64  # batches
 _timed = True
 _batches = 0
+_kinds = {}  # types of data sets: whether they take whole batches
+_keyed = 0  # the text field holds a key
 _in_worker = False
 
 
@@ -26,14 +26,11 @@ class NotedIndices(list):
 
     def __iter__(self):
         w = flight.words
-        position = 0
         for index in list.__iter__(self):
-            w[at_W_POSITION] = position
             try:
                 w[at_W_SAMPLE] = index
             except Exception:  # keys that are not integers
                 note_key(index)
-            position += 1
             yield index
         w[at_W_POSITION] = at_COLLATING
 
@@ -45,15 +42,12 @@ class TimedIndices(list):
 
     def __iter__(self):
         w = flight.words
-        position = 0
         for index in list.__iter__(self):
-            w[at_W_POSITION] = position
             try:
                 w[at_W_SAMPLE] = index
             except Exception:
                 note_key(index)
             w[at_W_SAMPLE_SINCE] = began = monotonic_ns()
-            position += 1
             yield index
             flight.count(at_SAMPLE_KIND, monotonic_ns() - began)
         w[at_W_POSITION] = at_COLLATING
@@ -62,9 +56,13 @@ class TimedIndices(list):
 
 def note_key(index):
     """A key that is no integer, as text. It may hold objects of the user's, whose `repr` may fail."""
-    flight.words[at.W_SAMPLE] = at.NONE
+    global _keyed
+    w = flight.words
+    w[at.W_SAMPLE] = at.NONE
+    w[at.W_POSITION] += 1  # what else would tell one sample from the next
     if index is None:
         return
+    _keyed = 1
     try:
         text = repr(index) if type(index) in _PLAIN else type(index).__name__
         flight.write_text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE, text)
@@ -126,22 +124,27 @@ def _wrap(fetcher_class, name):
 
 def begin(fetcher, index):
     """Note the batch; give back what the fetcher shall iterate."""
+    global _batches, _keyed
     w = flight.words
     if _in_worker:
         flight.enter(at.FETCH)
         if w[at.W_WORKER] < 0:
             w[at.W_WORKER] = _worker_number()
+    _batches += 1
+    w[at_W_POSITION] = at_NONE
     w[at_W_FETCHING] = 1
-    w[at_W_SAMPLE_SINCE] = monotonic_ns()
+    if _timed or _in_worker or not _batches & 3 or _batches < 32:
+        w[at_W_SAMPLE_SINCE] = monotonic_ns()
+    if _keyed:
+        w[at.W_KEY_LENGTH] = _keyed = 0
     if not fetcher.auto_collation or type(index) not in _BATCHES:  # the data set gets the index itself
-        w[at.W_POSITION] = 0
         try:
-            w[at.W_SAMPLE] = index
+            w[at_W_SAMPLE] = index
         except Exception:
             note_key(index)
         return index
     if _draws_batches(fetcher.dataset):
-        w[at.W_POSITION] = at.NONE
+        w[at_W_SAMPLE] = at_NONE
         return index
     return TimedIndices(index) if _timed else NotedIndices(index)
 
@@ -149,33 +152,40 @@ def begin(fetcher, index):
 def _draws_batches(dataset):
     """It takes the whole batch of indices, so it must get the very object; asked as torch asks."""
     kind = type(dataset)
-    if hasattr(kind, "__getattr__"):
+    known = _kinds.get(kind)
+    if known is None:
+        known = _kinds[kind] = "asks" if hasattr(kind, "__getattr__") else hasattr(kind, "__getitems__")
+    if known == "asks":
         return bool(getattr(dataset, "__getitems__", None))
-    return hasattr(kind, "__getitems__") or "__getitems__" in getattr(dataset, "__dict__", ())
+    return known or "__getitems__" in getattr(dataset, "__dict__", ())
 
 
 def finish(index):
+    """The batch is there: what is noted of its samples no longer counts."""
     w = flight.words
-    if type(index) in _BATCHES and index:
-        measured(w, len(index))
-    w[at_W_SAMPLE] = w[at_W_POSITION] = at_NONE
     w[at_W_FETCHING] = 0
-    if w[at_W_KEY_LENGTH]:
-        w[at_W_KEY_LENGTH] = 0
+    if _timed:
+        retime()
+    elif not _batches & 3 or _batches < 32:
+        measured(w, index)
     if _in_worker:
         flight.enter(at.IDLE)
 
 
-def measured(w, samples):
-    """Count the batch's mean now and then, and decide whether samples are slow enough to be timed one by one."""
-    global _batches, _timed
-    _batches += 1
-    if _timed:
-        _timed = slow_samples() if _batches % RETIME == 1 else _timed
-    elif not _batches % RETIME:
-        _timed = True  # one batch in so many, to see whether they have become slower
-    elif not _batches % 4 or _batches < 32:
-        flight.count(at_SAMPLE_KIND, (monotonic_ns() - w[at_W_SAMPLE_SINCE]) // samples, samples)
+def measured(w, index):
+    """Count a batch's mean for each of its samples; now and then time them one by one again."""
+    global _timed
+    if type(index) in _BATCHES and index:
+        flight.count(at_SAMPLE_KIND, (monotonic_ns() - w[at_W_SAMPLE_SINCE]) // len(index), len(index))
+    if not _batches % RETIME:
+        _timed = True
+
+
+def retime():
+    """Decide whether the samples are slow enough to be timed one by one."""
+    global _timed
+    if _batches % RETIME == 1 or _batches < 32:
+        _timed = slow_samples()
 
 
 def slow_samples():
@@ -196,4 +206,4 @@ _BATCHES = (list, tuple)
 _PLAIN = frozenset((str, bytes, tuple, float, bool))
 at_W_POSITION, at_W_SAMPLE, at_W_SAMPLE_SINCE = at.W_POSITION, at.W_SAMPLE, at.W_SAMPLE_SINCE
 at_COLLATING, at_SAMPLE_KIND, at_NONE = at.COLLATING, at.SAMPLE_KIND, at.NONE
-at_W_FETCHING, at_W_KEY_LENGTH = at.W_FETCHING, at.W_KEY_LENGTH
+at_W_FETCHING = at.W_FETCHING

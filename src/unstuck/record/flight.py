@@ -17,11 +17,17 @@ _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
 _longest = [0] * len(at.KINDS)
-_parts = [0] * (len(at.PHASES) - 1)  # nanoseconds in each phase so far
-_seams = _steps = 0
+_parts = [0] * len(at.PHASES)  # nanoseconds in each phase so far
+_parts_before = list(_parts)
+_seams = steps = 0
 _step_began = _since
-_data_before = _backward_before = _optimizer_before = 0
-SEAMS_COUNTED = 300
+_weight = 1
+full = True  # durations are being counted
+fresh = False  # a batch came since the last step
+passes = 0
+FULL_STEPS = 64  # so many at first
+SAMPLED = 31  # then one in thirty-two
+when_full_changes = {}  # by probe: hooks that are needed in full steps only
 
 
 def start_ticks(pid="self"):
@@ -47,8 +53,7 @@ def let_go():
 
 def open_file(folder, forked):
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
-    global words, path, recording, _map, _folder, _since, _phase, _step_began
-    global _seams, _steps, _data_before, _backward_before, _optimizer_before
+    global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, steps, full, _weight, passes
     words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
     pid, ticks = os.getpid(), start_ticks()
     stem = os.path.join(folder, "%d-%d" % (pid, ticks))
@@ -61,20 +66,23 @@ def open_file(folder, forked):
         raise
     finally:
         os.close(handle)
-    fresh = memoryview(new_map).cast("q")
+    new = memoryview(new_map).cast("q")
     now = monotonic_ns()
-    for word in (at.W_SAMPLE, at.W_POSITION, at.W_WORKER, at.W_RANK, at.W_OWED):
-        fresh[word] = at.NONE
-    fresh[at.W_VERSION], fresh[at.W_PID], fresh[at.W_PPID] = at.VERSION, pid, os.getppid()
-    fresh[at.W_START_TICKS], fresh[at.W_BEGAN], fresh[at.W_SINCE] = ticks, now, now
-    fresh[at.W_FORKED], fresh[at.W_THREAD] = int(forked), pid
-    fresh[at.W_MAGIC] = at.MAGIC  # last: a reader takes the file for whole from here on
-    words, path, _map, _folder, recording = fresh, stem, new_map, folder, True
+    for word in (at.W_SAMPLE, at.W_POSITION, at.W_WORKER, at.W_RANK):
+        new[word] = at.NONE
+    new[at.W_VERSION], new[at.W_PID], new[at.W_PPID] = at.VERSION, pid, os.getppid()
+    new[at.W_START_TICKS], new[at.W_BEGAN], new[at.W_SEAM] = ticks, now, now << 3 | at.START
+    new[at.W_FORKED], new[at.W_THREAD] = int(forked), pid
+    new[at.W_MAGIC] = at.MAGIC  # last: a reader takes the file for whole from here on
+    words, path, _map, _folder, recording = new, stem, new_map, folder, True
     _since, _phase, _step_began = now, at.START, now
     _counts[:] = [0] * len(_counts)
     _longest[:] = [0] * len(_longest)
     _parts[:] = [0] * len(_parts)
-    _seams = _steps = _data_before = _backward_before = _optimizer_before = 0
+    _parts_before[:] = _parts
+    _seams, steps, full, _weight, passes = 0, 0, True, 1, 0
+    for change in when_full_changes.values():
+        change(True)
     return stem
 
 
@@ -97,56 +105,102 @@ def _map_high(handle):
 
 
 def enter(phase):
-    """Leave the present phase and begin another. That `since` changes is the sign that something moved.
-
-    Durations go into the histograms every seventh time (six seams make a step, so all kinds get their turn), as
-    seven each; at first, and when longer than any before, always.
-    """
-    global _since, _phase, _seams
+    """Begin a phase: one store. That the word changes is the sign that something moved."""
     now = monotonic_ns()
-    took = now - _since
-    old = _phase
-    _parts[old] += took
+    words[W_SEAM] = now << 3 | phase
+    if full:
+        account(now, phase)
+
+
+# The seams of every training step, each written out: in the middle of a training nothing of this is in the processor's
+# cache, and each further call or lookup costs a tenth of the budget. Backward and the optimizer's begin are seams of
+# full steps only; in between they are not hooked at all.
+
+
+def batch_asked(iterator):
+    now = monotonic_ns()
+    words[W_SEAM] = now << 3 | DATA
+    if full:
+        account(now, DATA)
+
+
+def batch_came(iterator):
+    global fresh
+    now = monotonic_ns()
+    words[W_SEAM] = now << 3 | BETWEEN
+    fresh = True
+    if full:
+        account(now, BETWEEN)
+        words[at.W_BATCH] = iterator._num_yielded
+
+
+def stepped():
+    """Several optimizers may step on one batch: that is one training step."""
+    global fresh, steps
+    if fresh or not passes:
+        fresh = False
+        steps += 1
+        words[W_STEP] = steps
+    if full or not steps & SAMPLED:
+        _turn()
+
+
+def pass_began():
+    """A pass over a loader begins; it counts as an epoch once a step is made in it."""
+    global passes
+    passes += 1
     w = words
-    w[at_W_PHASE] = _phase = phase
-    w[at_W_SINCE] = _since = now
+    if steps > w[at.W_PASS_STEP]:
+        w[at.W_EPOCH] += 1
+    w[at.W_PASS_STEP], w[at.W_LOADERS], w[at.W_BATCH] = steps, passes, 0
+
+
+def account(now, phase):
+    """Count how long the phase that ends has taken. Only in full steps: all at first, then one in thirty-two."""
+    global _since, _phase, _seams
+    took = now - _since
+    count(_phase, took, _weight)
+    _parts[_phase] += took * _weight
     _seams += 1
-    if _seams < SEAMS_COUNTED or not _seams % 7 or took > _longest[old]:
-        w[at_W_PROGRESS] = _seams
-        count(old, took, 1 if _seams < SEAMS_COUNTED or _seams % 7 else 7)
+    words[at.W_PROGRESS] = _seams
+    _since, _phase = now, phase
 
 
 def count(kind, took, times=1):
     """Count `times` durations of `took` nanoseconds each."""
-    slot = kind * at_KIND_WORDS + took.bit_length()
+    slot = kind * at.KIND_WORDS + took.bit_length()
     w = words
-    _counts[slot] = w[at_HISTOGRAMS + slot] = _counts[slot] + times
+    _counts[slot] = w[at.HISTOGRAMS + slot] = _counts[slot] + times
     if took > _longest[kind]:
-        _longest[kind] = w[at_HISTOGRAMS + kind * at_KIND_WORDS + at_LONGEST] = took
+        _longest[kind] = w[at.HISTOGRAMS + kind * at.KIND_WORDS + at.LONGEST] = took
 
 
-def step_ended():
-    """One training step is over: it goes into the ring, and now and then the totals into the file."""
-    global _step_began, _steps, _data_before, _backward_before, _optimizer_before
-    now = _since
-    w = words
-    place = at_RING + _steps % at_RING_STEPS * at_STEP_WORDS
-    data, backward, optimizer = _parts[at_DATA], _parts[at_BACKWARD], _parts[at_OPTIMIZER]
-    w[place] = now
-    w[place + 1] = now - _step_began
-    w[place + 2] = data - _data_before
-    w[place + 3] = backward - _backward_before
-    w[place + 4] = optimizer - _optimizer_before
-    _steps += 1
-    w[at_W_STEP] = _steps
-    _step_began, _data_before, _backward_before, _optimizer_before = now, data, backward, optimizer
-    if _steps < 64 or not _steps % 16:
-        write_totals()
+def _turn():
+    """End a full step, which goes into the ring, or begin one."""
+    global full, _weight, _since, _phase, _step_began
+    now = monotonic_ns()
+    words[W_SEAM] = now << 3 | BETWEEN
+    was_full = full
+    if was_full:
+        account(now, BETWEEN)
+        place = at.RING + _ring_place() * at.STEP_WORDS
+        words[place], words[place + 1] = now, now - _step_began
+        for offset, phase in enumerate((DATA, at.BACKWARD, at.OPTIMIZER), 2):
+            words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
+        for phase, total in enumerate(_parts):
+            words[at.HISTOGRAMS + phase * at.KIND_WORDS + at.TOTAL] = total
+    full = steps < FULL_STEPS or not steps & SAMPLED
+    _weight = 1 if steps < FULL_STEPS else SAMPLED + 1
+    _since, _phase, _step_began = now, BETWEEN, now
+    _parts_before[:] = _parts
+    if full != was_full:
+        for change in when_full_changes.values():
+            change(full)
 
 
-def write_totals():
-    for phase, total in enumerate(_parts):
-        words[at_HISTOGRAMS + phase * at_KIND_WORDS + at_TOTAL] = total
+def _ring_place():
+    words[at.W_RING] += 1
+    return (words[at.W_RING] - 1) % at.RING_STEPS
 
 
 def write_text(length_word, offset, size, text):
@@ -171,8 +225,4 @@ def write_off(probe, why):
         length[0] += len(line)
 
 
-# Plain globals: a lookup through the module would cost a third of `enter`.
-at_KIND_WORDS, at_HISTOGRAMS, at_LONGEST, at_TOTAL = at.KIND_WORDS, at.HISTOGRAMS, at.LONGEST, at.TOTAL
-at_W_PHASE, at_W_SINCE, at_W_STEP, at_W_PROGRESS = at.W_PHASE, at.W_SINCE, at.W_STEP, at.W_PROGRESS
-at_RING, at_RING_STEPS, at_STEP_WORDS = at.RING, at.RING_STEPS, at.STEP_WORDS
-at_DATA, at_BACKWARD, at_OPTIMIZER = at.DATA, at.BACKWARD, at.OPTIMIZER
+W_SEAM, W_STEP, DATA, BETWEEN = at.W_SEAM, at.W_STEP, at.DATA, at.BETWEEN

@@ -69,7 +69,7 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        return hash((w[at.W_SINCE], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
+        return hash((w[at.W_SEAM], w[at.W_STEP], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
 
     @property
     def trains(self) -> bool:
@@ -86,7 +86,7 @@ class Gauge:
     @property
     def p99(self) -> float:
         """Seconds that the present kind of phase takes at the 99th percentile; 0 while there was none."""
-        phase = int(self.words[at.W_PHASE])
+        phase = int(self.words[at.W_SEAM]) & 7
         if phase >= at.ENDED:
             return 0.0
         base = at.HISTOGRAMS + phase * at.KIND_WORDS

@@ -4,7 +4,7 @@ import os
 import sys
 from functools import wraps
 
-from . import facts, fetch, flight, probes
+from . import facts, flight, probes
 from . import layout as at
 
 _told = set()
@@ -40,7 +40,7 @@ def _wrap_next(iterator_class, name):
                 probes.off(name, fault)
             raise
         try:
-            finish()
+            finish(self)
         except Exception as fault:
             probes.off(name, fault)
         return batch
@@ -49,27 +49,13 @@ def _wrap_next(iterator_class, name):
     probes.on(name, lambda: setattr(iterator_class, "__next__", original))
 
 
-def begin(iterator):
-    """Main asks for a batch; note which worker owes it."""
-    flight.enter(at.DATA)
-    tasks = iterator.__dict__.get("_task_info")
-    if tasks is not None:
-        task = tasks.get(iterator._rcvd_idx)
-        flight.words[at.W_OWED] = task[0] if task else at.NONE
-
-
-def finish():
-    flight.enter(at.BETWEEN)
-    w = flight.words
-    w[at.W_BATCH] += 1
-    w[at.W_OWED] = at.NONE
-    fetch.stepped = False
+begin = flight.batch_asked
+finish = flight.batch_came
 
 
 def ended(iterator, error):
     """The pass is over, or a batch could not be had: then what became of the workers is worth a line."""
     flight.enter(at.BETWEEN)
-    flight.words[at.W_OWED] = at.NONE
     if isinstance(error, StopIteration):
         return
     workers = iterator.__dict__.get("_workers") or ()
@@ -95,10 +81,7 @@ def _wrap_iter(loader_class, name):
 
 def opened(loader, iterator):
     """A pass begins. Settings are written once a loader, pids whenever workers are new."""
-    w = flight.words
-    w[at.W_BATCH] = 0
-    w[at.W_LOADERS] += 1
-    fetch.new_pass = True
+    flight.pass_began()
     key = (os.getpid(), id(loader))
     if key not in _told:
         _told.add(key)

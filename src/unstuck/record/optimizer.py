@@ -1,17 +1,20 @@
-"""Seam: the optimizer's step, through torch's own global hooks. A training step ends here."""
+"""Seam: the optimizer's step, through torch's own global hooks. A training step ends here.
+
+The hook before the step is in place only in full steps.
+"""
 
 import sys
 
-from . import fetch, flight, probes
+from . import flight, probes
 from . import layout as at
 
 
 def install(module):
     """`module` is torch.optim.optimizer."""
-    torch = sys.modules["torch"]
+    compiling = sys.modules["torch"].compiler.is_dynamo_compiling
 
     def before(optimizer, arguments, options):
-        if torch.compiler.is_compiling():
+        if compiling():
             return
         try:
             flight.enter(at.OPTIMIZER)
@@ -19,32 +22,30 @@ def install(module):
             probes.off("optimizer", fault)
 
     def after(optimizer, arguments, options):
-        if torch.compiler.is_compiling():
+        if compiling():
             return
         try:
             stepped()
         except Exception as fault:
             probes.off("optimizer", fault)
 
-    handles = (
-        module.register_optimizer_step_pre_hook(before),
-        module.register_optimizer_step_post_hook(after),
-    )
+    handles = {"after": module.register_optimizer_step_post_hook(after)}
+
+    def change(full):
+        if full and "before" not in handles:
+            handles["before"] = module.register_optimizer_step_pre_hook(before)
+        elif not full and "before" in handles:
+            handles.pop("before").remove()
 
     def remove():
-        for handle in handles:
+        flight.when_full_changes.pop("optimizer", None)
+        for handle in handles.values():
             handle.remove()
+        handles.clear()
 
+    change(True)
+    flight.when_full_changes["optimizer"] = change
     probes.on("optimizer", remove)
 
 
-def stepped():
-    """Several optimizers may step on one batch: that is one training step."""
-    flight.enter(at.BETWEEN)
-    w = flight.words
-    if not fetch.stepped or not w[at.W_LOADERS]:
-        flight.step_ended()
-        fetch.stepped = True
-        if fetch.new_pass:
-            fetch.new_pass = False
-            w[at.W_EPOCH] += 1
+stepped = flight.stepped

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     w = [int(word) for word in gauge.words[: at.RING_END]]
-    position = w[at.W_POSITION]
+    fetching = bool(w[at.W_FETCHING])
+    position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work
     return Flight(
         pid=w[at.W_PID],
         began=w[at.W_BEGAN] / NANO,
@@ -26,20 +27,19 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         role=_role(w),
         worker=_some(w[at.W_WORKER]),
         rank=_some(w[at.W_RANK]),
-        phase=cast("Phase", _name(at.PHASES, w[at.W_PHASE])),
-        since=w[at.W_SINCE] / NANO,
+        phase=cast("Phase", _name(at.PHASES, w[at.W_SEAM] & 7)),
+        since=(w[at.W_SEAM] >> 3) / NANO,
         step=w[at.W_STEP],
-        epoch=w[at.W_EPOCH],
+        epoch=w[at.W_EPOCH] + (w[at.W_LOADERS] > 0 and w[at.W_STEP] > w[at.W_PASS_STEP]),
         batch=w[at.W_BATCH],
         progress=gauge.progress,
-        fetching=w[at.W_FETCHING] > 0,
+        fetching=fetching,
         collating=position == at.COLLATING,
         loaders=w[at.W_LOADERS],
-        sample=_some(w[at.W_SAMPLE]),
-        sample_key=gauge.text(w[at.W_KEY_LENGTH], at.KEY_AT, at.KEY_SIZE),
+        sample=_some(w[at.W_SAMPLE]) if fetching else None,
+        sample_key=gauge.text(w[at.W_KEY_LENGTH], at.KEY_AT, at.KEY_SIZE) if fetching else "",
         position=position if position >= 0 else None,
         sample_since=w[at.W_SAMPLE_SINCE] / NANO,
-        owed_by=_some(w[at.W_OWED]),
         attempts=w[at.W_ATTEMPTS],
         attempt_target=gauge.text(w[at.W_TARGET_LENGTH], at.TARGET_AT, at.TARGET_SIZE),
         sleeps=w[at.W_SLEEPS],
@@ -127,7 +127,8 @@ def _pace(w: list[int], number: int) -> Pace:
 
 
 def _steps(w: list[int]) -> tuple[Step, ...]:
-    done = w[at.W_STEP]
+    """Recent steps: the first ones all, later every eighth."""
+    done = w[at.W_RING]
     steps = []
     for number in range(max(0, done - at.RING_STEPS), done):
         place = at.RING + number % at.RING_STEPS * at.STEP_WORDS

@@ -37,13 +37,12 @@ def doing(stall: Stall, case: Case) -> list[str]:
     if flight is None:
         return []
     said = [f"rank {flight.rank}"] if flight.rank is not None else []
-    if stall.phase == "data" and flight.owed_by is not None:
-        said.append(f"waiting for worker {flight.owed_by}")
-        ended = case.outcome != "running"
-        workers = [f for f in case.flights if f.worker == flight.owed_by and f.role == "worker" and (f.alive or ended)]
-        # Each pass has workers of its own: the youngest of that number is the one.
-        worker = max(workers, key=lambda f: f.began, default=None)
-        return [*said, *_sample(worker or flight)]
+    if stall.phase == "data" and not flight.fetching:
+        # Batches come in order: main waits for the worker that has been at its own the longest.
+        fetching = [f for f in case.flights if f.role == "worker" and f.fetching]
+        worker = min(fetching, key=lambda f: f.moved or f.since, default=None)
+        if worker is not None and worker.worker is not None:
+            return [*said, f"waiting for worker {worker.worker}", *_sample(worker)]
     return [*said, *_sample(flight)]
 
 

@@ -42,7 +42,7 @@ class Clock:
         self._last: float | None = None
 
     def tick(self, now: float, progress: dict[int, int], stopped: frozenset[int] = frozenset()) -> None:
-        """`progress` by pid as just read. Time for which we were not scheduled, or they were stopped, is not counted."""
+        """`progress` by pid as just read. Time in which we did not run, or they were stopped, is not counted."""
         passed = 0.0 if self._last is None else min(now - self._last, 2 * TICK)
         self._last = now
         for pid, value in progress.items():

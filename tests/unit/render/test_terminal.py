@@ -63,8 +63,8 @@ def case(tmp_path: Path) -> Case:
         cwd=str(tmp_path),
         seconds=31.2,
         flights=(
-            Flight(4200, role="main", step=120, epoch=4, owed_by=1, phase="data"),
-            Flight(4242, role="worker", worker=1, sample=4711),
+            Flight(4200, role="main", step=120, epoch=4, phase="data"),
+            Flight(4242, role="worker", worker=1, sample=4711, fetching=True),
         ),
         stalls=(Stall(4200, "data", 0.0, 12.0),),
     )

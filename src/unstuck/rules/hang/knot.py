@@ -43,9 +43,9 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
             continue
         wait = thread.wait
         if thread is process.main_thread and flight and flight.phase == "data" and not flight.fetching:
-            workers = {p.pid for p in before.processes if p.ppid == process.pid and p.role == "worker"}
-            if workers:
-                others.add(_owing(case, process.pid, flight.owed_by, workers))
+            worker = owing_worker(case, before, process.pid)
+            if worker is not None:
+                others.add(worker)
                 continue
         if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process, thread):
             return None
@@ -59,13 +59,12 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
     return frozenset(others - {process.pid})
 
 
-def _owing(case: Case, main: int, owed_by: int | None, workers: set[int]) -> int:
-    """The worker whose batch is next; any of them where that is not known."""
-    for fact in reversed(case.facts):
-        pids = fact.data.get("pids", []) if fact.kind == "workers" and fact.pid == main else []
-        if owed_by is not None and owed_by < len(pids) and pids[owed_by] in workers:
-            return int(pids[owed_by])
-    return min(workers)
+def owing_worker(case: Case, look: Look, main: int) -> int | None:
+    """Pid of the worker that has been at its batch, or at its own start, the longest; None if all are idle."""
+    known = {pid for f in case.facts if f.kind == "workers" and f.pid == main for pid in f.data.get("pids", ())}
+    workers = {p.pid for p in look.processes if p.ppid == main and (p.role == "worker" or p.pid in known)}
+    at_work = [f for f in case.flights if f.pid in workers and (f.fetching or f.phase == "start")]
+    return min(at_work, key=lambda f: f.moved or f.since).pid if at_work else None
 
 
 def _polls_on(thread: Thread) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unstuck.model import Case, Flight, Frame, Look, Process, SeenBy, Stall, Thread, Where
-from unstuck.rules.hang.knot import knotted
+from unstuck.rules.hang.knot import knotted, owing_worker
 from unstuck.rules.hang.waiting import waits_inside
 
 
@@ -139,7 +139,7 @@ def _next(case: Case, look: Look, process: Process) -> Process | None:
     flight = flight_of(case, process.pid)
     if flight is not None and flight.phase == "data" and not flight.fetching:
         drawing = process.main_thread is not None and draws_from_sampler(process.main_thread)
-        return None if drawing else _owing_worker(case, look, process, flight)
+        return None if drawing else _owing_worker(case, look, process)
     thread = _stuck_thread(process)
     wait = thread.wait if thread else None
     if thread is None or wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket"):
@@ -149,25 +149,9 @@ def _next(case: Case, look: Look, process: Process) -> Process | None:
     return None
 
 
-def _owing_worker(case: Case, look: Look, main: Process, flight: Flight) -> Process | None:
-    workers = [p for p in look.processes if p.ppid == main.pid and (p.role == "worker" or _is_worker(case, p.pid))]
-    for worker in workers:
-        number = worker.worker if worker.worker is not None else _number_of(case, worker.pid)
-        if flight.owed_by is not None and number == flight.owed_by:
-            return worker
-    busy = [(f.moved or f.since, w) for w in workers if (f := flight_of(case, w.pid)) and f.fetching]
-    return min(busy, key=lambda pair: pair[0])[1] if busy else None
-
-
-def _is_worker(case: Case, pid: int) -> bool:
-    return _number_of(case, pid) is not None
-
-
-def _number_of(case: Case, pid: int) -> int | None:
-    for fact in reversed(case.facts):
-        if fact.kind == "workers" and pid in fact.data.get("pids", ()):
-            return int(fact.data["pids"].index(pid))
-    return None
+def _owing_worker(case: Case, look: Look, main: Process) -> Process | None:
+    """Batches are handed out in order, so main waits for the worker that has been at its batch the longest."""
+    return next((p for p in look.processes if p.pid == owing_worker(case, look, main.pid)), None)
 
 
 def _stuck_thread(process: Process) -> Thread | None:
