@@ -87,6 +87,6 @@ class Clock:
             return False
         if hand.standing >= max(self.suspect, SLOW_PACE * p99):
             return True
-        # Ctrl-C asks early: far outside its own pace is enough; without a pace yet, half the waiting time.
-        known = count >= 10 and hand.standing >= max(1.0, 20 * p99)
-        return interrupted and (known or hand.standing >= self.suspect / 2)
+        # Ctrl-C asks early: outside its own pace is enough; without a pace yet, half the waiting time.
+        enough = min(2.0, self.suspect / 2) if count >= 10 else self.suspect / 2
+        return interrupted and hand.standing >= max(enough, SLOW_PACE * p99)
