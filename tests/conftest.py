@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,7 +63,9 @@ class Runner:
         self.processes.append(process)
         return process
 
-    def run(self, script: str | Path, *words: str, flags: tuple[str, ...] = (), limit: float = LIMIT, **options: Any) -> Outcome:
+    def run(
+        self, script: str | Path, *words: str, flags: tuple[str, ...] = (), limit: float = LIMIT, **options: Any
+    ) -> Outcome:
         """`unstuck run FLAGS --report R SCRIPT WORDS…` to its end; at the limit it gets Ctrl-C."""
         report = self.folder / f"report-{len(self.processes)}.json"
         began = time.monotonic()
@@ -119,8 +123,7 @@ def _drain(process: subprocess.Popen[bytes]) -> tuple[str, str]:
 @pytest.fixture
 def unstuck(tmp_path: Path) -> Iterator[Runner]:
     """Run unstuck in an empty folder; afterwards no process and no flight folder of it may be left."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    temporary = Path(tempfile.mkdtemp(prefix="u-"))  # short: sockets are made in it, whose paths may have 107 letters
     folder = tmp_path / "work"
     folder.mkdir()
     before = os.environ.get("TMPDIR")
@@ -138,7 +141,9 @@ def unstuck(tmp_path: Path) -> Iterator[Runner]:
     for process in left:
         process.kill()
     assert not left, f"left running: {[p.cmdline() for p in left]}"
-    assert not list(temporary.glob("unstuck-*")), "a flight folder was left behind"
+    flights = list(temporary.glob("unstuck-*"))
+    shutil.rmtree(temporary)
+    assert not flights, "a flight folder was left behind"
 
 
 def _left_behind(mark: str, patience: float = 6.0) -> list[psutil.Process]:
@@ -153,6 +158,6 @@ def _left_behind(mark: str, patience: float = 6.0) -> list[psutil.Process]:
 
 def _marked(process: psutil.Process, mark: str) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get("UNSTUCK_TEST_MARK") == mark
+        return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get("UNSTUCK_TEST_MARK") == mark)
     except (psutil.Error, OSError):
         return False

@@ -94,7 +94,7 @@ INSIDE = {
         ["loader", "loader passes", "fetch", "worker"],
     ),
     "ended": ("loader:ended fetch:note_key signals:arm", ["loader", "signals"]),
-    "flight.enter": ("flight:enter", ["loader", "fetch", "backward", "optimizer", "end"]),
+    "flight.account": ("flight:account", ["loader", "fetch", "backward", "optimizer", "end"]),
     "flight.open_file": ("flight:open_file", ["recorder of a child"]),
     "facts.write": ("facts:write ends:describe", ["loader passes", "thread ends"]),
 }

@@ -84,9 +84,13 @@ class Gauge:
         return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS] > w[at.W_ENDED])
 
     @property
+    def phase(self) -> int:
+        return int(self.words[at.W_SEAM]) & 7
+
+    @property
     def p99(self) -> float:
         """Seconds that the present kind of phase takes at the 99th percentile; 0 while there was none."""
-        phase = int(self.words[at.W_SEAM]) & 7
+        phase = self.phase
         if phase >= at.ENDED:
             return 0.0
         base = at.HISTOGRAMS + phase * at.KIND_WORDS

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Stall, Times
 from unstuck.observe.look import Observer
+from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
 from unstuck.rules.diagnose import diagnose
 from unstuck.supervise.excuses import excuse
@@ -192,11 +193,16 @@ class Inquiry:
         found = (self._stall(pid) for pid in self.watch.clocked())
         return tuple(stall for stall in found if stall is not None)
 
+    def _pace(self, flight: Flight) -> Pace:
+        pace = flight.paces.get(flight.phase, Pace())
+        seen = self.watch.longest.get((flight.pid, at.PHASES.index(flight.phase)), 0.0)
+        return replace(pace, longest=max(pace.longest, seen))
+
     def _stall(self, pid: int) -> Stall | None:
         hand, flight = self.watch.clock.hands.get(pid), self.flights.get(pid)
         if hand is None or hand.standing <= 0:
             return None
-        pace = Pace() if flight is None else flight.paces.get(flight.phase, Pace())
+        pace = Pace() if flight is None else self._pace(flight)
         return Stall(
             pid=pid,
             phase="start" if flight is None else flight.phase,

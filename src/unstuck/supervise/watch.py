@@ -38,6 +38,9 @@ class Watch:
         self.began = time.monotonic()
         self.clock = Clock(options.stall_after or SUSPECT)
         self.probes_off: dict[str, str] = {}
+        self.longest: dict[tuple[int, int], float] = {}
+        """Longest pause by process and phase, as far as it was long enough to be seen."""
+        self._phases: dict[int, int] = {}
         self.interrupted = False
         self.interrupted_at = 0.0
         self.ending = False
@@ -64,6 +67,7 @@ class Watch:
         self.hangar.scan()
         progress = {gauge.pid: gauge.progress for gauge in self.hangar.open.values()}
         progress.setdefault(self.root, sum(progress.values()))
+        self._note_pauses(progress)
         self.clock.tick(now, progress, _stopped(progress))
         self.note_receipts()
         if self.interrupted and self._goes_on():
@@ -99,6 +103,15 @@ class Watch:
         """It was asked to end and trains on: the script handles the signal in its own way."""
         hands = [hand for pid in self.clocked() if (hand := self.clock.hands.get(pid))]
         return any(hand.moved > self.interrupted_at + UNWINDING for hand in hands)
+
+    def _note_pauses(self, progress: dict[int, int]) -> None:
+        """The recorder counts one step in thirty-two; a long pause in any of the others is seen from here."""
+        for gauge in self.hangar.open.values():
+            hand = self.clock.hands.get(gauge.pid)
+            if hand is not None and hand.standing and progress[gauge.pid] != hand.progress:
+                key = (gauge.pid, self._phases.get(gauge.pid, 0))
+                self.longest[key] = max(self.longest.get(key, 0.0), hand.standing)
+            self._phases[gauge.pid] = gauge.phase
 
     def clocked(self) -> list[int]:
         """Processes whose clock counts: those that train; before any does, what we started."""
