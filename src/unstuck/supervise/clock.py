@@ -88,5 +88,5 @@ class Clock:
         if hand.standing >= max(self.suspect, SLOW_PACE * p99):
             return True
         # Ctrl-C asks early: outside its own pace is enough; without a pace yet, half the waiting time.
-        enough = min(1.0, self.suspect / 2) if count >= 10 else self.suspect / 2
-        return interrupted and hand.standing >= max(enough, SLOW_PACE * p99)
+        enough = min(1.5, self.suspect / 2) if count >= 5 else self.suspect / 2
+        return interrupted and hand.standing >= max(enough, 5 * p99)
