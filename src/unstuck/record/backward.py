@@ -13,11 +13,11 @@ from . import layout as at
 def install(module):
     """`module` is torch.autograd."""
     original = module.backward
-    compiling = sys.modules["torch"].compiler.is_dynamo_compiling
+    torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
 
     @wraps(original)
     def backward(*arguments, **options):
-        if compiling():
+        if torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         try:
             flight.enter(at.BACKWARD)

@@ -11,10 +11,10 @@ from . import layout as at
 
 def install(module):
     """`module` is torch.optim.optimizer."""
-    compiling = sys.modules["torch"].compiler.is_dynamo_compiling
+    torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
 
     def before(optimizer, arguments, options):
-        if compiling():
+        if torch.compiler.is_dynamo_compiling():
             return
         try:
             flight.enter(at.OPTIMIZER)
@@ -22,7 +22,7 @@ def install(module):
             probes.off("optimizer", fault)
 
     def after(optimizer, arguments, options):
-        if compiling():
+        if torch.compiler.is_dynamo_compiling():
             return
         try:
             stepped()
