@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unstuck.model import Frame, Thread
 
-LOCK, EVENT, GET, PUT, JOIN, FUTURE, BARRIER, CONDITION = (
+LOCK, EVENT, GET, PUT, JOIN, FUTURE, BARRIER, COROUTINE = (
     "lock",
     "event",
     "queue get",
@@ -12,7 +12,7 @@ LOCK, EVENT, GET, PUT, JOIN, FUTURE, BARRIER, CONDITION = (
     "join",
     "future",
     "barrier",
-    "condition",
+    "coroutine",
 )
 _DATA_QUEUES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
 
@@ -54,6 +54,14 @@ def _threading_word(function: str, frame: Frame) -> str:
     if function in ("wait", "wait_for"):
         return EVENT
     return ""
+
+
+def idle_event_loop(thread: Thread) -> bool:
+    """An asyncio loop with nothing to run: no timer set, and no descriptor to hear from but its own wake-up pipe."""
+    wait = thread.wait
+    if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others:
+        return False
+    return any(f.file.endswith("asyncio/base_events.py") and f.function.endswith("_run_once") for f in thread.frames)
 
 
 def waits_inside(thread: Thread) -> bool:

@@ -26,7 +26,7 @@ from unstuck.model import Case, Fact, Finding, Fix, Process
 from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
 from unstuck.rules.hang.queue_not_drained import undrained
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills
-from unstuck.rules.hang.waiting import LOCK, awaited, reads_queue
+from unstuck.rules.hang.waiting import COROUTINE, GET, LOCK, awaited, idle_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
@@ -36,7 +36,7 @@ def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
         if not _waits_for_somebody(still) or not still.certain:
             continue
-        word = "queue get" if still.kind == "pipe-read" else awaited(still.thread)
+        word = _word(still)
         deaths = _deaths(still)
         yield Finding(
             rule=RULE.name,
@@ -56,9 +56,17 @@ def decide(case: Case) -> Iterable[Finding]:
         )
 
 
+def _word(still: Standstill) -> str:
+    if idle_event_loop(still.thread):
+        return COROUTINE
+    return GET if still.kind == "pipe-read" else awaited(still.thread)
+
+
 def _waits_for_somebody(still: Standstill) -> bool:
     if undrained(still) is not None or lost_in_fork(still) or in_collective(still.thread):
         return False
+    if idle_event_loop(still.thread):
+        return True
     if still.kind == "pipe-read":
         return reads_queue(still.thread)
     if still.kind not in ("lock", "shared-lock"):
@@ -89,6 +97,8 @@ def _thread_death(fact: Fact) -> str:
 
 
 def _silence(still: Standstill, dead: bool) -> list[str]:
+    if idle_event_loop(still.thread):
+        return ["its asyncio loop has no timer set and hears from nobody: the task it awaits waits for a dead one"]
     if not still.proven:
         return ["nothing moved in any process meanwhile"]
     others = [t for t in still.process.threads if t.python and t.tid != still.thread.tid]
