@@ -1,6 +1,6 @@
 """Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both.
 
-In place only in full steps: in the others `torch.autograd.backward` is torch's own again.
+It stays in place also in the steps that are not full: TorchScript and pickle know functions by identity.
 """
 
 import sys
@@ -17,7 +17,7 @@ def install(module):
 
     @wraps(original)
     def backward(*arguments, **options):
-        if torch.compiler.is_dynamo_compiling():
+        if not flight.full or torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         try:
             flight.enter(at.BACKWARD)
@@ -31,14 +31,9 @@ def install(module):
             except Exception as fault:
                 probes.off("backward", fault)
 
-    def change(full):
-        if module.backward is (original if full else backward):  # not if somebody has wrapped it since
-            module.backward = backward if full else original
-
     def remove():
-        flight.when_full_changes.pop("backward", None)
-        change(False)
+        if module.backward is backward:  # not if somebody has wrapped it since
+            module.backward = original
 
-    change(True)
-    flight.when_full_changes["backward"] = change
+    module.backward = backward
     probes.on("backward", remove)

@@ -1,0 +1,32 @@
+"""Keeps torch's compiler off our own frames: run below compiled code, they are passed over as torch's own are.
+
+Our hooks stay traceable where they lie inside what is compiled; there they return at once.
+"""
+
+import sys
+from types import CodeType, FunctionType
+
+
+def pass_over(modules):
+    """Tell the compiler's frame hook to leave every function of these modules alone. Needs torch's C part only."""
+    frames = sys.modules["torch"]._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT)
+        for code in _codes(modules):
+            frames.set_code_exec_strategy(code, skip)
+    else:  # before torch 2.7
+        for code in _codes(modules):
+            frames.skip_code(code)
+
+
+def _codes(modules):
+    """Code of the functions of each module, and of those made inside them."""
+    found = [
+        value.__code__
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
+    ]
+    for code in found:  # it grows
+        found.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))
+    return found
