@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
-
-from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +34,13 @@ class RunFolder:
         """What to type after `unstuck report`."""
         return self.path if self.note else self.id
 
+    def _check(self) -> None:
+        if not self.path:
+            raise OSError(errno.EROFS, self.note)
+
     def save(self, case: Case, diagnosis: Diagnosis) -> None:
         """Write case.json and report.json, each whole or not at all. Raises OSError."""
+        self._check()
         from unstuck import serial
         from unstuck.render.json_report import write_report
 
@@ -45,6 +49,7 @@ class RunFolder:
 
     def save_plain(self, run: dict[str, object]) -> None:
         """Write run.json alone: a healthy run needs no more. Raises OSError."""
+        self._check()
         import json
 
         with open(os.path.join(self.path, RUN), "w", encoding="utf-8") as file:
@@ -71,7 +76,9 @@ def create(cwd: str | os.PathLike[str] | None = None) -> RunFolder:
         why = "a file of that name is in the way"
     except OSError as error:
         why = error.strerror or str(error)
-    return RunFolder(_make_elsewhere(), f"no {FOLDER} folder here: {why}")
+    elsewhere = _make_elsewhere()
+    lost = "" if elsewhere else ", nor a temporary one: nothing of this run will be kept"
+    return RunFolder(elsewhere, f"no {FOLDER} folder here ({why}){lost}")
 
 
 def _make_unique(base: str) -> str:
@@ -86,13 +93,10 @@ def _make_unique(base: str) -> str:
 
 
 def _make_elsewhere() -> str:
+    """A temporary folder; empty where even that cannot be had: the run goes on, and nothing of it is kept."""
     import tempfile
 
     try:
-        return tempfile.mkdtemp(prefix="unstuck-")
-    except OSError as error:
-        raise UsageError(
-            "no folder for this run can be made, neither here nor in the temporary folder",
-            cause=error.strerror or str(error),
-            next_command="TMPDIR=/a/folder/with/room unstuck ...",
-        ) from error
+        return tempfile.mkdtemp(prefix="unstuck-run-")
+    except OSError:
+        return ""

@@ -93,11 +93,13 @@ def test_a_file_in_the_way_falls_back(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "in the way" in store.create().note
 
 
-def test_no_room_anywhere_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_anywhere_the_run_goes_on_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
     Path(".unstuck").write_text("")
-    with pytest.raises(UsageError, match="no folder"):
-        store.create()
+    run = store.create()
+    assert "nothing of this run will be kept" in run.note
+    with pytest.raises(OSError, match="nothing of this run will be kept"):
+        run.save(CASE, DIAGNOSIS)
 
 
 @pytest.mark.parametrize("how", ["folder", "id", "case", "report", "base", "project", "nothing"])

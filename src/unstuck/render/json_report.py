@@ -94,7 +94,11 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
     _renderer(path)
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
-        raise UsageError(f"cannot write the report to {os.fspath(path)}", cause="that is a folder")
+        raise UsageError(
+            f"cannot write the report to {os.fspath(path)}",
+            cause="that is a folder",
+            next_command=f"unstuck run --report {os.path.join(path, 'report.json')} …",
+        )
     if not os.path.isdir(folder):
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
@@ -108,6 +112,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
             cause=f"no file can be made in {folder}: {error.strerror or error}",
+            next_command="unstuck run --report /a/folder/of/yours/report.json …",
         ) from error
 
 
@@ -117,6 +122,7 @@ def _renderer(path: str | os.PathLike[str]) -> Callable[[Case, Diagnosis], str]:
         raise UsageError(
             f"cannot write a report as {os.fspath(path)}",
             cause=f"the extension decides the form, and {extension or 'none'} is not one of: {', '.join(RENDERERS)}",
+            next_command=f"unstuck run --report {os.path.splitext(path)[0]}.json …",
         )
     return RENDERERS[extension]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 
 from unstuck.record import layout as at
-from unstuck.record.gauge import Gauge
+from unstuck.record.gauge import Gauge, stat_fields
 
 NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs")
 )
+DAY = 86_400.0
 NEEDED = 64 * at.SIZE
 DEAD_KEPT = 300
 """Dead processes whose last state and files are kept, the latest; those that trained are counted for themselves."""
@@ -28,6 +30,7 @@ def make_folder() -> tuple[str | None, str]:
         if _file_system(place) in NETWORK:
             why = why or f"{place} is on a network file system"
             continue
+        _clear_abandoned(place)
         try:
             folder = _private_folder(place)
         except OSError as error:
@@ -41,6 +44,20 @@ def make_folder() -> tuple[str | None, str]:
             continue
         return folder, ""
     return None, why or "no temporary folder"
+
+
+def _clear_abandoned(place: str) -> None:
+    """Remove what supervisors left that were killed more than a day ago: until then somebody may want to read it."""
+    try:
+        for entry in os.scandir(place):
+            parts = entry.name.split("-")
+            if len(parts) != 3 or parts[0] != "unstuck" or not parts[1].isdigit():
+                continue
+            known = entry.stat(follow_symlinks=False)
+            if known.st_uid == os.getuid() and time.time() - known.st_mtime > DAY and not stat_fields(int(parts[1])):
+                remove_folder(entry.path)
+    except OSError:
+        pass
 
 
 def _private_folder(place: str) -> str:

@@ -54,7 +54,8 @@ class Supervisor:
                 self.watch.probes_off["recorder"] = f"no flight files: {why}"
                 self.voice.line(f"recording is off ({why}); set TMPDIR to a local folder with room")
             if self.folder.note:
-                self.voice.line(f"{self.folder.note}; this run is kept in {self.folder.path}")
+                kept = f"; this run is kept in {self.folder.path}" if self.folder.path else ""
+                self.voice.line(self.folder.note + kept)
             self._until_ended()
             code = self._close()
         finally:

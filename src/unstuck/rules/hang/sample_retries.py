@@ -87,8 +87,8 @@ def _tries(still: Standstill) -> list[str]:
         return []
     said = []
     if flight.attempts > 1:
-        verb = "connected to" if is_address(flight.attempt_target) else "opened"
-        said.append(f"within this one sample it has {verb} {flight.attempts:,} times, last {flight.attempt_target}")
+        what = "connect" if is_address(flight.attempt_target) else "open a file"
+        said.append(f"within this one sample it has tried to {what} {flight.attempts:,} times, last {flight.attempt_target}")
     if fact is not None and (fact.error or not fact.exists):
         said.append(f"tried from outside: {fact.error or 'No such file or directory'}")
     if flight.sleeps > 1:
