@@ -19,14 +19,15 @@ def pass_over(modules):
             frames.skip_code(code)
 
 
+def _is_of(value, module):
+    return isinstance(value, (FunctionType, type)) and value.__module__ == module.__name__
+
+
 def _codes(modules):
-    """Code of the functions of each module, and of those made inside them."""
-    found = [
-        value.__code__
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, FunctionType) and value.__module__ == module.__name__
-    ]
+    """Code of the functions and methods of each module, and of those made inside them."""
+    values = [value for module in modules for value in vars(module).values() if _is_of(value, module)]
+    methods = [value for kind in values if isinstance(kind, type) for value in vars(kind).values()]
+    found = [value.__code__ for value in (*values, *methods) if isinstance(value, FunctionType)]
     for code in found:  # it grows
         found.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))
     return found

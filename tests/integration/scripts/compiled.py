@@ -14,6 +14,12 @@ def make():
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(inplace=True), nn.Linear(16, 1))
 
 
+def batches(loader):
+    """Enough of them that the recorder comes to its steady state."""
+    for _ in range(25):
+        yield from loader
+
+
 def main(backend):
     torch.manual_seed(5), random.seed(5), np.random.seed(5)
     x = torch.randn(64, 8)
@@ -23,7 +29,7 @@ def main(backend):
     compiled = torch.compile(model, fullgraph=True, backend=backend)
     opt = torch.optim.Adam(model.parameters(), lr=1e-2)
     step = torch.compile(opt.step, backend=backend)  # torch itself breaks its graph once
-    for batch, target in loader:
+    for batch, target in batches(loader):
         loss = nn.functional.mse_loss(compiled(batch), target)
         opt.zero_grad()
         loss.backward()
@@ -46,9 +52,23 @@ def main(backend):
         opt.step()
         return loss
 
-    for batch, target in loader:
+    for batch, target in batches(loader):
         show_loss("train step", train_step(batch, target))
     show_weights("train step", model)
+
+    @torch.compile(backend=backend)
+    def epoch():
+        """Compiled with the loop, which breaks its graph at every batch."""
+        for batch, target in loader:
+            loss = nn.functional.mse_loss(model(batch), target)
+            opt.zero_grad()
+            torch.autograd.backward(loss)
+            opt.step()
+        return loss
+
+    show_loss("epoch", epoch())
+    show_loss("epoch", epoch())
+    show_weights("epoch", model)
 
     @torch.compile(fullgraph=True, backend=backend)
     def slope(weight, batch):
@@ -56,7 +76,7 @@ def main(backend):
 
     print("slope", [value.hex() for value in slope(torch.ones(8), x).tolist()])
     counters = torch._dynamo.utils.counters
-    print("graphs", dict(counters["stats"]), "breaks", sum(counters["graph_break"].values()))
+    print("graphs", dict(counters["stats"]), dict(counters["frames"]), "breaks", sum(counters["graph_break"].values()))
     show_random_states()
 
 

@@ -57,7 +57,7 @@ class Net(nn.Module):
 def plain(data):
     model, opt = Net(), None
     opt = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(3):
+    for _ in range(15):
         for x, y in DataLoader(data, batch_size=8, shuffle=True):
             opt.zero_grad()
             loss = nn.functional.mse_loss(model(x), y)
@@ -166,8 +166,7 @@ def scripted_loss(prediction: torch.Tensor, target: torch.Tensor, power: int = 2
     return loss / power
 
 
-@torch.jit.script
-def scripted_backward(x: torch.Tensor) -> torch.Tensor:
+def calls_backward(x: torch.Tensor) -> torch.Tensor:
     loss = x.pow(2).sum()
     torch.autograd.backward([loss])
     loss = x.pow(3).sum()
@@ -188,7 +187,7 @@ def scripted(data):
     show_weights("scripted", model)
     show_loss("traced", traced(data.x).sum())
     x = torch.ones(3, requires_grad=True)
-    show_loss("scripted backward", scripted_backward(x))
+    show_loss("scripted backward", torch.jit.script(calls_backward)(x))
     print("scripted backward", x.grad)
 
 
