@@ -4,29 +4,35 @@ An audit hook sees these before they happen and cannot be taken out, so it can b
 of the sample in work: they begin again when the position moves.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from . import flight, probes
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _active = True
-_place = (-1, -1)
+_place: tuple[int, ...] = (-1, -1)
 _attempts = 0
 _sleeps = 0
 
 
-def install():
+def install() -> None:
     sys.addaudithook(_hear)
     probes.on("attempts", _silence)
 
 
-def _silence():
+def _silence() -> None:
     global _active
     _active = False
 
 
-def _hear(event, arguments):
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if event not in _EVENTS or not _active:
         return
     try:
@@ -35,7 +41,7 @@ def _hear(event, arguments):
         probes.off("attempts", fault)
 
 
-def note(event, arguments):
+def note(event: str, arguments: tuple[Any, ...]) -> None:
     global _place, _attempts, _sleeps
     w = flight.words
     place = (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION])
@@ -54,13 +60,13 @@ def note(event, arguments):
     flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
 
 
-def _target(event, arguments):
+def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
     if event == "open":
-        path = arguments[0]
+        path: str | bytes | int | os.PathLike[str] = arguments[0]
         if isinstance(path, (str, bytes)):
             return None if flight.path and path == flight.path + at.FACTS else path  # our own file is none of theirs
         return None if isinstance(path, int) else os.fspath(path)
-    address = arguments[1]
+    address: str | bytes | tuple[object, ...] = arguments[1]
     if isinstance(address, tuple):
         return ":".join(map(str, address[:2]))
     return address

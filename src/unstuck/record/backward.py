@@ -3,20 +3,26 @@
 It stays in place also in the steps that are not full: TorchScript and pickle know functions by identity.
 """
 
+from __future__ import annotations
+
 import sys
 from functools import wraps
 
 from . import flight, probes
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def install(module):
+
+def install(module: Any) -> None:
     """`module` is torch.autograd."""
     original = module.backward
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
 
     @wraps(original)
-    def backward(*arguments, **options):
+    def backward(*arguments: Any, **options: Any) -> Any:
         if not flight.full or torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         try:
@@ -31,7 +37,7 @@ def install(module):
             except Exception as fault:
                 probes.off("backward", fault)
 
-    def remove():
+    def remove() -> None:
         if module.backward is backward:  # not if somebody has wrapped it since
             module.backward = original
 

@@ -1,10 +1,17 @@
 """Starts recording in one process, and again in each forked child."""
 
+from __future__ import annotations
+
 import os
 import sys
 
 from . import attempts, ends, environment, facts, flight, imports, probes, signals
 from . import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
 
 SEAMS = {  # module waited for: (our module, its installer)
     "torch.utils.data.dataloader": ("loader", "install"),
@@ -17,7 +24,7 @@ SEAMS = {  # module waited for: (our module, its installer)
 _folder = ""
 
 
-def start(folder, site=None):
+def start(folder: str, site: str | None = None) -> None:
     """Begin recording into `folder`; `site` is the folder on PYTHONPATH that children must inherit."""
     global _folder
     facts.start(flight.name_stem(folder) + at.FACTS)  # first of all: a fault from here on can be told
@@ -33,7 +40,7 @@ def start(folder, site=None):
         _part("seam " + name, imports.when_imported, name, _installer(module, installer))
 
 
-def stop():
+def stop() -> None:
     """Take every hook out again; children forked from here on are not recorded."""
     global _folder
     _folder = ""
@@ -41,15 +48,15 @@ def stop():
     signals.disarm()
 
 
-def _part(probe, install, *arguments):
+def _part(probe: str, install: Callable[..., object], *arguments: object) -> None:
     try:
         install(*arguments)
     except Exception as fault:
         probes.off(probe, fault)
 
 
-def _installer(module, name):
-    def install(torch_module):
+def _installer(module: str, name: str) -> Callable[[ModuleType], object]:
+    def install(torch_module: ModuleType) -> object:
         import importlib
 
         ours = importlib.import_module("." + module, __package__)
@@ -59,13 +66,13 @@ def _installer(module, name):
     return install
 
 
-def _pass_over(hook):
+def _pass_over(hook: ModuleType) -> None:
     from . import unseen
 
     unseen.pass_over((hook, flight, attempts, ends, facts, imports, probes, signals, environment))
 
 
-def _begin_process(folder, forked):
+def _begin_process(folder: str, forked: bool) -> None:
     stem = flight.open_file(folder, forked)
     facts.start(stem + at.FACTS)
     w = flight.words
@@ -76,7 +83,7 @@ def _begin_process(folder, forked):
     _part("signals", signals.arm, stem)
 
 
-def _after_fork():
+def _after_fork() -> None:
     if not _folder:
         return
     try:
@@ -85,7 +92,7 @@ def _after_fork():
         _run_unrecorded(fault)
 
 
-def _run_unrecorded(fault):
+def _run_unrecorded(fault: Exception) -> None:
     """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
     global _folder
     _folder = ""
@@ -95,7 +102,7 @@ def _run_unrecorded(fault):
     _part("signals", signals.silence)
 
 
-def self_test():
+def self_test() -> dict[str, str]:
     """Seams as they are now: name and "on", "waiting" (module not imported), or why it is off."""
     state = {}
     for name in SEAMS:

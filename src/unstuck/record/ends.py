@@ -1,22 +1,29 @@
 """How things end inside: the exception a process died of, and those its threads died of."""
 
+from __future__ import annotations
+
 import atexit
 import sys
 
 from . import facts, flight, imports, probes
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from threading import ExceptHookArgs
+    from typing import Any
 
-def install():
+
+def install() -> None:
     atexit.register(_leaving)
     probes.on("end", lambda: atexit.unregister(_leaving))
     imports.when_imported("threading", _hear_threads)
 
 
-def _hear_threads(threading):
+def _hear_threads(threading: Any) -> None:
     original = threading.excepthook
 
-    def excepthook(arguments, /):
+    def excepthook(arguments: ExceptHookArgs, /) -> Any:
         try:
             thread_died(arguments)
         except Exception as fault:
@@ -25,14 +32,14 @@ def _hear_threads(threading):
 
     threading.excepthook = excepthook
 
-    def remove():
+    def remove() -> None:
         if threading.excepthook is excepthook:
             threading.excepthook = original
 
     probes.on("thread ends", remove)
 
 
-def _leaving():
+def _leaving() -> None:
     """At exit the interpreter still knows the exception it printed: no hook of the user's is touched."""
     try:
         error = getattr(sys, "last_value", None)
@@ -45,17 +52,17 @@ def _leaving():
         probes.off("end", fault)
 
 
-def thread_died(arguments):
+def thread_died(arguments: ExceptHookArgs) -> None:
     if arguments.exc_type is SystemExit:
         return
     thread = arguments.thread
-    data = describe(arguments.exc_value)
+    data = describe(arguments.exc_value)  # type: ignore[arg-type]  # None only if called by hand
     data["thread"] = thread.name if thread is not None else ""
     data["native_id"] = getattr(thread, "native_id", None)
     facts.write("thread-exception", data)
 
 
-def describe(error):
+def describe(error: BaseException) -> dict[str, object]:
     """Type, message and the frames of an exception, innermost first."""
     import traceback
 

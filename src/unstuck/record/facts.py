@@ -1,20 +1,22 @@
 """Rare, wordy facts, one JSON line each, beside the flight file."""
 
+from __future__ import annotations
+
 import os
 import time
 
 LIMIT = 4000  # lines a process; a hook gone wild must not fill the disk
-_path = None
+_path: str | None = None
 _written = 0
 
 
-def start(path):
+def start(path: str | None) -> None:
     """Write to `path` from here on; None: nowhere."""
     global _path, _written
     _path, _written = path, 0
 
 
-def write(kind, data):
+def write(kind: str, data: object) -> None:
     """Append one fact. A single O_APPEND write: complete or absent, also when the process dies right after."""
     global _written
     if _path is None or _written >= LIMIT:

@@ -4,27 +4,34 @@ The fetcher gets its list of indices as a list that notes the position while it 
 and more are timed one by one; quicker ones as the mean of their batch, so that noting stays far below them.
 """
 
+from __future__ import annotations
+
 from functools import wraps
 from time import monotonic_ns
 
 from . import flight, probes, signals
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Literal
+
 TIMED_ABOVE = 50_000  # nanoseconds a sample
 RETIME = 64  # batches
 _timed = True
 _batches = 0
-_kinds = {}  # types of data sets: whether they take whole batches
+_kinds: dict[type, bool | Literal["asks"]] = {}  # types of data sets: whether they take whole batches
 _keyed = 0  # the text field holds a key
 _in_worker = False
 
 
-class NotedIndices(list):
+class NotedIndices(list):  # type: ignore[type-arg]  # its base stays plain at run time
     """Indices of one batch; iterating it says which one is in work."""
 
     __slots__ = ()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         w = flight.words
         for index in list.__iter__(self):
             try:
@@ -35,12 +42,12 @@ class NotedIndices(list):
         w[at_W_POSITION] = at_COLLATING
 
 
-class TimedIndices(list):
+class TimedIndices(list):  # type: ignore[type-arg]  # as above
     """The same for slower samples, each with its own time."""
 
     __slots__ = ()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         w = flight.words
         for index in list.__iter__(self):
             try:
@@ -54,7 +61,7 @@ class TimedIndices(list):
         w[at_W_SAMPLE_SINCE] = monotonic_ns()
 
 
-def note_key(index):
+def note_key(index: object) -> None:
     """A key that is no integer, as text. It may hold objects of the user's, whose `repr` may fail."""
     global _keyed
     w = flight.words
@@ -70,18 +77,18 @@ def note_key(index):
         flight.words[at.W_KEY_LENGTH] = 0
 
 
-def install(module):
+def install(module: Any) -> None:
     """`module` is torch.utils.data._utils.fetch."""
     _wrap(module._MapDatasetFetcher, "fetch")
     _wrap(module._IterableDatasetFetcher, "iterable fetch")
 
 
-def install_worker(module):
+def install_worker(module: Any) -> None:
     """`module` is torch.utils.data._utils.signal_handling: torch calls this first in each worker."""
     original = module._set_worker_signal_handlers
 
     @wraps(original)
-    def _set_worker_signal_handlers(*arguments, **options):
+    def _set_worker_signal_handlers(*arguments: Any, **options: Any) -> Any:
         answer = original(*arguments, **options)
         try:
             worker_began()
@@ -93,18 +100,18 @@ def install_worker(module):
     probes.on("worker", lambda: setattr(module, "_set_worker_signal_handlers", original))
 
 
-def worker_began():
+def worker_began() -> None:
     global _in_worker
     _in_worker = True
     flight.words[at.W_ROLE] = at.ROLES.index("worker")
     signals.arm_crash_handler()
 
 
-def _wrap(fetcher_class, name):
+def _wrap(fetcher_class: Any, name: str) -> None:
     original = fetcher_class.fetch
 
     @wraps(original)
-    def fetch(self, possibly_batched_index):
+    def fetch(self: Any, possibly_batched_index: Any) -> Any:
         given = possibly_batched_index
         try:
             given = begin(self, possibly_batched_index)
@@ -122,7 +129,7 @@ def _wrap(fetcher_class, name):
     probes.on(name, lambda: setattr(fetcher_class, "fetch", original))
 
 
-def begin(fetcher, index):
+def begin(fetcher: Any, index: Any) -> Any:
     """Note the batch; give back what the fetcher shall iterate."""
     global _batches, _keyed
     w = flight.words
@@ -149,7 +156,7 @@ def begin(fetcher, index):
     return TimedIndices(index) if _timed else NotedIndices(index)
 
 
-def _draws_batches(dataset):
+def _draws_batches(dataset: object) -> bool:
     """It takes the whole batch of indices, so it must get the very object; asked as torch asks."""
     kind = type(dataset)
     known = _kinds.get(kind)
@@ -160,7 +167,7 @@ def _draws_batches(dataset):
     return known or "__getitems__" in getattr(dataset, "__dict__", ())
 
 
-def finish(index):
+def finish(index: Any) -> None:
     """The batch is there: what is noted of its samples no longer counts."""
     w = flight.words
     w[at_W_FETCHING] = 0
@@ -172,7 +179,7 @@ def finish(index):
         flight.enter(at.IDLE)
 
 
-def measured(w, index):
+def measured(w: memoryview[int], index: Any) -> None:
     """Count a batch's mean for each of its samples; now and then time them one by one again."""
     global _timed
     if type(index) in _BATCHES and index:
@@ -181,21 +188,21 @@ def measured(w, index):
         _timed = True
 
 
-def retime():
+def retime() -> None:
     """Decide whether the samples are slow enough to be timed one by one."""
     global _timed
     if _batches % RETIME == 1 or _batches < 32:
         _timed = slow_samples()
 
 
-def slow_samples():
+def slow_samples() -> bool:
     """The median of the samples so far is worth a clock reading each."""
     base = at.SAMPLE_KIND * at.KIND_WORDS
     counts = flight._counts[base : base + at.BUCKETS]
     return sum(counts[: TIMED_ABOVE.bit_length()]) * 2 < sum(counts)
 
 
-def _worker_number():
+def _worker_number() -> int:
     import torch.utils.data
 
     info = torch.utils.data.get_worker_info()

@@ -1,17 +1,25 @@
 """The flight file from inside: allocated in full, mapped, and written word by word without locks."""
 
+from __future__ import annotations
+
 import mmap
 import os
 from time import monotonic_ns
 
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 _scrap = memoryview(bytearray(at.SIZE)).cast("q")
 words = _scrap  # until a file is there
 path = ""
 recording = False
-_map = None
-_maps = []  # all, for good: dropping one closes its descriptor, and the number may be the user's by then
+_map: mmap.mmap | None = None
+# All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
+_maps: list[mmap.mmap] = []
 _folder = ""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
@@ -27,36 +35,36 @@ fresh = False  # a batch came since the last step
 passes = 0
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
-when_full_changes = {}  # by probe: hooks that are needed in full steps only
+when_full_changes: dict[str, Callable[[bool], object]] = {}  # by probe: hooks that are needed in full steps only
 
 
-def start_ticks(pid="self"):
+def start_ticks(pid: int | str = "self") -> int:
     """Start time of a process in clock ticks since boot: with the pid, its name for good."""
-    with open("/proc/%s/stat" % pid, "rb") as file:
+    with open(f"/proc/{pid}/stat", "rb") as file:
         return int(file.read().rpartition(b")")[2].split()[19])
 
 
-def name_stem(folder):
+def name_stem(folder: str) -> str:
     """Where this process's files go, less their endings."""
     try:
         ticks = start_ticks()
     except OSError:  # no /proc: no flight file either, but a place to say so
         ticks = 0
-    return os.path.join(folder, "%d-%d" % (os.getpid(), ticks))
+    return os.path.join(folder, f"{os.getpid()}-{ticks}")
 
 
-def let_go():
+def let_go() -> None:
     """Write into memory of our own: a forked child must not write into its parent's file."""
     global words, path, recording, _map
     words, path, recording, _map = _scrap, "", False, None
 
 
-def open_file(folder, forked):
+def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
     global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, steps, full, _weight, passes
     words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
     pid, ticks = os.getpid(), start_ticks()
-    stem = os.path.join(folder, "%d-%d" % (pid, ticks))
+    stem = os.path.join(folder, f"{pid}-{ticks}")
     handle = os.open(stem + at.FLIGHT, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(handle, 0, at.SIZE)  # a store into a sparse page on a full disk would be a SIGBUS
@@ -86,10 +94,10 @@ def open_file(folder, forked):
     return stem
 
 
-def _map_high(handle):
+def _map_high(handle: int) -> mmap.mmap:
     """Map it. The map keeps a descriptor of its own, the lowest free one: here that is a high one, so that the
     user's own keep the numbers they would have had. Nobody else runs yet: a process begins, or was just forked."""
-    below = []
+    below: list[int] = []
     try:
         while not below or below[-1] < at.HIGH:
             below.append(os.dup(handle))
@@ -104,7 +112,7 @@ def _map_high(handle):
             os.close(number)
 
 
-def enter(phase):
+def enter(phase: int) -> None:
     """Begin a phase: one store. That the word changes is the sign that something moved."""
     now = monotonic_ns()
     words[W_SEAM] = now << 3 | phase
@@ -117,14 +125,14 @@ def enter(phase):
 # full steps only; in between they are not hooked at all.
 
 
-def batch_asked(iterator):
+def batch_asked(iterator: object) -> None:
     now = monotonic_ns()
     words[W_SEAM] = now << 3 | DATA
     if full:
         account(now, DATA)
 
 
-def batch_came(iterator):
+def batch_came(iterator: Any) -> None:
     global fresh
     now = monotonic_ns()
     words[W_SEAM] = now << 3 | BETWEEN
@@ -134,7 +142,7 @@ def batch_came(iterator):
         words[at.W_BATCH] = iterator._num_yielded
 
 
-def stepped():
+def stepped() -> None:
     """Several optimizers may step on one batch: that is one training step."""
     global fresh, steps
     if fresh or not passes:
@@ -145,7 +153,7 @@ def stepped():
         _turn()
 
 
-def pass_began():
+def pass_began() -> None:
     """A pass over a loader begins; it counts as an epoch once a step is made in it."""
     global passes
     passes += 1
@@ -155,7 +163,7 @@ def pass_began():
     w[at.W_PASS_STEP], w[at.W_LOADERS], w[at.W_BATCH] = steps, passes, 0
 
 
-def account(now, phase):
+def account(now: int, phase: int) -> None:
     """Count how long the phase that ends has taken. Only in full steps: all at first, then one in thirty-two."""
     global _since, _phase, _seams
     took = now - _since
@@ -166,7 +174,7 @@ def account(now, phase):
     _since, _phase = now, phase
 
 
-def count(kind, took, times=1):
+def count(kind: int, took: int, times: int = 1) -> None:
     """Count `times` durations of `took` nanoseconds each."""
     slot = kind * at.KIND_WORDS + took.bit_length()
     w = words
@@ -175,7 +183,7 @@ def count(kind, took, times=1):
         _longest[kind] = w[at.HISTOGRAMS + kind * at.KIND_WORDS + at.LONGEST] = took
 
 
-def _turn():
+def _turn() -> None:
     """End a full step, which goes into the ring, or begin one."""
     global full, _weight, _since, _phase, _step_began
     now = monotonic_ns()
@@ -198,20 +206,20 @@ def _turn():
             change(full)
 
 
-def _ring_place():
+def _ring_place() -> int:
     words[at.W_RING] += 1
     return (words[at.W_RING] - 1) % at.RING_STEPS
 
 
-def write_text(length_word, offset, size, text):
+def write_text(length_word: int, offset: int, size: int, text: str | bytes) -> None:
     """Put a text beside the words; `length_word` says how much of it counts."""
     raw = text.encode("utf-8", "replace")[:size] if isinstance(text, str) else bytes(text)[:size]
     if recording:
-        _map[offset : offset + len(raw)] = raw
+        _map[offset : offset + len(raw)] = raw  # type: ignore[index]  # there is one while recording
         words[length_word] = len(raw)
 
 
-def write_off(probe, why):
+def write_off(probe: str, why: str) -> None:
     """The last resort for a probe that is off: this needs no room on the disk. In a forked child that has no file
     of its own it goes into its parent's."""
     if _map is None:

@@ -1,17 +1,28 @@
 """Waits for modules without importing them: runs a function once a named module has been executed."""
 
+from __future__ import annotations
+
 import sys
 
 from . import probes
 
-_waiting = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+    Install = Callable[[ModuleType], object]
+
+_waiting: dict[str, list[Install]] = {}
 
 
 class _Finder:
     """First on sys.meta_path; says "not mine" to every name but those waited for."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name not in _waiting:
             return None
         for finder in sys.meta_path:
@@ -24,7 +35,7 @@ class _Finder:
         return None
 
 
-def when_imported(name, install):
+def when_imported(name: str, install: Install) -> None:
     """Call `install(module)` right after `name` is executed, or now if it already was."""
     if name in sys.modules:
         _run(name, install, sys.modules[name])
@@ -35,19 +46,19 @@ def when_imported(name, install):
         probes.on("imports", remove)
 
 
-def remove():
+def remove() -> None:
     _waiting.clear()
     if _Finder in sys.meta_path:
         sys.meta_path.remove(_Finder)
 
 
-def _tap(name, spec):
-    loader = spec.loader
+def _tap(name: str, spec: ModuleSpec) -> None:
+    loader: Any = spec.loader
     execute = getattr(loader, "exec_module", None)
     if execute is None:
         return
 
-    def exec_module(module):
+    def exec_module(module: ModuleType) -> None:
         try:
             del loader.exec_module
         except AttributeError:
@@ -62,7 +73,7 @@ def _tap(name, spec):
         probes.off("seam " + name, TypeError("its loader cannot be tapped"))
 
 
-def _run(name, install, module):
+def _run(name: str, install: Install, module: ModuleType) -> None:
     try:
         install(module)
     except Exception as fault:

@@ -1,5 +1,7 @@
 """Seam: every batch a DataLoader hands out, in main. Waiting for it is phase `data`, all else is the user's."""
 
+from __future__ import annotations
+
 import os
 import sys
 from functools import wraps
@@ -7,26 +9,31 @@ from functools import wraps
 from . import facts, flight, probes
 from . import layout as at
 
-_told = set()
-_places = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+_told: set[tuple[int, int]] = set()
+_places: dict[tuple[int, int], list[int]] = {}
 
 
-def install(module):
+def install(module: Any) -> None:
     """`module` is torch.utils.data.dataloader."""
     _wrap_next(module._BaseDataLoaderIter, "loader")
     _wrap_iter(module.DataLoader, "loader passes")
 
 
-def install_stateful(module):
+def install_stateful(module: Any) -> None:
     """`module` is torchdata.stateful_dataloader.stateful_dataloader, whose iterators have their own `__next__`."""
     _wrap_next(module._StatefulBaseDataLoaderIter, "stateful loader")
 
 
-def _wrap_next(iterator_class, name):
+def _wrap_next(iterator_class: Any, name: str) -> None:
     original = iterator_class.__next__
 
     @wraps(original)
-    def __next__(self):
+    def __next__(self: Any) -> Any:
         try:
             begin(self)
         except Exception as fault:
@@ -53,7 +60,7 @@ begin = flight.batch_asked
 finish = flight.batch_came
 
 
-def ended(iterator, error):
+def ended(iterator: Any, error: BaseException) -> None:
     """The pass is over, or a batch could not be had: then what became of the workers is worth a line."""
     flight.enter(at.BETWEEN)
     if isinstance(error, StopIteration):
@@ -63,11 +70,11 @@ def ended(iterator, error):
     facts.write("batch-failed", {"error": type(error).__name__, "message": str(error)[:2000], "workers": exits})
 
 
-def _wrap_iter(loader_class, name):
+def _wrap_iter(loader_class: Any, name: str) -> None:
     original = loader_class.__iter__
 
     @wraps(original)
-    def __iter__(self):
+    def __iter__(self: Any) -> Any:
         iterator = original(self)
         try:
             opened(self, iterator)
@@ -79,7 +86,7 @@ def _wrap_iter(loader_class, name):
     probes.on(name, lambda: setattr(loader_class, "__iter__", original))
 
 
-def opened(loader, iterator):
+def opened(loader: Any, iterator: Any) -> None:
     """A pass begins. Settings are written once a loader, pids whenever workers are new."""
     flight.pass_began()
     key = (os.getpid(), id(loader))
@@ -92,7 +99,7 @@ def opened(loader, iterator):
         facts.write("workers", {"loader": id(loader), "pids": pids})
 
 
-def settings(loader):
+def settings(loader: Any) -> dict[str, object]:
     """Plain settings of a loader; reads instance attributes only, runs nothing of the user's."""
     own = loader.__dict__
     plain = ("batch_size", "num_workers", "drop_last", "pin_memory", "prefetch_factor", "timeout", "persistent_workers")
@@ -106,9 +113,9 @@ def settings(loader):
     }
 
 
-def call_site():
+def call_site() -> list[str | int] | None:
     """File, line and function of the code that asked, above torch and us."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     here = os.path.dirname(__file__)
     while frame is not None:
         file = frame.f_code.co_filename

@@ -3,17 +3,23 @@
 The hook before the step is in place only in full steps.
 """
 
+from __future__ import annotations
+
 import sys
 
 from . import flight, probes
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def install(module):
+
+def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
 
-    def before(optimizer, arguments, options):
+    def before(optimizer: Any, arguments: Any, options: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return
         try:
@@ -21,7 +27,7 @@ def install(module):
         except Exception as fault:
             probes.off("optimizer", fault)
 
-    def after(optimizer, arguments, options):
+    def after(optimizer: Any, arguments: Any, options: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return
         try:
@@ -31,13 +37,13 @@ def install(module):
 
     handles = {"after": module.register_optimizer_step_post_hook(after)}
 
-    def change(full):
+    def change(full: bool) -> None:
         if full and "before" not in handles:
             handles["before"] = module.register_optimizer_step_pre_hook(before)
         elif not full and "before" in handles:
             handles.pop("before").remove()
 
-    def remove():
+    def remove() -> None:
         flight.when_full_changes.pop("optimizer", None)
         for handle in handles.values():
             handle.remove()

@@ -1,31 +1,37 @@
 """Our own faults: caught where they happen, noted once, and the probe is switched off for good."""
 
+from __future__ import annotations
+
 import sys
 
-OFF: "dict[str, str]" = {}
-_removers: "dict[str, object]" = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OFF: dict[str, str] = {}
+_removers: dict[str, Callable[[], object]] = {}
 
 
-def on(name, remove):
+def on(name: str, remove: Callable[[], object]) -> None:
     """Register a probe and how to take it out again."""
     _removers[name] = remove
 
 
-def off(name, fault):
+def off(name: str, fault: Exception) -> None:
     """Switch a probe off because of `fault`; says so once, in the facts, or where these fail in the flight file."""
     if name in OFF:
         return
-    OFF[name] = "%s: %s" % (type(fault).__name__, fault)
+    OFF[name] = f"{type(fault).__name__}: {fault!s}"
     remove = _removers.pop(name, None)
     try:
         if remove is not None:
             remove()
     except Exception as second:
-        OFF[name] += " (and it could not be removed: %s)" % second
+        OFF[name] += f" (and it could not be removed: {second!s})"
     _tell(name, OFF[name])
 
 
-def _tell(name, why):
+def _tell(name: str, why: str) -> None:
     try:
         sys.modules[__package__ + ".facts"].write("probe-off", {"probe": name, "why": why})
     except Exception:
@@ -35,15 +41,15 @@ def _tell(name, why):
             pass
 
 
-def remove_all():
+def remove_all() -> None:
     """Take every hook out; the training goes on unrecorded."""
     for name in list(_removers):
         remove = _removers.pop(name)
         try:
             remove()
         except Exception as fault:
-            OFF[name] = "%s: %s" % (type(fault).__name__, fault)
+            OFF[name] = f"{type(fault).__name__}: {fault!s}"
 
 
-def installed():
+def installed() -> list[str]:
     return sorted(_removers)

@@ -4,6 +4,8 @@ SIGRTMIN+5 asks for the stacks; SIGINT and SIGTERM leave them behind on their wa
 a crash does too. All in C: it works while the interpreter is stuck, with the lock held or the GIL gone.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import os
 import signal
@@ -12,16 +14,21 @@ from functools import wraps
 from . import layout as at
 from . import probes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 STACKS_SIGNAL = signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
 ENDS = (signal.SIGINT, signal.SIGTERM)
 OTHERS = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP)
-_chained = set()  # signals that leave stacks behind on their way
-_files = []  # of .stacks and .signals: the descriptor, and which file it must be if it is still ours
+_chained: set[int] = set()  # signals that leave stacks behind on their way
+# Of .stacks and .signals: the descriptor, and which file it must be if it is still ours.
+_files: list[tuple[int, tuple[int, int] | None]] = []
 _crash_handler = False  # faulthandler was told to write crashes into a file of ours
 
 
-def arm(stem):
+def arm(stem: str) -> None:
     """Open the files and register the handlers. A forked child has the handlers already: its files take their place."""
     if _redirected(stem + at.STACKS, stem + at.SIGNALS):
         _allow_tracing()
@@ -38,7 +45,7 @@ def arm(stem):
     _allow_tracing()
 
 
-def _chain(number):
+def _chain(number: int) -> None:
     """Be told of a signal before its handler. Of others than SIGINT and SIGTERM only if the script handles them: one
     thread's stack is then our receipt, by which the supervisor knows that it need not pass the signal on."""
     handler = signal.getsignal(number)
@@ -48,12 +55,12 @@ def _chain(number):
         _chained.add(number)
 
 
-def install():
+def install() -> None:
     """Stay in front when the script sets a handler of its own, which takes the place of faulthandler's."""
     original = signal.signal
 
     @wraps(original)
-    def set_handler(signalnum, handler):
+    def set_handler(signalnum: Any, handler: Any) -> Any:
         if not isinstance(signalnum, int) or signalnum not in (*ENDS, *OTHERS):
             return original(signalnum, handler)
         try:
@@ -72,14 +79,14 @@ def install():
 
     signal.signal = set_handler
 
-    def remove():
+    def remove() -> None:
         if signal.signal is set_handler:
             signal.signal = original
 
     probes.on("signal handlers", remove)
 
 
-def arm_crash_handler():
+def arm_crash_handler() -> None:
     """faulthandler again, over the C handlers torch puts into its workers (they still run after ours)."""
     global _crash_handler
     if len(_files) == 2:
@@ -87,12 +94,12 @@ def arm_crash_handler():
         _crash_handler = True
 
 
-def silence():
+def silence() -> None:
     """In a forked child without files of its own: its stacks must not get among those of its parent."""
     _redirected(os.devnull, os.devnull)
 
 
-def disarm():
+def disarm() -> None:
     global _crash_handler
     if _crash_handler:  # before its file is closed: the number may soon be a file of the user's
         faulthandler.disable()
@@ -106,7 +113,7 @@ def disarm():
     _files.clear()
 
 
-def _redirected(*paths):
+def _redirected(*paths: str) -> bool:
     """Put other files under the numbers that faulthandler knows; False where these are not (or no longer) ours."""
     if len(_files) != len(paths) or any(_identity(handle) != identity for handle, identity in _files):
         return False
@@ -120,12 +127,12 @@ def _redirected(*paths):
     return True
 
 
-def _keep(handle):
+def _keep(handle: int) -> int:
     _files.append((handle, _identity(handle)))
     return handle
 
 
-def _identity(handle):
+def _identity(handle: int) -> tuple[int, int] | None:
     """Which file a number stands for: the user may have closed ours and got the number for one of theirs."""
     try:
         found = os.fstat(handle)
@@ -134,7 +141,7 @@ def _identity(handle):
     return found.st_dev, found.st_ino
 
 
-def _open_high(path):
+def _open_high(path: str) -> int:
     """Open with a high number, so that the user's own descriptors keep the numbers they would have had."""
     import fcntl
 
@@ -147,7 +154,7 @@ def _open_high(path):
     return high
 
 
-def _allow_tracing():
+def _allow_tracing() -> None:
     """Under Yama, let the supervisor (and a later `attach`) look at this process."""
     if not os.path.exists("/proc/sys/kernel/yama/ptrace_scope"):
         return

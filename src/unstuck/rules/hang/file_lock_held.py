@@ -44,7 +44,7 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{who(still.process)} has been blocked for {seconds(still.stall.standing)} taking the lock at "
                 f"{place(still.frame)}",
-                *_holder_lines(still, holder, lock),
+                *_holder_lines(holder, lock),
                 *([f"neither can go on: {who(holder)} waits for it in turn"] if still.proven and holder else []),
             ),
             where=still.where(),
@@ -74,7 +74,7 @@ def _name(holder: Process | None, lock: FileLock | None) -> str:
     return f"`{lock.holder_command or 'a process'}` (pid {lock.holder})"
 
 
-def _holder_lines(still: Standstill, holder: Process | None, lock: FileLock | None) -> list[str]:
+def _holder_lines(holder: Process | None, lock: FileLock | None) -> list[str]:
     if lock is None:
         return ["the kernel does not list who holds it"]
     kind = {"FLOCK": "flock", "POSIX": "fcntl", "OFDLCK": "open-file-description"}.get(lock.kind, lock.kind)

@@ -116,11 +116,10 @@ def _holder_lines(still: Standstill, holder: Holder | None) -> list[str]:
             return [f"further up the same stack, {place(frame)} is inside a `with` of that lock"]
         name = thread.name or thread.tid
         return [f"{who(process)}, thread {name}, took it around {place(frame)} and is now at {place(at)}"]
-    said = []
+    said: list[str] = []
     if still.kind == "shared-lock" and wait is not None:
         sharing = [p for pid in wait.others if (p := process_of(still.look, pid))]
-        for process in sharing[:4]:
-            said.append(f"it is shared with {who(process)}, which is at {place(user_frame(process))}")
+        said.extend(f"it is shared with {who(p)}, which is at {place(user_frame(p))}" for p in sharing[:4])
         said.extend(_ended(still))
     return said or ["no thread here is seen inside a `with` of that lock"]
 

@@ -129,7 +129,10 @@ def _fix(word: str, deaths: list[str]) -> str:
             "wait a timeout."
         )
     if word == "future":
-        return "Do not wait for a future inside the pool that must run it: use a second pool, or more threads than waiters."
+        return (
+            "Do not wait for a future inside the pool that must run it: use a second pool, or more threads than "
+            "waiters."
+        )
     return f"Give the {word} a timeout, and see to it that the other party is started and always answers."
 
 
