@@ -54,7 +54,7 @@ def _training(batch: int) -> Iterator[None]:
     from torch import nn
     from torch.utils.data import DataLoader, Dataset
 
-    class Numbers(Dataset[Any]):
+    class Numbers(Dataset[Any]):  # type: ignore[misc]  # mypy does not follow torch
         rows = torch.randn(64, 16)
 
         def __len__(self) -> int:

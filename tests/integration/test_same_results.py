@@ -24,7 +24,7 @@ def timeless(text: str) -> str:
 def compare(unstuck: Runner, name: str, *words: str, code: int = 0) -> str:
     """Run a script by itself and below unstuck; both must say the same. Gives what it said."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "UNSTUCK_TEST_MARK": str(unstuck.folder)}
-    command = [sys.executable, SCRIPTS / name, *words]
+    command = [sys.executable, str(SCRIPTS / name), *words]
     alone = subprocess.run(
         command, cwd=unstuck.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT
     )

@@ -3,11 +3,17 @@
 Our hooks stay traceable where they lie inside what is compiled; there they return at once.
 """
 
+from __future__ import annotations
+
 import sys
 from types import CodeType, FunctionType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def pass_over(modules):
+
+def pass_over(modules: tuple[ModuleType, ...]) -> None:
     """Tell the compiler's frame hook to leave every function of these modules alone. Needs torch's C part only."""
     frames = sys.modules["torch"]._C._dynamo.eval_frame
     if hasattr(frames, "set_code_exec_strategy"):
@@ -19,11 +25,11 @@ def pass_over(modules):
             frames.skip_code(code)
 
 
-def _is_of(value, module):
+def _is_of(value: object, module: ModuleType) -> bool:
     return isinstance(value, (FunctionType, type)) and value.__module__ == module.__name__
 
 
-def _codes(modules):
+def _codes(modules: tuple[ModuleType, ...]) -> list[CodeType]:
     """Code of the functions and methods of each module, and of those made inside them."""
     values = [value for module in modules for value in vars(module).values() if _is_of(value, module)]
     methods = [value for kind in values if isinstance(kind, type) for value in vars(kind).values()]

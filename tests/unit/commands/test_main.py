@@ -12,6 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from unstuck import commands
+from unstuck.commands import report
+from unstuck.commands import run as run_command
 from unstuck.errors import OwnFault, UsageError
 
 Raise = Callable[[argparse.Namespace], int]
@@ -26,7 +28,7 @@ def raising(error: BaseException) -> Raise:
 
 @pytest.fixture
 def report_does(monkeypatch: pytest.MonkeyPatch) -> Callable[[Raise], None]:
-    return lambda run: monkeypatch.setattr(commands.report, "run", run)
+    return lambda run: monkeypatch.setattr(report, "run", run)
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +81,7 @@ def test_verbose_before_run_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(args.verbose)
         return 0
 
-    monkeypatch.setattr(commands.run, "run", run)
+    monkeypatch.setattr(run_command, "run", run)
     assert commands.main(["-v", "run", "x.py"]) == 0
     assert commands.main(["run", "x.py", "-v"]) == 0
     assert seen == [True, False]

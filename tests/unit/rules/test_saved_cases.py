@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
-from unstuck.model import Case, Finding, Look, Times
+from unstuck.model import Case, Finding, Look, Process, Times
 from unstuck.rules import RULES
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.hang.knot import knotted
@@ -89,7 +89,7 @@ def test_a_thread_that_ran_between_the_looks_breaks_the_proof(name: str) -> None
     assert diagnose(moving).findings == ()
 
 
-def _scheduled(process):  # type: ignore[no-untyped-def]
+def _scheduled(process: Process) -> Process:
     return replace(
         process, threads=tuple(replace(t, switches=t.switches + 3, cpu=t.cpu + 0.1) for t in process.threads)
     )

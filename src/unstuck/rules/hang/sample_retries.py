@@ -88,7 +88,9 @@ def _tries(still: Standstill) -> list[str]:
     said = []
     if flight.attempts > 1:
         what = "connect" if is_address(flight.attempt_target) else "open a file"
-        said.append(f"within this one sample it has tried to {what} {flight.attempts:,} times, last {flight.attempt_target}")
+        said.append(
+            f"within this one sample it has tried to {what} {flight.attempts:,} times, last {flight.attempt_target}"
+        )
     if fact is not None and (fact.error or not fact.exists):
         said.append(f"tried from outside: {fact.error or 'No such file or directory'}")
     if flight.sleeps > 1:
