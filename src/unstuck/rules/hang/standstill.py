@@ -161,6 +161,8 @@ def _stuck_thread(process: Process) -> Thread | None:
         return main
     others = [t for t in process.threads[1:] if t.python and any(f.user for f in t.frames)]
     feeders = [t for t in process.threads[1:] if t.wait and t.wait.kind == "pipe-write" and t.python]
+    if len(others) == 1 and not any(f.user for f in main.frames):
+        return others[0]  # the script is over, and the interpreter waits for its last thread
     outward = [t for t in [*others, *feeders] if t.wait and t.wait.kind not in ("lock", "unknown", "sleep")]
     return outward[0] if len(outward) == 1 else main
 
