@@ -58,7 +58,12 @@ def test_training_in_one_process(unstuck: Runner) -> None:
 
 @pytest.mark.parametrize(
     ("workers", "method"),
-    [("0", "fork"), ("2", "fork"), ("2", "spawn"), pytest.param("2", "forkserver", marks=pytest.mark.slow)],
+    [
+        ("0", "fork"),
+        ("2", "fork"),
+        pytest.param("2", "spawn", marks=pytest.mark.slow),
+        pytest.param("2", "forkserver", marks=pytest.mark.slow),
+    ],
 )
 def test_loaders(unstuck: Runner, workers: str, method: str) -> None:
     out = compare(unstuck, "loaders.py", workers, method)

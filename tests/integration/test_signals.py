@@ -71,9 +71,9 @@ def wait_until_gone(process: psutil.Process) -> None:
         time.sleep(0.05)
 
 
-def sweep(unstuck: Runner) -> None:
+def sweep() -> None:
     """A supervisor that was killed cannot clean up."""
-    for left in (unstuck.folder.parent / "tmp").glob("unstuck-*"):
+    for left in Path(os.environ["TMPDIR"]).glob("unstuck-*"):
         shutil.rmtree(left)
 
 
@@ -150,7 +150,7 @@ def in_training(outcome: Outcome) -> list[dict[str, Any]]:
     return [finding for finding in outcome.report["findings"] if finding["where"]["step"]]
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["tree", "child"])
+@pytest.mark.parametrize("whole", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["tree", "child"])
 def test_stopped_time_does_not_count(unstuck: Runner, whole: bool) -> None:
     """The next test shows that as long a pause of its own would be a finding."""
     run = Started(unstuck, "pauses.py", "0", "8", flags=("--stall-after", "1.5"))
@@ -187,7 +187,7 @@ def test_killing_us_ends_the_training(unstuck: Runner) -> None:
     training = run.training
     run.process.kill()
     wait_until_gone(training)
-    sweep(unstuck)
+    sweep()
 
 
 def test_a_detached_training_lives_on(unstuck: Runner) -> None:
@@ -201,7 +201,7 @@ def test_a_detached_training_lives_on(unstuck: Runner) -> None:
     run.close_input()
     run.until("counts")
     wait_until_gone(training)
-    sweep(unstuck)
+    sweep()
 
 
 def test_stop_ends_the_whole_tree(unstuck: Runner) -> None:
@@ -216,7 +216,7 @@ def test_stop_ends_the_whole_tree(unstuck: Runner) -> None:
     wait_until_gone(child)
 
 
-@pytest.mark.parametrize(("flags", "code"), [((), 0), (("--fail-on", "error"), 4)])
+@pytest.mark.parametrize(("flags", "code"), [pytest.param((), 0, marks=pytest.mark.slow), (("--fail-on", "error"), 4)])
 def test_fail_on(unstuck: Runner, flags: tuple[str, ...], code: int) -> None:
     run = Started(unstuck, "gives_up.py", flags=("--stall-after", "1.5", *flags))
     run.until("stuck")
