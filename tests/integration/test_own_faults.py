@@ -20,7 +20,7 @@ from tests.conftest import Outcome, Runner
 from unstuck.supervise.child import SITE
 
 RECORD = Path(SITE).parent
-OUTSIDE = {"reader.py", "gauge.py"}
+OUTSIDE = {"reader.py", "gauge.py", "selftest.py"}
 """Modules of the recorder's folder that run in the supervisor."""
 
 TRAINING = """

@@ -1,0 +1,30 @@
+"""The recorder's own test of its seams, as `unstuck env --deep` runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import unstuck
+
+SELFTEST = Path(unstuck.__file__).parent / "record" / "selftest.py"
+
+
+def test_every_seam_fires_on_this_torch() -> None:
+    done = subprocess.run([sys.executable, SELFTEST], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{seam}: fires" for seam in ("loader", "samples", "backward", "optimizer")]
+
+
+def test_a_seam_that_is_not_as_expected_is_named() -> None:
+    """As on a torch of the future: an attribute we lean on is gone."""
+    broken = f"""
+import runpy, sys, torch.utils.data._utils.fetch as fetch
+del fetch._MapDatasetFetcher.fetch
+sys.argv = ["selftest"]
+runpy.run_path({str(SELFTEST)!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "fetch" in done.stdout + done.stderr
