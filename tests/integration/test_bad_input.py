@@ -429,7 +429,7 @@ def test_read_only_working_directory(unstuck: Runner) -> None:
     unstuck.folder.chmod(0o555)
     outcome = ask(unstuck, "run", "train.py", prefix=WITHOUT_RIGHTS, env={"TMPDIR": str(kept)})
     assert (outcome.code, outcome.out) == (7, "False\n")
-    assert "no .unstuck folder here: Permission denied; this run is kept in" in outcome.err
+    assert "no .unstuck folder here (Permission denied); this run is kept in" in outcome.err
     (told,) = kept.glob("unstuck-*/run.json")
     assert json.loads(told.read_text())["exit_code"] == 7
 
@@ -440,6 +440,7 @@ def inside(*mounts: str) -> tuple[str, ...]:
 
 
 @needs_root
+@pytest.mark.skipif(sys.executable.startswith("/tmp/"), reason="hides /tmp, and with it this very interpreter")
 def test_no_room_for_flight_files(unstuck: Runner) -> None:
     places = (os.environ["TMPDIR"], "/tmp", "/var/tmp", "/dev/shm")
     small = inside("mkdir -p /tmp/keep", *(f"mount -t tmpfs -o size=64k none {place}" for place in places[::-1]))

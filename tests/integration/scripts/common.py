@@ -40,7 +40,8 @@ def show_surroundings(file):
     print("argv", sys.argv, "file", file, "path", sys.path)
     print("environment", sorted(n for n in os.environ if not n.startswith("UNSTUCK_") and n != "PYTHONPATH"))
     print("flags", sys.flags, sys.warnoptions, len(warnings.filters), sys.excepthook is sys.__excepthook__)
-    print("threads", threading.active_count(), [t.name for t in threading.enumerate()])
+    ours = [t.name for t in threading.enumerate() if t.name != "QueueFeederThread"]  # those end when they get to it
+    print("threads", ours)
     print("handlers", [(s, str(signal.getsignal(s)).partition(" at 0x")[0]) for s in sorted(signal.valid_signals())])
     print("mask", sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
     print("limits", [resource.getrlimit(n) for n in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE, resource.RLIMIT_AS)])

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -82,5 +83,6 @@ def main(backend):
 
 
 if __name__ == "__main__":
-    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"  # the second run must compile as the first did
-    main(sys.argv[1])
+    with tempfile.TemporaryDirectory() as cache:  # the second run must compile as the first did
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+        main(sys.argv[1])
