@@ -32,7 +32,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
 def _codes(modules: tuple[ModuleType, ...]) -> list[CodeType]:
     """Code of the functions and methods of each module, and of those made inside them."""
     values = [value for module in modules for value in vars(module).values() if _is_of(value, module)]
-    methods = [value for kind in values if isinstance(kind, type) for value in vars(kind).values()]
+    methods = [getattr(m, "__func__", m) for kind in values if isinstance(kind, type) for m in vars(kind).values()]
     found = [value.__code__ for value in (*values, *methods) if isinstance(value, FunctionType)]
     for code in found:  # it grows
         found.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))

@@ -4,6 +4,7 @@ import gc
 import random
 import sys
 import threading
+import time
 
 import numpy as np
 import torch
@@ -173,6 +174,10 @@ def main(workers, method):
     left = DataLoader(Noisy(), batch_size=2, **some)
     print("left early", float(next(iter(left)).sum()).hex())
     del left
+    gc.collect()
+    for _ in range(200):  # the feeders of its queues need a moment to end
+        if threading.active_count() > 1:
+            time.sleep(0.05)
     show_random_states()
     show_surroundings(__file__)
 
