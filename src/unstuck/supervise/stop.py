@@ -6,6 +6,8 @@ import os
 import signal
 import time
 
+from unstuck.record.gauge import stat_fields
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,7 @@ class Stopper:
     def __init__(self, pid: int, grace: float, tree: Callable[[], list[int]]) -> None:
         self.pid, self.grace, self.tree = pid, grace, tree
         self.began = time.monotonic()
-        self.members = tree()
+        self.members = {member: _began(member) for member in (pid, *tree())}
         self._sent = 0
         self._send(signal.SIGINT)
 
@@ -37,8 +39,16 @@ class Stopper:
 
     def end_tree(self) -> None:
         """End the training and every process it had when the stop began or has now."""
-        for pid in dict.fromkeys([self.pid, *self.tree(), *self.members]):
-            _kill(pid, signal.SIGKILL)
+        for pid in self.tree():
+            self.members.setdefault(pid, _began(pid))
+        for pid, began in self.members.items():
+            if began and began == _began(pid):  # the number may be another's by now
+                _kill(pid, signal.SIGKILL)
+
+
+def _began(pid: int) -> bytes:
+    """When it began, which with its number is its name for good; empty if it is gone."""
+    return b"".join(stat_fields(pid)[19:20])
 
 
 def _kill(pid: int, number: int) -> None:
