@@ -9,12 +9,15 @@ import signal
 import time
 
 from unstuck.record.gauge import Gauge, stat_fields
-from unstuck.supervise.clock import SUSPECT, Clock
+from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.options import Options
 
 UNWINDING = 10.0
 """Seconds after Ctrl-C in which a run that moves is taken to be ending."""
+
+STARTING = 1.8
+"""Seconds that stand for the pace of a start; the first look comes at three times this."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,9 +84,11 @@ class Watch:
             hand = self.clock.hands.get(pid)
             if hand is None:
                 continue
-            if hand.looks or hand.standing >= 1.0 >= hand.standing - 0.6:
+            p99 = self.p99(pid)
+            early = max(1.0, SLOW_PACE * p99 - 1.0)  # a second before the first look, for a Ctrl-C that comes before it
+            if hand.looks or early <= hand.standing < early + 2 * TICK:
                 self.inquiry.note_flights()
-            if self.clock.wants_look(pid, self.p99(pid)):
+            if self.clock.wants_look(pid, p99):
                 news |= self.inquiry.look(pid)
         return news
 
@@ -119,8 +124,9 @@ class Watch:
         return training or [self.root]
 
     def p99(self, pid: int) -> float:
+        """Of the present kind of phase. Before the first seam: what importing torch and reading data may well take."""
         gauge: Gauge | None = self.hangar.gauge_of(pid)
-        return 0.0 if gauge is None else gauge.p99
+        return STARTING * self.clock.scale if gauge is None or not gauge.trains else gauge.p99
 
     def interrupt(self) -> None:
         """Ctrl-C or SIGTERM came: keep what is known of this very moment, before the tree unwinds."""
