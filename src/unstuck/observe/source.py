@@ -40,7 +40,7 @@ class Source:
     def annotate(self, frames: tuple[Frame, ...], folder: str = "") -> tuple[Frame, ...]:
         """Fill in code, user, loop, holds, takes. `folder`: the target's working directory, for relative names.
 
-        Library frames beneath the user's code, and torch's, are asked for their text only: parsing takes time and memory.
+        Library frames beneath the user's code, and torch's, give their text only: parsing takes time and memory.
         """
         done: list[Frame] = []
         met_user = False
@@ -49,7 +49,8 @@ class Source:
             if folder and not path.startswith(("/", "<")):
                 path = os.path.join(folder, path)
             user = is_user_code(path)
-            done.append(self._annotated(replace(frame, file=path, user=user), parse=user or not (met_user or "/torch/" in path)))
+            parse = user or not (met_user or "/torch/" in path)
+            done.append(self._annotated(replace(frame, file=path, user=user), parse=parse))
             met_user = met_user or user
         return tuple(done)
 

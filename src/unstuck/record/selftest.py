@@ -1,6 +1,6 @@
 """Tries every seam on the torch of the Python that runs this file, with a training of two steps. Not injected.
 
-    python selftest.py        one line a seam, exit 1 if one does not fire
+python selftest.py        one line a seam, exit 1 if one does not fire
 """
 
 from __future__ import annotations

@@ -6,22 +6,21 @@ a crash does too. All in C: it works while the interpreter is stuck, with the lo
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the C part of signal, without the enums that take most of its time
 import faulthandler
 import os
-import signal
-from functools import wraps
 
+from . import imports, probes
 from . import layout as at
-from . import probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-STACKS_SIGNAL = signal.SIGRTMIN + 5
+STACKS_SIGNAL = _signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
-ENDS = (signal.SIGINT, signal.SIGTERM)
-OTHERS = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP)
+ENDS = (_signal.SIGINT, _signal.SIGTERM)
+OTHERS = (_signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGCONT, _signal.SIGTSTP)
 _chained: set[int] = set()  # signals that leave stacks behind on their way
 # Of .stacks and .signals: the descriptor, and which file it must be if it is still ours.
 _files: list[tuple[int, tuple[int, int] | None]] = []
@@ -35,7 +34,7 @@ def arm(stem: str) -> None:
         return
     disarm()
     stacks = _keep(_open_high(stem + at.STACKS))
-    if signal.getsignal(STACKS_SIGNAL) == signal.SIG_DFL:
+    if _signal.getsignal(STACKS_SIGNAL) == _signal.SIG_DFL:
         faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True, chain=False)
     _keep(_open_high(stem + at.SIGNALS))
     for number in (*ENDS, *OTHERS):
@@ -48,15 +47,21 @@ def arm(stem: str) -> None:
 def _chain(number: int) -> None:
     """Be told of a signal before its handler. Of others than SIGINT and SIGTERM only if the script handles them: one
     thread's stack is then our receipt, by which the supervisor knows that it need not pass the signal on."""
-    handler = signal.getsignal(number)
+    handler = _signal.getsignal(number)
     ours = len(_files) == 2 and _identity(_files[1][0]) == _files[1][1]
-    if ours and handler != signal.SIG_IGN and (number in ENDS or callable(handler)):
+    if ours and handler != _signal.SIG_IGN and (number in ENDS or callable(handler)):
         faulthandler.register(number, file=_files[1][0], all_threads=number in ENDS, chain=True)
         _chained.add(number)
 
 
 def install() -> None:
     """Stay in front when the script sets a handler of its own, which takes the place of faulthandler's."""
+    imports.when_imported("signal", _hear_handlers)
+
+
+def _hear_handlers(signal: Any) -> None:
+    from functools import wraps
+
     original = signal.signal
 
     @wraps(original)
