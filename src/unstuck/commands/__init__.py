@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 
+from unstuck.commands.parser import formatter
 from unstuck.errors import UnstuckError
 from unstuck.version import __version__
 
@@ -68,7 +69,7 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
         prog="unstuck",
         description=(__doc__ or "").partition("\n")[0],
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=formatter,
     )
     parser.add_argument("--version", action="version", version=f"unstuck {__version__}")
     parser.add_argument(

@@ -14,6 +14,7 @@ import argparse
 import os
 import sys
 
+from unstuck.commands.parser import formatter
 from unstuck.commands.which import which
 from unstuck.errors import UsageError
 
@@ -39,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "run",
         help="run a training and say why it stands still",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=formatter,
         usage="unstuck run [options] train.py [arguments]",
     )
     parser.add_argument(
