@@ -161,10 +161,16 @@ def _draws_batches(dataset: object) -> bool:
     kind = type(dataset)
     known = _kinds.get(kind)
     if known is None:
-        known = _kinds[kind] = "asks" if hasattr(kind, "__getattr__") else hasattr(kind, "__getitems__")
+        takes_batches = hasattr(kind, "__getitems__") and not _is_subset(kind)
+        known = _kinds[kind] = "asks" if hasattr(kind, "__getattr__") else takes_batches
     if known == "asks":
         return bool(getattr(dataset, "__getitems__", None))
     return known or "__getitems__" in getattr(dataset, "__dict__", ())
+
+
+def _is_subset(kind: type) -> bool:
+    """torch's own Subset (random_split) goes through the indices one by one, as the fetcher would."""
+    return (kind.__module__, kind.__name__) == ("torch.utils.data.dataset", "Subset")
 
 
 def finish(index: Any) -> None:
