@@ -4,14 +4,16 @@ The command line: one file a subcommand, all listed here; errors are caught once
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import sys
 
-from unstuck.commands.parser import formatter
+from unstuck.commands import plain_run
 from unstuck.errors import UnstuckError
 from unstuck.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 COMMANDS = ("run", "report", "explain", "env", "demo")
 """Each is a module of this package with `add_parser` and `run`."""
@@ -33,6 +35,12 @@ def main(argv: list[str] | None = None) -> int:
     verbose = False
     try:
         words = sys.argv[1:] if argv is None else argv
+        plain = plain_run.read(words)
+        if plain is not None:
+            from unstuck.commands import run
+
+            verbose = plain.verbose
+            return run.run(plain)
         args = build_parser(_only(words)).parse_args(words)
         # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
         verbose = args.verbose = args.loud or getattr(args, "verbose", False)
@@ -65,6 +73,11 @@ def _only(words: list[str]) -> tuple[str, ...]:
 
 
 def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParser:
+    import argparse
+    import importlib
+
+    from unstuck.commands.parser import formatter
+
     parser = argparse.ArgumentParser(
         prog="unstuck",
         description=(__doc__ or "").partition("\n")[0],

@@ -10,20 +10,19 @@ unstuck speaks on standard error, and only when there is something to say.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
-from unstuck.commands.parser import formatter
+from unstuck.commands.plain_run import CHOICES, Words
 from unstuck.commands.which import which
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
-ON_HANG = ("report", "stop")
-FAIL_ON = ("error", "warning")
+ON_HANG, FAIL_ON = CHOICES["on_hang"], CHOICES["fail_on"]
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
     ".ipynb": "jupyter nbconvert --to script {script}",
@@ -36,6 +35,10 @@ _CUTS_US_OFF = {"E": "ignores PYTHONPATH", "I": "isolates it", "S": "skips site"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    import argparse
+
+    from unstuck.commands.parser import formatter
+
     parser = subparsers.add_parser(
         "run",
         help="run a training and say why it stands still",
@@ -65,7 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace | Words) -> int:
     from unstuck import store
     from unstuck.commands.settings import Settings
     from unstuck.supervise.options import Options
@@ -217,6 +220,7 @@ def _absolute(report: str) -> str:
 
 
 def _seconds(text: str) -> float:
+
     try:
         value = float(text)
     except ValueError:

@@ -11,7 +11,6 @@ from unstuck.supervise import child, hangar
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.options import Options
 from unstuck.supervise.relay import Relay
-from unstuck.supervise.stop import Stopper
 from unstuck.supervise.voice import STATUS_AFTER, Voice
 from unstuck.supervise.watch import Watch
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from unstuck.model import Exit, Finding, Outcome
     from unstuck.rules.diagnose import Diagnosis
     from unstuck.store import RunFolder
+    from unstuck.supervise.stop import Stopper
 
 STOPPED_BY_US = 3
 FINDING_STANDS = 4
@@ -101,6 +101,8 @@ class Supervisor:
         if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
             self.voice.line("stopping the run (--on-hang stop)")
             self.watch.ending = True
+            from unstuck.supervise.stop import Stopper
+
             self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
 
     def _hopeless(self) -> bool:
