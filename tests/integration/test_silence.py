@@ -12,8 +12,13 @@ from tests.conftest import FAULTS, Runner
 SILENT: dict[str, dict[str, Any]] = json.loads((FAULTS / "silent.json").read_text())
 
 
+QUICK = 14
+"""Seconds; what takes longer is for the whole run of the corpus."""
+
+
 def scripts() -> list[Any]:
-    return [pytest.param(n, marks=pytest.mark.slow if f.get("slow") else ()) for n, f in sorted(SILENT.items())]
+    longer = {name for name, facts in SILENT.items() if facts.get("slow") or facts["seconds"] > QUICK}
+    return [pytest.param(name, marks=pytest.mark.slow if name in longer else ()) for name in sorted(SILENT)]
 
 
 @pytest.mark.parametrize("name", scripts())
