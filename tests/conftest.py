@@ -18,6 +18,12 @@ from typing import Any
 import psutil
 import pytest
 
+try:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script: Ctrl-C is tested here
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+except ValueError:
+    pass  # not in the main thread; then it is as it is
+
 FAULTS = Path(__file__).parent / "faults"
 LIMIT = 120
 
