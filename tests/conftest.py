@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 try:
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script: Ctrl-C is tested here
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; Ctrl-C is tested
         signal.signal(signal.SIGINT, signal.default_int_handler)
 except ValueError:
     pass  # not in the main thread; then it is as it is
