@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from unstuck.model import Case, Finding, Question
 from unstuck.rules.rule import Rule
 
-_LOUDNESS = {"error": 0, "warning": 1, "info": 2}
+LOUDNESS = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
     by_name = {rule.name: rule for rule in rules}
     order = {rule.name: place for place, rule in enumerate(rules)}
     causes = _fold_consequences(_drop_last_resorts(said, by_name), by_name)
-    causes.sort(key=lambda f: (_LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
+    causes.sort(key=lambda f: (LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
     return Diagnosis(tuple(causes), tuple(questions), tuple(broken))
 
 

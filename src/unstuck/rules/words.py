@@ -50,7 +50,3 @@ def command(process: Process) -> str:
     words = [os.path.basename(process.command[0]), *process.command[1:]] if process.command else ["a process"]
     text = " ".join(" ".join(words).split())
     return text if len(text) <= 60 else text[:57] + "…"
-
-
-def people(pids: tuple[int, ...]) -> str:
-    return ", ".join(str(pid) for pid in pids)

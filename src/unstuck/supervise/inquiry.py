@@ -12,13 +12,12 @@ from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, Path
 from unstuck.observe.look import Observer
 from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
-from unstuck.rules.diagnose import diagnose
+from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 
 LOOKS_KEPT = 8
-_LOUDNESS = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(slots=True)
@@ -134,7 +133,7 @@ class Inquiry:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(sorted((said.finding for said in self.said), key=lambda f: _LOUDNESS[f.severity]))
+        return tuple(sorted((said.finding for said in self.said), key=lambda f: LOUDNESS[f.severity]))
 
     def withdraw_recovered(self) -> bool:
         """A stall that moved again is withdrawn, and said so."""
@@ -249,19 +248,13 @@ class Inquiry:
             facts=tuple(sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)),
             paths=tuple(self._paths.values()),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
-            overhead=sum(seam_seconds(gauge.words) for gauge in gauges if gauge.pid == watch.root),
+            overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root),
             machine=machine(),
         )
 
 
-SEAM_COST = 0.6e-6
-"""Seconds one seam takes, as the benchmark measures it: the overhead in the report is this times the seams passed."""
-
-
-def seam_seconds(words: memoryview) -> float:
-    from unstuck.record import layout as at
-
-    return int(words[at.W_PROGRESS]) * SEAM_COST
+STEP_COST = 18e-6
+"""Seconds the hooks take in one step, as the bench measures it; the report's overhead is this times the steps."""
 
 
 def _cwd_of(pid: int) -> str:
