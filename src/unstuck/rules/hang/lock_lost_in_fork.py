@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Frame, Process, Thread, Where
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.hang.standstill import Standstill, process_of, seat, standstills
 from unstuck.rules.hang.waiting import LOCK, awaited, holding_frame, lock_name
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
@@ -124,10 +124,7 @@ def _parent_lines(parent: Process | None, holder: tuple[Thread, Frame] | None) -
     helpers = _helpers(parent)
     if not helpers:
         return ["the parent has no other thread now; the one that held it has ended since"]
-    names = ", ".join(
-        f"{t.name or t.tid} ({place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))})"
-        for t in helpers[:3]
-    )
+    names = ", ".join(f"{t.name or t.tid} ({place(seat(t))})" for t in helpers[:3])
     return [f"threads of the parent that the fork did not copy: {names}"]
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Process
-from unstuck.rules.hang.standstill import standstills
+from unstuck.rules.hang.standstill import seat, standstills
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
@@ -48,7 +48,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _seat(process: Process) -> str:
     thread = process.main_thread
-    frame = next((f for f in thread.frames if f.user), thread.frames[0] if thread.frames else None) if thread else None
+    frame = seat(thread)
     wait = thread.wait if thread else None
     what = (
         "computing"

@@ -181,6 +181,12 @@ def user_frame(process: Process | None, thread: Thread | None = None) -> Frame |
     return next((f for f in chosen.frames if f.user), None) if chosen else None
 
 
+def seat(thread: Thread | None) -> Frame | None:
+    """Where a thread is: in the user's own code if it has any, else in its innermost frame."""
+    frames = thread.frames if thread else ()
+    return next((f for f in frames if f.user), frames[0] if frames else None)
+
+
 def process_of(look: Look, pid: int) -> Process | None:
     return next((p for p in look.processes if p.pid == pid), None)
 

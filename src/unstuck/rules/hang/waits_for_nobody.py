@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Fact, Finding, Fix, Process
 from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
 from unstuck.rules.hang.queue_not_drained import undrained
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills
+from unstuck.rules.hang.standstill import Standstill, process_of, seat, standstills
 from unstuck.rules.hang.waiting import COROUTINE, GET, LOCK, awaited, idle_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
@@ -110,10 +110,7 @@ def _silence(still: Standstill, dead: bool) -> list[str]:
         )
     if not others:
         return ["it has no other Python thread that could answer" + (" any more" if dead else "")]
-    at = "; ".join(
-        f"{t.name or t.tid} at {place(next((f for f in t.frames if f.user), t.frames[0] if t.frames else None))}"
-        for t in others[:4]
-    )
+    at = "; ".join(f"{t.name or t.tid} at {place(seat(t))}" for t in others[:4])
     return [f"every other Python thread of it waits too: {at}"]
 
 
