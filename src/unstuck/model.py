@@ -192,6 +192,11 @@ class Step:
     data: float = 0.0
     backward: float = 0.0
     optimizer: float = 0.0
+    cpu: float = 0.0
+    """Processor seconds of the whole process."""
+    size: int = 0
+    """Elements of its batch; 0: not looked at, or it came from no DataLoader."""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +217,8 @@ class Flight:
     """Passes over a loader begun."""
     batch: int = 0
     """Batches of the present pass."""
+    batch_bytes: int = 0
+    """Bytes of the tensors of the last batch looked at; in a worker, of the last one it made."""
     progress: int = 0
     """Rises with every seam passed; unchanged between two readings means that nothing moved."""
     loaders: int = 0
@@ -306,6 +313,57 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPoint:
+    at: float
+    rss: int
+    """Bytes of the process that are in memory."""
+    step: int = 0
+    """Training steps made by then (of the process itself)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCurve:
+    """Memory of one process over its life, thinned out as it grows longer."""
+
+    pid: int
+    points: tuple[MemoryPoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGroup:
+    """The memory cgroup (v1 or v2) with the narrowest limit around a process of the run."""
+
+    path: str
+    version: int
+    limit: int | None = None
+    """None: no limit of its own."""
+    usage: int = 0
+    peak: int = 0
+    kills_before: int = 0
+    """Its counter of OOM kills when the run began."""
+    kills: int = 0
+    """The counter as last read."""
+    pids: tuple[int, ...] = ()
+    """Processes of the run in it, as far as known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent the signal that ended the run, as the kernel told the supervisor."""
+
+    signal: int
+    pid: int = 0
+    """0: the kernel itself (a closed terminal), or not known."""
+    uid: int | None = None
+    command: str = ""
+    ancestor: bool = False
+    """It is one of our own parents: a launcher, a scheduler's step, a shell."""
+    terminal: bool = False
+    """It has the same controlling terminal as the run: a person, most likely."""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class PathFact:
     """What the supervisor found when it tried a path that a sample keeps trying, or a lock file."""
 
@@ -348,6 +406,10 @@ class Case:
     flights: tuple[Flight, ...] = ()
     facts: tuple[Fact, ...] = ()
     paths: tuple[PathFact, ...] = ()
+    memory: tuple[MemoryCurve, ...] = ()
+    groups: tuple[MemoryGroup, ...] = ()
+    senders: tuple[Sender, ...] = ()
+    """Signals that came to the supervisor to be passed on, oldest first."""
     probes_off: tuple[tuple[str, str], ...] = ()
     overhead: float = 0.0
     """Seconds of our own hooks in the training process, as far as measured."""

@@ -36,6 +36,7 @@ def start(folder: str, site: str | None = None) -> None:
     _part("signal handlers", signals.install)
     _part("attempts", attempts.install)
     _part("ends", ends.install)
+    flight.answer = _answer
     for name, (module, installer) in SEAMS.items():
         _part("seam " + name, imports.when_imported, name, _installer(module, installer))
 
@@ -46,6 +47,24 @@ def stop() -> None:
     _folder = ""
     probes.remove_all()
     signals.disarm()
+
+
+def _answer() -> None:
+    """Loaded when the supervisor first asks."""
+    try:
+        from . import answers
+
+        if flight.answer is _answer:
+            flight.answer = answers.give
+            _part("unseen by the compiler", _pass_over, answers)
+        answers.give()
+    except Exception as fault:
+        flight.answer = _silent
+        probes.off("answers", fault)
+
+
+def _silent() -> None:
+    flight.words[at.W_REQUEST] = 0
 
 
 def _part(probe: str, install: Callable[..., object], *arguments: object) -> None:

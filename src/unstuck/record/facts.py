@@ -16,6 +16,15 @@ def start(path: str | None) -> None:
     _path, _written = path, 0
 
 
+def tell(kind: str, data: object) -> None:
+    """Append a fact that may decide a rule: the supervisor applies the rules when it sees it."""
+    from . import flight
+    from . import layout as at
+
+    write(kind, data)
+    flight.words[at.W_NEWS] += 1
+
+
 def write(kind: str, data: object) -> None:
     """Append one fact. A single O_APPEND write: complete or absent, also when the process dies right after."""
     global _written

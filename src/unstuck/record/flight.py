@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from time import monotonic_ns
+from time import monotonic_ns, process_time_ns
 
 from . import layout as at
 
@@ -29,13 +29,17 @@ _parts = [0] * len(at.PHASES)  # nanoseconds in each phase so far
 _parts_before = list(_parts)
 _seams = steps = 0
 _step_began = _since
+_cpu_before = 0
+batch_size = 0  # elements of the batch in work, where it was looked at
 _weight = 1
 full = True  # durations are being counted
 fresh = False  # a batch came since the last step
 passes = 0
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
+SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being full
 when_full_changes: dict[str, Callable[[bool], object]] = {}  # by probe: hooks that are needed in full steps only
+answer: Callable[[], object] = int  # what to do about a request; the module that answers takes this place
 
 
 def start_ticks(pid: int | str = "self") -> int:
@@ -140,6 +144,8 @@ def batch_came(iterator: Any) -> None:
     if full:
         account(now, BETWEEN)
         words[at.W_BATCH] = iterator._num_yielded
+    elif words[W_REQUEST]:
+        answer()
 
 
 def stepped() -> None:
@@ -185,8 +191,8 @@ def count(kind: int, took: int, times: int = 1) -> None:
 
 def _turn() -> None:
     """End a full step, which goes into the ring, or begin one."""
-    global full, _weight, _since, _phase, _step_began
-    now = monotonic_ns()
+    global full, _weight, _since, _phase, _step_began, _cpu_before, batch_size
+    now, cpu = monotonic_ns(), process_time_ns()
     words[W_SEAM] = now << 3 | BETWEEN
     was_full = full
     if was_full:
@@ -195,15 +201,19 @@ def _turn() -> None:
         words[place], words[place + 1] = now, now - _step_began
         for offset, phase in enumerate((DATA, at.BACKWARD, at.OPTIMIZER), 2):
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
+        words[place + 5], words[place + 6], words[place + 7] = cpu - _cpu_before, batch_size, steps
         for phase, total in enumerate(_parts):
             words[at.HISTOGRAMS + phase * at.KIND_WORDS + at.TOTAL] = total
-    full = steps < FULL_STEPS or not steps & SAMPLED
-    _weight = 1 if steps < FULL_STEPS else SAMPLED + 1
-    _since, _phase, _step_began = now, BETWEEN, now
+    slow = was_full and now - _step_began >= SLOW
+    full = steps < FULL_STEPS or slow or not steps & SAMPLED
+    _weight = 1 if steps < FULL_STEPS or slow else SAMPLED + 1
+    _since, _phase, _step_began, _cpu_before, batch_size = now, BETWEEN, now, cpu, 0
     _parts_before[:] = _parts
     if full != was_full:
         for change in when_full_changes.values():
             change(full)
+    if words[W_REQUEST]:
+        answer()
 
 
 def _ring_place() -> int:
@@ -233,4 +243,4 @@ def write_off(probe: str, why: str) -> None:
         length[0] += len(line)
 
 
-W_SEAM, W_STEP, DATA, BETWEEN = at.W_SEAM, at.W_STEP, at.DATA, at.BETWEEN
+W_SEAM, W_STEP, W_REQUEST, DATA, BETWEEN = at.W_SEAM, at.W_STEP, at.W_REQUEST, at.DATA, at.BETWEEN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 
 from unstuck.record import layout as at
 
@@ -45,6 +46,17 @@ class Gauge:
             mapped.close()
             return None
         return cls(path, mapped)
+
+    def ask(self, wanted: int) -> None:
+        """Put a request into the file of a living process; it is answered at its next seam."""
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            os.pwrite(handle, int(self.words[at.W_REQUEST] | wanted).to_bytes(8, sys.byteorder), at.W_REQUEST * 8)
+        finally:
+            os.close(handle)
 
     def frozen(self) -> Gauge:
         """A copy of the last state, which needs neither the file nor the process."""

@@ -5,7 +5,7 @@ written one at a time without a lock: a reader may see one store of a pair, neve
 """
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 1
+VERSION = 2
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
@@ -14,7 +14,11 @@ W_SEAM, W_STEP, W_EPOCH, W_BATCH, W_PROGRESS = range(11, 16)  # W_SEAM: when the
 W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_PASS_STEP, W_LOADERS = range(17, 23)
 W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
 W_REQUEST, W_ANSWERED, W_RING, W_THREAD, W_OFF_LENGTH = range(27, 32)
+W_NEWS, W_BATCH_BYTES = range(32, 34)  # W_NEWS: facts written that are worth applying the rules to
 WORDS_END = 64
+
+# W_REQUEST: what the supervisor asks for, answered at the next seam and set to 0 again.
+ASK_LOOPS, ASK_GROWTH = 1, 2
 
 NONE = -1
 COLLATING = -2  # W_POSITION: every sample of the batch is drawn, collate_fn is at work
@@ -32,10 +36,11 @@ KIND_WORDS = 64
 HISTOGRAMS = WORDS_END
 HISTOGRAMS_END = HISTOGRAMS + len(KINDS) * KIND_WORDS
 
-# Ring of recent steps: when it ended, then nanoseconds in all, in data, backward, optimizer.
+# Ring of recent steps: when it ended, then nanoseconds in all, in data, backward, optimizer, of processor time; the
+# elements of its batch, and its number.
 RING = HISTOGRAMS_END
 RING_STEPS = 256
-STEP_WORDS = 5
+STEP_WORDS = 8
 RING_END = RING + RING_STEPS * STEP_WORDS
 
 # Texts, in bytes

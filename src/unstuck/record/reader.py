@@ -30,6 +30,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         phase=cast("Phase", _name(at.PHASES, w[at.W_SEAM] & 7)),
         since=(w[at.W_SEAM] >> 3) / NANO,
         step=w[at.W_STEP],
+        batch_bytes=w[at.W_BATCH_BYTES],
         epoch=w[at.W_EPOCH] + (w[at.W_LOADERS] > 0 and w[at.W_STEP] > w[at.W_PASS_STEP]),
         batch=w[at.W_BATCH],
         progress=gauge.progress,
@@ -127,11 +128,11 @@ def _pace(w: list[int], number: int) -> Pace:
 
 
 def _steps(w: list[int]) -> tuple[Step, ...]:
-    """Recent steps: the first ones all, later every eighth."""
+    """Recent steps: the first ones all, later one in thirty-two unless they are slow."""
     done = w[at.W_RING]
     steps = []
     for number in range(max(0, done - at.RING_STEPS), done):
         place = at.RING + number % at.RING_STEPS * at.STEP_WORDS
-        ended, whole, data, backward, optimizer = (part / NANO for part in w[place : place + at.STEP_WORDS])
-        steps.append(Step(ended, whole, data, backward, optimizer))
+        ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[place : place + 6])
+        steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[place + 6], number=w[place + 7]))
     return tuple(steps)

@@ -24,6 +24,8 @@ class Rule:
     """Rules whose findings are shown beneath this one's, as consequences."""
     last_resort: bool = False
     """Speaks only where no other rule of its family does."""
+    disproved_by_end: bool = False
+    """It says that the run never ends: a run that comes to its own good end was not what it says."""
 
     @property
     def page(self) -> str:

@@ -63,7 +63,7 @@ def _finish(watch: Watch, folder: store.RunFolder) -> None:
     gauge = watch.hangar.gauge_of(watch.root)
     ended = gauge is not None and bool(gauge.words[at.W_ENDED])
     if watch.inquired and (ended or _alive(watch.root)):
-        watch.inquiry.withdraw_hangs()  # it came to the end of the watch by itself
+        watch.inquiry.withdraw_disproved()  # it came to the end of the watch by itself
     if watch.inquired or watch.options.report:
         _save(watch, folder, "finished" if ended or _alive(watch.root) else "died")
 

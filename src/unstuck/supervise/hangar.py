@@ -124,6 +124,11 @@ class Hangar:
         """Last states of processes that are gone."""
         return [*self._trained, *self._helped]
 
+    @property
+    def news(self) -> int:
+        """Facts written so far that are worth applying the rules to."""
+        return sum(int(gauge.words[at.W_NEWS]) for gauge in (*self.open.values(), *self._trained, *self._helped))
+
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
         if self.folder is None:

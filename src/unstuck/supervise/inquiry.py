@@ -12,7 +12,9 @@ from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, Path
 from unstuck.observe.look import Observer
 from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
+from unstuck.rules import rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
+from unstuck.supervise.ending import sender
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
@@ -110,9 +112,9 @@ class Inquiry:
 
     # --- thinking ----------------------------------------------------------------------------------------
 
-    def think(self) -> bool:
+    def think(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> bool:
         """Apply the rules to the Case as it stands. True if they found something new."""
-        case = self.case()
+        case = self.case(outcome, exits)
         try:
             diagnosis = diagnose(case)
         except Exception as fault:
@@ -123,7 +125,7 @@ class Inquiry:
         standing = [said.finding for said in self.said if not said.finding.withdrawn]
         known = {(f.rule, f.where.pid) for f in standing}
         new = [f for f in diagnosis.findings if (f.rule, f.where.pid) not in known]
-        if any(f.severity == "error" for f in standing):
+        if any(f.severity == "error" for f in standing) and outcome != "died":
             new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
         now = time.monotonic()
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
@@ -142,9 +144,9 @@ class Inquiry:
         self._withdraw(moved)
         return loud
 
-    def withdraw_hangs(self) -> bool:
-        """The run came to its own good end: whatever stood still did not do so for ever."""
-        standing = list(self._standing())
+    def withdraw_disproved(self) -> bool:
+        """The run came to its own good end: nothing stood still, or went round, for ever."""
+        standing = [said for said in self.said if not said.finding.withdrawn and _never_ends(said.finding)]
         self._withdraw(standing)
         return bool(standing)
 
@@ -183,6 +185,12 @@ class Inquiry:
         except Exception as fault:
             self.watch.off("last words", fault)
         return self.think()
+
+    # --- a death ------------------------------------------------------------------------------------------
+
+    def explain_death(self, exits: tuple[Exit, ...]) -> bool:
+        """The run died: what it left behind is the Case, and the rules speak. True if they found something new."""
+        return self.think("died", exits)
 
     # --- the Case ----------------------------------------------------------------------------------------
 
@@ -247,10 +255,18 @@ class Inquiry:
             flights=(*current, *dead),
             facts=tuple(sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)),
             paths=tuple(self._paths.values()),
+            memory=watch.memory.curves(),
+            groups=watch.memory.groups(),
+            senders=tuple(sender(*each) for each in watch.senders),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root),
             machine=machine(),
         )
+
+
+def _never_ends(finding: Finding) -> bool:
+    rule = rule_named(finding.rule)
+    return rule is not None and rule.disproved_by_end
 
 
 STEP_COST = 18e-6

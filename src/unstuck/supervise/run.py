@@ -115,9 +115,9 @@ class Supervisor:
         self._save()
         self._show("running", stopping=self.options.on_hang == "stop" and self._hopeless())
 
-    def _show(self, outcome: Outcome, *, stopping: bool = False) -> None:
+    def _show(self, outcome: Outcome, exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         try:
-            self.voice.findings(self.watch.inquiry.case(outcome), self._diagnosis(), stopping=stopping)
+            self.voice.findings(self.watch.inquiry.case(outcome, exits), self._diagnosis(), stopping=stopping)
         except Exception as fault:
             self._fault("terminal", fault)
             for finding in self._findings():  # without the drawing, but not unsaid
@@ -135,6 +135,7 @@ class Supervisor:
         number = info.si_signo
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.got = number
+            self.watch.senders.append((number, info.si_pid, info.si_uid, time.monotonic()))
             self._part("interrupt", self.watch.interrupt)
         if self.relay.forward(info, self.process.pid, self._has_receipt):
             self.watch.receipts += 1  # this one's; there may be more by now, of signals still on their way to us
@@ -214,16 +215,26 @@ class Supervisor:
 
     def _finish(self, code: int) -> None:
         by_itself = code == 0 and self.stopper is None and not self.watch.interrupted
-        if by_itself and self.watch.inquired and self.watch.inquiry.withdraw_hangs():
+        if by_itself and self.watch.inquired and self.watch.inquiry.withdraw_disproved():
             self.voice.line(
                 "it moved on by itself and came to its end; what was said about standing still is withdrawn"
             )
+        outcome = self._outcome(code)
+        if outcome == "died":
+            self._part("death", self._explain_death, code)
         if self._findings() or self.options.report is not None:
-            from unstuck.model import Exit
-
-            self._save(self._outcome(code), (Exit(self.process.pid, *ended(code), self.watch.inferred),))
+            self._save(outcome, self._exits(code))
         else:
             self._save_plain(code)
+
+    def _explain_death(self, code: int) -> None:
+        if self.watch.inquiry.explain_death(self._exits(code)):
+            self._show("died", self._exits(code))
+
+    def _exits(self, code: int) -> tuple[Exit, ...]:
+        from unstuck.model import Exit
+
+        return (Exit(self.process.pid, *ended(code), self.watch.inferred),)
 
     def _save_plain(self, code: int) -> None:
         """Nothing was found: the flight files and how it ended are enough, and cost next to nothing."""

@@ -11,7 +11,9 @@ import time
 from unstuck.record.gauge import Gauge, stat_fields
 from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
 from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
+from unstuck.supervise.questions import Questions
 
 UNWINDING = 10.0
 """Seconds after Ctrl-C in which a run that moves is taken to be ending."""
@@ -21,6 +23,8 @@ STARTING = 1.8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unstuck.supervise.inquiry import Inquiry
 
 
@@ -50,6 +54,11 @@ class Watch:
         """We are ending it: what moves now moves because of us."""
         self.receipts = 0
         """How often the root had left its stacks on a signal, when last read."""
+        self.memory = Memory(root, hangar)
+        self.questions = Questions(self.clock.scale)
+        self.senders: list[tuple[int, int, int, float]] = []
+        """Signals that reached us: number, sender's pid and user, when."""
+        self._news = 0
         self._inquiry: Inquiry | None = None
 
     @property
@@ -77,8 +86,10 @@ class Watch:
             self.interrupted = False
             if self.inquired:
                 self.inquiry.thaw()
+        self._part("memory", self.memory.tick, now)
         if self.interrupted or self.ending:
             return False
+        self._part("questions", self._ask, now)
         news = self.inquiry.withdraw_recovered() if self.inquired else False
         for pid in self.clocked():
             hand = self.clock.hands.get(pid)
@@ -90,7 +101,29 @@ class Watch:
                 self.inquiry.note_flights()
             if self.clock.wants_look(pid, p99):
                 news |= self.inquiry.look(pid)
-        return news
+        return self._hear() or news
+
+    def _ask(self, now: float) -> None:
+        training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
+        self.questions.tick(now, training, self.memory.asks())
+
+    def _hear(self) -> bool:
+        """Facts came that may decide a rule. True if one did."""
+        news = self.hangar.news
+        if news == self._news:
+            return False
+        self._news = news
+        self.inquiry.note_flights()
+        return self.inquiry.think()
+
+    def _part(self, probe: str, action: Callable[..., object], *arguments: object) -> None:
+        """A fault of ours in one part ends this part."""
+        if probe in self.probes_off:
+            return
+        try:
+            action(*arguments)
+        except Exception as fault:
+            self.off(probe, fault)
 
     def note_receipts(self) -> None:
         root = self.hangar.gauge_of(self.root)

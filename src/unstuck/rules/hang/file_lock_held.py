@@ -106,4 +106,4 @@ def _also(still: Standstill, holder: Process | None) -> tuple[Where, ...]:
     return (still.where(frame, holder),) if frame and holder else ()
 
 
-RULE = Rule("file-lock-held", "hang", decide)
+RULE = Rule("file-lock-held", "hang", decide, disproved_by_end=True)

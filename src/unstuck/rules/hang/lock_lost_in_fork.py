@@ -145,4 +145,4 @@ def _also(still: Standstill, parent: Process | None, holder: tuple[Thread, Frame
     return (still.where(holder[1], parent),) if holder and parent else ()
 
 
-RULE = Rule("lock-lost-in-fork", "hang", decide)
+RULE = Rule("lock-lost-in-fork", "hang", decide, disproved_by_end=True)

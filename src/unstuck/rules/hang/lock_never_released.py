@@ -146,4 +146,4 @@ def _also(still: Standstill, holder: Holder | None) -> tuple[Where, ...]:
     return (still.where(holder[2], holder[0]),) if holder else ()
 
 
-RULE = Rule("lock-never-released", "hang", decide)
+RULE = Rule("lock-never-released", "hang", decide, disproved_by_end=True)

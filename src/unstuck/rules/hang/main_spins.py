@@ -58,4 +58,4 @@ def _interpreter_runs(still: Standstill) -> bool:
     return bool(frames) and (frames[0].user or stack_varies(still)) and not still.process.device
 
 
-RULE = Rule("main-spins", "hang", decide)
+RULE = Rule("main-spins", "hang", decide, disproved_by_end=True)

@@ -104,4 +104,4 @@ def _also(still: Standstill, writer: Process) -> tuple[Where, ...]:
     return (still.where(frame, writer),) if frame else ()
 
 
-RULE = Rule("pipe-full", "hang", decide)
+RULE = Rule("pipe-full", "hang", decide, disproved_by_end=True)

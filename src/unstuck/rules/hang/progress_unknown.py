@@ -60,4 +60,4 @@ def _seat(process: Process) -> str:
     return f"{who(process)} is at {place(frame)}, {what}"
 
 
-RULE = Rule("progress-unknown", "hang", decide, last_resort=True)
+RULE = Rule("progress-unknown", "hang", decide, last_resort=True, disproved_by_end=True)

@@ -113,4 +113,4 @@ def _joins(process: Process, child: Process) -> bool:
     return main is not None and main.wait is not None and main.wait.kind == "child" and child.pid in main.wait.others
 
 
-RULE = Rule("queue-not-drained", "hang", decide)
+RULE = Rule("queue-not-drained", "hang", decide, disproved_by_end=True)

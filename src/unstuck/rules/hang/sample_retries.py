@@ -108,4 +108,4 @@ def _fix(still: Standstill) -> str:
     return "Bound the retries and raise the last error, with the sample's index, when they are used up."
 
 
-RULE = Rule("sample-retries", "hang", decide)
+RULE = Rule("sample-retries", "hang", decide, disproved_by_end=True)

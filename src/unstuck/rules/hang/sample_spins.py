@@ -117,4 +117,4 @@ def what_sample(still: Standstill) -> str:
     return f"sample number {flight.position}" if flight.position is not None else "the sample"
 
 
-RULE = Rule("sample-spins", "hang", decide)
+RULE = Rule("sample-spins", "hang", decide, disproved_by_end=True)

@@ -84,4 +84,4 @@ def _facts(fact: PathFact | None) -> list[str]:
     return said
 
 
-RULE = Rule("stale-lock-file", "hang", decide)
+RULE = Rule("stale-lock-file", "hang", decide, disproved_by_end=True)

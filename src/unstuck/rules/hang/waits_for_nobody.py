@@ -133,4 +133,4 @@ def _fix(word: str, deaths: list[str]) -> str:
     return f"Give the {word} a timeout, and see to it that the other party is started and always answers."
 
 
-RULE = Rule("waits-for-nobody", "hang", decide)
+RULE = Rule("waits-for-nobody", "hang", decide, disproved_by_end=True)

@@ -72,4 +72,4 @@ def _on_device(still: Standstill) -> bool:
     )
 
 
-RULE = Rule("waits-on-device", "hang", decide)
+RULE = Rule("waits-on-device", "hang", decide, disproved_by_end=True)

@@ -62,4 +62,4 @@ def reads_input(still: Standstill) -> bool:
     return wait.kind == "terminal-read" or (wait.fd == 0 and wait.kind in ("pipe-read", "socket", "file"))
 
 
-RULE = Rule("waits-on-input", "hang", decide)
+RULE = Rule("waits-on-input", "hang", decide, disproved_by_end=True)

@@ -74,4 +74,4 @@ def _call(still: Standstill, target: str) -> str:
     return f"it is inside {wait.syscall or 'a system call'}{number}, which is {target}{ends}"
 
 
-RULE = Rule("waits-on-io", "hang", decide)
+RULE = Rule("waits-on-io", "hang", decide, disproved_by_end=True)

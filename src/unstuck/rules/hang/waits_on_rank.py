@@ -73,4 +73,4 @@ def _elsewhere(still: Standstill) -> list[str]:
     return [f"{who(p)} is not in a collective: it is at {place(user_frame(p))}" for p in apart[:4] if user_frame(p)]
 
 
-RULE = Rule("waits-on-rank", "hang", decide)
+RULE = Rule("waits-on-rank", "hang", decide, disproved_by_end=True)

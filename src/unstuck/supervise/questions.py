@@ -1,0 +1,35 @@
+"""When to ask a moving training about the loops it is in: early, then ever more rarely."""
+
+from __future__ import annotations
+
+from unstuck.record import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.record.gauge import Gauge
+
+FIRST = 3.0
+"""Seconds after the first seam."""
+LONGEST_GAP = 300.0
+
+
+class Questions:
+    """By process: when it was first seen to move, and when it is to be asked next."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = min(1.0, max(0.1, scale))
+        self._next: dict[int, float] = {}
+        self._gap: dict[int, float] = {}
+
+    def tick(self, now: float, training: list[Gauge], growing: list[int]) -> None:
+        for gauge in training:
+            wanted = at.ASK_GROWTH if gauge.pid in growing else 0
+            if gauge.pid not in self._next:
+                self._gap[gauge.pid] = FIRST * self.scale
+                self._next[gauge.pid] = now + self._gap[gauge.pid]
+            elif now >= self._next[gauge.pid]:
+                wanted |= at.ASK_LOOPS
+                self._next[gauge.pid] = now + self._gap[gauge.pid]
+                self._gap[gauge.pid] = min(2 * self._gap[gauge.pid], LONGEST_GAP)
+            if wanted:
+                gauge.ask(wanted)
