@@ -37,15 +37,15 @@ def _part(name: str, frame: FrameType) -> None:
 
 
 def _loops(frame: FrameType) -> object:
-    from . import loops
+    from .loops import describe
 
-    return loops.describe(frame)
+    return describe(frame)
 
 
 def _growth(frame: FrameType) -> object:
-    from . import growth
+    from .growth import describe
 
-    return growth.describe(frame)
+    return describe(frame)
 
 
 _describers = {"loops": _loops, "growth": _growth}

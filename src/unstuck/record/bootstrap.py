@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import attempts, ends, environment, facts, flight, imports, probes, signals
+from . import attempts, ends, environment, exits, facts, flight, imports, probes, signals
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -36,6 +36,7 @@ def start(folder: str, site: str | None = None) -> None:
     _part("signal handlers", signals.install)
     _part("attempts", attempts.install)
     _part("ends", ends.install)
+    _part("exits", exits.install)
     flight.answer = _answer
     for name, (module, installer) in SEAMS.items():
         _part("seam " + name, imports.when_imported, name, _installer(module, installer))
@@ -88,7 +89,7 @@ def _installer(module: str, name: str) -> Callable[[ModuleType], object]:
 def _pass_over(hook: ModuleType) -> None:
     from . import unseen
 
-    unseen.pass_over((hook, flight, attempts, ends, facts, imports, probes, signals, environment))
+    unseen.pass_over((hook, *(sys.modules[name] for name in list(sys.modules) if name.startswith(f"{__package__}."))))
 
 
 def _begin_process(folder: str, forked: bool) -> None:

@@ -229,6 +229,23 @@ def write_text(length_word: int, offset: int, size: int, text: str | bytes) -> N
         words[length_word] = len(raw)
 
 
+def text(length_word: int, offset: int, size: int) -> str:
+    """A text put there by `write_text`."""
+    if not recording:
+        return ""
+    return bytes(_map[offset : offset + min(words[length_word], size)]).decode("utf-8", "replace")  # type: ignore[index]
+
+
+def write_last(line: bytes) -> bool:
+    """A fact that could not be written to its file. False: there is no room for it here either."""
+    place = words[at.W_LAST_LENGTH]
+    if not recording or place + len(line) > at.LAST_SIZE:
+        return False
+    _map[at.LAST_AT + place : at.LAST_AT + place + len(line)] = line  # type: ignore[index]
+    words[at.W_LAST_LENGTH] = place + len(line)
+    return True
+
+
 def write_off(probe: str, why: str) -> None:
     """The last resort for a probe that is off: this needs no room on the disk. In a forked child that has no file
     of its own it goes into its parent's."""

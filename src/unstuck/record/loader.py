@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from collections import deque
 from functools import wraps
+from time import monotonic_ns
 
-from . import facts, flight, probes
+from . import dataset_state, facts, failures, flight, lengths, passes, probes, sites
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
-_told: set[tuple[int, int]] = set()
-_places: dict[tuple[int, int], list[int]] = {}
+LEDGER = "_unstuck_ledger"
+DRAWN, KEPT = failures.DRAWN, 64
+_places: dict[int, list[int]] = {}
 
 
 def install(module: Any) -> None:
     """`module` is torch.utils.data.dataloader."""
     _wrap_next(module._BaseDataLoaderIter, "loader")
+    _wrap_index(module._BaseDataLoaderIter, "indices")
     _wrap_iter(module.DataLoader, "loader passes")
 
 
@@ -48,6 +49,8 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
+            if flight.full:
+                looked(self, batch)
         except Exception as fault:
             probes.off(name, fault)
         return batch
@@ -64,10 +67,44 @@ def ended(iterator: Any, error: BaseException) -> None:
     """The pass is over, or a batch could not be had: then what became of the workers is worth a line."""
     flight.enter(at.BETWEEN)
     if isinstance(error, StopIteration):
+        ledger = iterator.__dict__.get(LEDGER)
+        if ledger is not None:
+            passes.ended(ledger, iterator._num_yielded)
         return
-    workers = iterator.__dict__.get("_workers") or ()
-    exits = [{"worker": n, "pid": w.pid, "exitcode": w.exitcode} for n, w in enumerate(workers)]
-    facts.write("batch-failed", {"error": type(error).__name__, "message": str(error)[:2000], "workers": exits})
+    if not isinstance(error, KeyboardInterrupt):
+        failures.batch_failed(iterator, error)
+
+
+def looked(iterator: Any, batch: Any) -> None:
+    """Is this batch news? A fault in asking costs the answer, not the count of batches."""
+    ledger = iterator.__dict__.get(LEDGER)
+    if ledger is None or "fingerprints" in probes.OFF:
+        return
+    try:
+        passes.look(ledger, iterator._num_yielded, batch)
+    except Exception as fault:
+        probes.off("fingerprints", fault)
+
+
+def _wrap_index(iterator_class: Any, name: str) -> None:
+    """Keep the indices of the last batches: when a batch turns out bad, they say which samples it was made of."""
+    original = iterator_class._next_index
+
+    @wraps(original)
+    def _next_index(self: Any) -> Any:
+        index = original(self)
+        try:
+            own = self.__dict__
+            drawn = own.get(DRAWN)
+            if drawn is None:
+                drawn = own[DRAWN] = deque((), KEPT)
+            drawn.append((own["_send_idx"] if "_send_idx" in own else own["_num_yielded"], index))
+        except Exception as fault:
+            probes.off(name, fault)
+        return index
+
+    iterator_class._next_index = _next_index
+    probes.on(name, lambda: setattr(iterator_class, "_next_index", original))
 
 
 def _wrap_iter(loader_class: Any, name: str) -> None:
@@ -75,9 +112,10 @@ def _wrap_iter(loader_class: Any, name: str) -> None:
 
     @wraps(original)
     def __iter__(self: Any) -> Any:
+        asked = monotonic_ns()
         iterator = original(self)
         try:
-            opened(self, iterator)
+            opened(self, iterator, monotonic_ns() - asked)
         except Exception as fault:
             probes.off(name, fault)
         return iterator
@@ -86,17 +124,39 @@ def _wrap_iter(loader_class: Any, name: str) -> None:
     probes.on(name, lambda: setattr(loader_class, "__iter__", original))
 
 
-def opened(loader: Any, iterator: Any) -> None:
+def opened(loader: Any, iterator: Any, took: int) -> None:
     """A pass begins. Settings are written once a loader, pids whenever workers are new."""
     flight.pass_began()
-    key = (os.getpid(), id(loader))
-    if key not in _told:
-        _told.add(key)
-        facts.write("loader", {"loader": id(loader), "site": call_site(), **settings(loader)})
+    failures.opened(iterator)
+    site = sites.call_site()
+    ledger, new = passes.ledger_of(loader, site)
+    if new and (ledger.loaders < 4 or not ledger.loaders & (ledger.loaders - 1)):
+        about = {"loader": id(loader), "number": ledger.number, "site": site, "length": ledger.length}
+        facts.write("loader", {**about, "iterable": ledger.iterable, **settings(loader), **sources(loader)})
+    iterator.__dict__[LEDGER] = ledger
+    passes.began(ledger, site, took)
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
-    if pids and _places.get(key) != pids:
-        _places[key] = pids
+    if pids and _places.get(id(loader)) != pids:
+        _places[id(loader)] = pids
         facts.write("workers", {"loader": id(loader), "pids": pids})
+        dataset_state.workers_began(loader)
+    elif pids and loader.__dict__.get("persistent_workers"):
+        dataset_state.pass_began(loader, ledger.passes)
+
+
+def sources(loader: Any) -> dict[str, object]:
+    """Where the user's own parts of a loader are written, and what can be known of them without running them."""
+    own = loader.__dict__
+    dataset, drawn = own.get("dataset"), own.get("batch_sampler") or own.get("sampler")
+    samplers = [drawn, getattr(drawn, "__dict__", {}).get("sampler"), own.get("sampler")]
+    drawing = [sites.code_site(getattr(type(each), "__iter__", None)) for each in samplers if each is not None]
+    giving = getattr(type(dataset), "__iter__" if lengths.is_iterable(loader) else "__getitem__", None)
+    return {
+        "samples": lengths.length(dataset),
+        "sampler_site": next((site for site in drawing if site), None),
+        "dataset_site": sites.code_site(giving),
+        "asks_worker": "get_worker_info" in dataset_state.names_read(dataset) or own.get("worker_init_fn") is not None,
+    }
 
 
 def settings(loader: Any) -> dict[str, object]:
@@ -111,19 +171,3 @@ def settings(loader: Any) -> dict[str, object]:
         "sampler": type(own.get("sampler")).__qualname__,
         "start_method": getattr(context, "_name", None),
     }
-
-
-def call_site() -> list[str | int] | None:
-    """File, line and function of the code that asked, above torch and us."""
-    frame: FrameType | None = sys._getframe(1)
-    here = os.path.dirname(__file__)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(here) and "/torch/utils/data/" not in file:
-            return [
-                os.path.abspath(file),
-                frame.f_lineno,
-                frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name,
-            ]
-        frame = frame.f_back
-    return None

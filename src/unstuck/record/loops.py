@@ -1,12 +1,121 @@
-"""The loops the training is in, and what their conditions say. Loaded on request only."""
+"""The loops the training is in, and what their conditions say. Loaded on request only.
+
+For each frame of the user's on the stack: the `while` and `for` around its line, their tests piece by piece, the ways
+out of them and what guards these, and what inside them changes the names that are tested.
+"""
 
 from __future__ import annotations
+
+import ast
+import os
+
+from . import flight, iterated, reading, sites, ways
+from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+FRAMES = 12
+_LARGEST = 4_000_000
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_trees: dict[str, ast.Module | None] = {}
+
 
 def describe(frame: FrameType) -> dict[str, object] | None:
-    """Filled in by its own change."""
-    return None
+    """Everything about the loops around this moment; None where there are none in the user's own code."""
+    found: list[dict[str, object]] = []
+    here: FrameType | None = frame
+    while here is not None and len(found) < FRAMES:
+        if sites.is_user_file(here.f_code.co_filename):
+            loops = _loops(here)
+            if loops:
+                found.append(_place(here, loops))
+        here = here.f_back
+    if not found:
+        return None
+    w = flight.words
+    return {"step": flight.steps, "passes": flight.passes, "batch": w[at.W_BATCH], "frames": found}
+
+
+def _place(frame: FrameType, loops: list[dict[str, object]]) -> dict[str, object]:
+    code = frame.f_code
+    return {
+        "file": os.path.abspath(code.co_filename),
+        "line": frame.f_lineno,
+        "function": sites.name_of(code),
+        "id": id(frame),
+        "generator": bool(code.co_flags & 0x220),  # a generator, or an asynchronous one: whoever draws from it decides
+        "local": sorted(code.co_varnames) if code.co_name != "<module>" else None,
+        "loops": loops,
+    }
+
+
+def _loops(frame: FrameType) -> list[dict[str, object]]:
+    tree = _tree(frame.f_code.co_filename)
+    if tree is None or frame.f_lineno is None:
+        return []
+    scope, around = _around(tree, frame.f_lineno)
+    return [_loop(node, scope, frame) for node in around]
+
+
+def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, frame: FrameType) -> dict[str, object]:
+    leaving = ways.ways_out(node, frame)
+    told: dict[str, object] = {
+        "kind": "while" if isinstance(node, ast.While) else "for",
+        "first": node.lineno,
+        "header": node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno,
+        "last": node.body[-1].end_lineno or node.lineno,
+        "exits": leaving,
+    }
+    if isinstance(node, ast.While):
+        told["text"] = f"while {ast.unparse(node.test)}"[:200]
+        told["test"] = reading.condition(node.test, frame)
+        tested = reading.names(node.test)
+    else:
+        told["text"] = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"[:200]
+        told["iterates"] = iterated.describe(node.iter, frame)
+        tested = reading.names(node.target)
+        told["targets"] = {
+            name: reading.shown(reading.find(ast.parse(name, mode="eval").body, frame)) for name in tested
+        }
+    for way in leaving:
+        tested += [name for guard in way["guards"] for name in ways.names_in(guard)]
+    told["assigned"] = ways.assignments(node, scope, set(tested), frame)
+    return told
+
+
+def _around(tree: ast.Module, line: int) -> tuple[ast.AST, list[ast.While | ast.For | ast.AsyncFor]]:
+    """The innermost scope around a line, and its loops around it, outermost first."""
+    scope: ast.AST = tree
+    loops: list[ast.While | ast.For | ast.AsyncFor] = []
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop(0)
+        first = getattr(node, "lineno", None)
+        if first is not None and not first <= line <= (node.end_lineno or first):  # type: ignore[attr-defined]
+            continue
+        if isinstance(node, _SCOPES):
+            body = node.body if isinstance(node.body, list) else [node.body]
+            if line >= body[0].lineno:
+                scope, loops, waiting = node, [], list(ast.iter_child_nodes(node))
+            continue
+        if isinstance(node, (ast.While, ast.For, ast.AsyncFor)) and line <= (node.body[-1].end_lineno or line):
+            loops.append(node)
+        waiting = [*ast.iter_child_nodes(node), *waiting]
+    return scope, loops
+
+
+def _tree(path: str) -> ast.Module | None:
+    if path not in _trees:
+        _trees[path] = None
+        import warnings
+
+        try:
+            if os.path.getsize(path) < _LARGEST:
+                with open(path, "rb") as file, warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    _trees[path] = ast.parse(file.read())
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            pass
+    return _trees[path]

@@ -1,0 +1,99 @@
+"""Plain attributes of a data set: changed in the parent, do its persistent workers know?
+
+Workers that live on from pass to pass keep the data set they were started with. The parent compares what it has now
+with what it had then; each worker writes what it has. Only attributes that the sample path reads are of interest.
+"""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+
+from . import facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
+_PLAIN = (int, float, str, bool, type(None))
+_then: dict[int, dict[str, object]] = {}
+_fetcher = 0
+_passes = 0
+
+
+def workers_began(loader: Any) -> None:
+    """New workers have the data set as it is now."""
+    if loader.__dict__.get("persistent_workers"):
+        _then[id(loader)] = state(loader.__dict__.get("dataset"))
+
+
+def pass_began(loader: Any, number: int) -> None:
+    """The same workers begin another pass."""
+    dataset = loader.__dict__.get("dataset")
+    then, now = _then.get(id(loader)), state(dataset)
+    if then is None or then == now or (number > 4 and number & (number - 1)):
+        return
+    changed = {name: [then[name], now[name]] for name in now if name in then and then[name] != now[name]}
+    if changed:
+        read = sorted(name for name in changed if name.rpartition(".")[2] in names_read(dataset))
+        told = {
+            "loader": id(loader),
+            "pass": number,
+            "changed": changed,
+            "read": read,
+            "type": type(dataset).__qualname__,
+        }
+        facts.tell("dataset-changed", told)
+
+
+def in_worker(fetcher: Any) -> None:
+    """Called for each batch in a worker: a new fetcher is a new pass of a worker that lives on."""
+    global _fetcher, _passes
+    if id(fetcher) == _fetcher:
+        return
+    _fetcher, _passes = id(fetcher), _passes + 1
+    if 1 < _passes < 5 or not _passes & (_passes - 1):
+        facts.write("worker-dataset", {"pass": _passes, "state": state(fetcher.dataset)})
+
+
+def state(dataset: Any, depth: int = 0) -> dict[str, object]:
+    """Plain values in its own dictionary, and in those of the objects it holds, two deep."""
+    own = getattr(dataset, "__dict__", None)
+    if type(own) is not dict:
+        return {}
+    found: dict[str, object] = {}
+    for name, value in list(own.items())[:64]:
+        if type(value) in _PLAIN:
+            found[name] = value if not isinstance(value, str) else value[:200]
+        elif type(value) in (list, tuple) and len(value) <= 32 and all(type(v) in _PLAIN for v in value):
+            found[name] = list(value)
+        elif depth < 2 and type(value).__module__.partition(".")[0] not in (
+            "torch",
+            "numpy",
+            "builtins",
+            "multiprocessing",
+        ):
+            found.update({f"{name}.{inner}": v for inner, v in state(value, depth + 1).items()})
+    return found
+
+
+def names_read(dataset: Any) -> set[str]:
+    """Every name in the code that gives a sample: of the data set, and of what it holds and what it calls."""
+    found: set[str] = set()
+    for thing in (dataset, *(getattr(dataset, "__dict__", None) or {}).values()):
+        kind = type(thing)
+        if kind.__module__.partition(".")[0] in ("builtins", "numpy"):
+            continue
+        waiting = [f.__code__ for name in GIVING if isinstance(f := getattr(kind, name, None), FunctionType)]
+        done: set[CodeType] = set()
+        while waiting and len(done) < 50:
+            code = waiting.pop()
+            if code in done:
+                continue
+            done.add(code)
+            found.update(code.co_names)
+            waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+            waiting += [
+                f.__code__ for name in code.co_names if isinstance(f := getattr(kind, name, None), FunctionType)
+            ]
+    return found

@@ -1,0 +1,94 @@
+"""How long something says it is, asked only where the answer cannot change anything.
+
+A user's `__len__` may draw random numbers, build batches or print. It is called only if its code stores nothing and
+calls nothing but arithmetic and the lengths of other things, which are looked at in the same way.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from types import FunctionType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HARMLESS = frozenset(
+    ("len", "int", "min", "max", "sum", "abs", "round", "ceil", "floor", "math", "float", "super", "__len__", "range")
+)
+_STORES = (
+    "STORE_ATTR",
+    "STORE_GLOBAL",
+    "STORE_SUBSCR",
+    "DELETE_",
+    "YIELD",
+    "IMPORT_",
+    "RAISE_VARARGS",
+    "MAKE_FUNCTION",
+)
+_DEEP = 6
+_BUILTINS = vars(builtins)
+
+
+def length(thing: Any) -> int | None:
+    """`len(thing)`, or None where it has none or it is not safe to ask."""
+    try:
+        return len(thing) if _safe(thing, 0) else None
+    except Exception:
+        return None
+
+
+def loader_length(loader: Any) -> int | None:
+    """Batches of one pass, as the loader itself would say. Not `len(loader)`: torch remembers having been asked."""
+    own = loader.__dict__
+    sampler, size = own.get("batch_sampler") or own.get("sampler"), own.get("batch_size")
+    if not is_iterable(loader):
+        return None if sampler is None else length(sampler)
+    samples = length(own.get("dataset"))
+    if samples is None or own.get("batch_sampler") is None:
+        return samples
+    return int(samples // size if own.get("drop_last") else -(-samples // size))
+
+
+def is_iterable(loader: Any) -> bool:
+    return bool(loader.__dict__.get("_dataset_kind") == 1)
+
+
+def _safe(thing: Any, depth: int) -> bool:
+    if type(thing) in (list, tuple, dict, set, frozenset, str, bytes, range):
+        return True
+    asked = getattr(type(thing), "__len__", None)
+    if asked is None or depth > _DEEP:
+        return False
+    if not isinstance(asked, FunctionType):  # written in C: a tensor, an array, a table
+        return getattr(type(thing), "__module__", "").partition(".")[0] in ("torch", "numpy", "collections", "array")
+    if asked.__module__.partition(".")[0] != "torch" and not _harmless(asked, type(thing)):
+        return False
+    return all(_safe(part, depth + 1) for part in _asked_too(thing, asked))
+
+
+def _harmless(function: FunctionType, kind: type) -> bool:
+    for step in dis.get_instructions(function):
+        name = str(step.argval)
+        if step.opname.startswith(_STORES):
+            return False
+        if name in HARMLESS:
+            continue
+        if step.opname == "LOAD_METHOD" or ("NULL" in step.argrepr and step.opname == "LOAD_ATTR"):  # it calls one
+            return False
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and callable(
+            function.__globals__.get(name, _BUILTINS.get(name))
+        ):
+            return False
+        if step.opname == "LOAD_ATTR" and (
+            callable(getattr(kind, name, None)) or isinstance(vars(kind).get(name), property)
+        ):
+            return False
+    return True
+
+
+def _asked_too(thing: Any, asked: FunctionType) -> list[Any]:
+    """Attributes of it that its `__len__` mentions and that have a length of their own."""
+    own = getattr(thing, "__dict__", {})
+    return [own[name] for name in asked.__code__.co_names if name in own and hasattr(type(own[name]), "__len__")]

@@ -1,0 +1,156 @@
+"""Passes over loaders, and whether what they give repeats: a ledger a loader, facts when something is worth a rule."""
+
+from __future__ import annotations
+
+from time import monotonic_ns
+from weakref import ref
+
+from . import facts, flight, lengths, prints
+from . import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+WINDOW = 64  # batches of a pass whose samples are remembered
+REMEMBERED = 2048  # samples
+SHARE = 200  # fingerprints may take one part in so many of the time
+_ledgers: dict[int, Ledger] = {}
+_spent = 0
+_began = 0
+
+
+def _nothing() -> None:
+    return None
+
+
+class Ledger:
+    """What is kept of one loader."""
+
+    __slots__ = (
+        *("number", "length", "workers", "passes", "empty", "full_passes", "short", "steps", "ended", "site", "over"),
+        *("seen", "rows", "own", "other", "last", "same", "told_repeats", "iterable", "began", "loader", "loaders"),
+        *("opening", "first"),
+    )
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.loaders = self.workers = self.opening = 0
+        self.first = monotonic_ns()
+        self.length: int | None = None
+        self.iterable = False
+        self.loader: Callable[[], object] = _nothing
+        self.passes = self.empty = self.full_passes = self.short = self.same = self.last = 0
+        self.ended = True
+        self.site: list[str | int] | None = None
+        self.begin(0)
+
+    def begin(self, steps: int) -> None:
+        self.steps = steps
+        self.over = 1
+        self.seen: dict[int, int] = {}
+        self.rows = self.own = self.other = self.told_repeats = 0
+        self.began = monotonic_ns()
+
+    def facts(self) -> dict[str, object]:
+        return {
+            **{name: getattr(self, name) for name in ("number", "length", "workers", "passes", "empty", "full_passes")},
+            **{name: getattr(self, name) for name in ("short", "rows", "own", "other", "same", "iterable", "site")},
+            "loaders": self.loaders,
+            "opening": self.opening / 1e9,
+            "since_first": (monotonic_ns() - self.first) / 1e9,
+            "step": flight.steps,
+        }
+
+
+def ledger_of(loader: Any, site: list[str | int] | None) -> tuple[Ledger, bool]:
+    """The loader's ledger, and whether the loader is new. One made anew at the same line carries on the ledger of the
+    one before it, if that one is gone."""
+    ledger = _ledgers.get(id(loader))
+    if ledger is not None and ledger.loader() is loader:
+        return ledger, False
+    gone = [each for each in set(_ledgers.values()) if each.loader() is None and each.site == site]
+    ledger = gone[0] if gone else Ledger(len(_ledgers))
+    for place in [place for place, each in _ledgers.items() if each is ledger]:
+        del _ledgers[place]
+    ledger.loader = ref(loader)
+    ledger.loaders += 1
+    ledger.length, ledger.iterable = lengths.loader_length(loader), lengths.is_iterable(loader)
+    ledger.workers = loader.__dict__.get("num_workers", 0)
+    _ledgers[id(loader)] = ledger
+    return ledger, True
+
+
+def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
+    """A pass begins, which took so many nanoseconds; the one before it was left early if nobody saw its end."""
+    ledger.opening += took
+    if not ledger.ended and flight.steps - ledger.steps <= 1:
+        ledger.short += 1
+        if ledger.short >= 8 and not ledger.short & (ledger.short - 1):
+            facts.tell("short-passes", ledger.facts())
+    elif ledger.passes:
+        ledger.short = 0
+    ledger.passes += 1
+    ledger.ended, ledger.site = False, site
+    same, last = ledger.same, ledger.last  # these go on from pass to pass: next(iter(loader)) begins one a step
+    ledger.begin(flight.steps)
+    ledger.same, ledger.last = same, last
+
+
+def ended(ledger: Ledger, batches: int) -> None:
+    """A pass came to its own end."""
+    ledger.ended = True
+    if batches:
+        ledger.full_passes += 1
+        ledger.empty = 0
+        if ledger.passes <= 3:
+            facts.write("pass", {**ledger.facts(), "batches": batches})
+        return
+    ledger.empty += 1
+    if ledger.empty < 4 or not ledger.empty & (ledger.empty - 1):
+        facts.tell("empty-pass", ledger.facts())
+
+
+def look(ledger: Ledger, batches: int, batch: Any) -> None:
+    """A batch came in a step that is looked at: is the pass longer than it should be, and is this batch news?"""
+    global _spent, _began
+    begin = monotonic_ns()
+    if not _began:
+        _began = begin
+    if ledger.length is not None and batches > ledger.over * max(ledger.length, 1):
+        ledger.over = max(2 * ledger.over, batches // max(ledger.length, 1) + 1)
+        facts.tell("over-length", {**ledger.facts(), "batches": batches, "seconds": (begin - ledger.began) / 1e9})
+    tensors = list(prints.leaves(batch))
+    flight.batch_size = sum(t.numel() for t in tensors)
+    flight.words[at.W_BATCH_BYTES] = sum(t.numel() * t.element_size() for t in tensors)
+    if _spent * SHARE > begin - _began and batches > WINDOW:
+        return
+    found = prints.rows(tensors)
+    if found:
+        _compare(ledger, batches, found)
+    _spent += monotonic_ns() - begin
+
+
+def _compare(ledger: Ledger, batches: int, found: list[int]) -> None:
+    whole = hash(tuple(found))
+    ledger.same = ledger.same + 1 if whole == ledger.last else 0
+    ledger.last = whole
+    if ledger.same >= 7 and not (ledger.same + 1) & ledger.same:
+        facts.tell("same-batch", {**ledger.facts(), "batches": batches})
+    ledger.rows += len(found)
+    seen, workers = ledger.seen, ledger.workers
+    for row in found:
+        before = seen.get(row)
+        if before is None:
+            if batches <= WINDOW and len(seen) < REMEMBERED:
+                seen[row] = batches
+        elif before != batches:
+            if workers > 1 and (batches - before) % workers:
+                ledger.other += 1
+            else:
+                ledger.own += 1
+    repeats = ledger.own + ledger.other
+    if repeats >= max(16, 2 * ledger.told_repeats):
+        ledger.told_repeats = repeats
+        facts.tell("repeats", {**ledger.facts(), "batches": batches, "seconds": (monotonic_ns() - ledger.began) / 1e9})

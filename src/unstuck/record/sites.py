@@ -1,0 +1,49 @@
+"""Places in the user's code: where something was called from, where something is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any
+
+
+def call_site() -> list[str | int] | None:
+    """File, line and function of the code that asked, above torch and us."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_HERE) and "/torch/utils/data/" not in file:
+            return [os.path.abspath(file), frame.f_lineno, name_of(frame.f_code)]
+        frame = frame.f_back
+    return None
+
+
+def name_of(code: CodeType) -> str:
+    return code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+
+
+def code_site(function: Any) -> list[str | int] | None:
+    """Where a function of the user's is written; None for the library's and for what is not Python."""
+    code = getattr(function, "__code__", None)
+    if code is None or not is_user_file(code.co_filename):
+        return None
+    return [os.path.abspath(code.co_filename), code.co_firstlineno, name_of(code)]
+
+
+def is_user_file(path: str) -> bool:
+    """By its place alone: not the standard library, not an installed package, not ours."""
+    if path.startswith(("<", _HERE)):
+        return "/ipykernel_" in path or path.startswith("<ipython-input-")
+    return not any(part in path for part in ("/site-packages/", "/dist-packages/")) and not path.startswith(_STANDARD)
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = (
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
+    sys.prefix + "/lib/python",
+    sys.base_prefix + "/lib/python",
+)

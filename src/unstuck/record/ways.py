@@ -1,0 +1,131 @@
+"""Ways out of a loop and what guards them; what inside it changes the names that are tested."""
+
+from __future__ import annotations
+
+import ast
+
+from . import reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import Any
+
+    Loop = ast.While | ast.For | ast.AsyncFor
+    Guards = tuple[tuple[ast.expr | str, bool], ...]
+
+_LOOPS = (ast.While, ast.For, ast.AsyncFor)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LEAVING = ("sys.exit", "exit", "quit", "os._exit")
+_STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
+
+
+def ways_out(loop: Loop, frame: FrameType) -> list[dict[str, Any]]:
+    """Each `break`, `return` and call that leaves the loop, with the conditions on its way and whether they hold."""
+    found = []
+    for statement, guards, _ in _statements(loop.body, (), inner=False):
+        kind = _leaves(statement, guards)
+        if kind:
+            told = [_guard(guard, wanted, frame) for guard, wanted in guards if guard != "loop"]
+            values = [each["holds"] for each in told]
+            met = False if False in values else (None if None in values else True)
+            found.append({"line": statement.lineno, "kind": kind, "guards": told, "met": met})
+    return found[:16]
+
+
+def _leaves(statement: ast.stmt, guards: Guards) -> str:
+    if isinstance(statement, ast.Break):
+        return "" if ("loop", True) in guards else "break"
+    if isinstance(statement, ast.Return):
+        return "return"
+    if isinstance(statement, ast.Raise) and statement.exc is not None:
+        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return "raise" if ast.unparse(raised).rpartition(".")[2] in _STOPS else ""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return "exit" if ast.unparse(statement.value.func) in _LEAVING else ""
+    return ""
+
+
+def _guard(guard: ast.expr | str, wanted: bool, frame: FrameType) -> dict[str, Any]:
+    if isinstance(guard, str):
+        return {"text": guard, "kind": "other", "value": None, "wanted": wanted, "holds": None}
+    told = reading.condition(guard, frame)
+    holds = None if told["value"] is None else told["value"] is wanted
+    return {**told, "wanted": wanted, "holds": holds}
+
+
+def _statements(body: list[ast.stmt], guards: Guards, inner: bool) -> Iterator[tuple[ast.stmt, Guards, bool]]:
+    """Every statement below a loop that runs in its own scope, with the conditions on its way."""
+    for statement in body:
+        yield statement, guards, inner
+        if isinstance(statement, _SCOPES):
+            continue
+        if isinstance(statement, ast.If):
+            yield from _statements(statement.body, (*guards, (statement.test, True)), inner)
+            yield from _statements(statement.orelse, (*guards, (statement.test, False)), inner)
+        elif isinstance(statement, _LOOPS):
+            within: Guards = (*guards, ("loop", True))
+            if isinstance(statement, ast.While) and not isinstance(statement.test, ast.Constant):
+                within = (*within, (statement.test, True))
+            yield from _statements(statement.body, within, True)
+            yield from _statements(statement.orelse, guards, inner)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield from _statements(statement.body, guards, inner)
+        elif isinstance(statement, ast.Try):
+            for part in (statement.body, statement.orelse, statement.finalbody):
+                yield from _statements(part, guards, inner)
+            for handler in statement.handlers:
+                caught = f"except {ast.unparse(handler.type)}" if handler.type else "except"
+                yield from _statements(handler.body, (*guards, (caught, True)), inner)
+        elif isinstance(statement, ast.Match):
+            for case in statement.cases:
+                yield from _statements(case.body, (*guards, (f"case {ast.unparse(case.pattern)}", True)), inner)
+
+
+def names_in(condition: dict[str, Any]) -> list[str]:
+    return [*condition.get("names", ()), *(name for part in condition.get("parts", ()) for name in names_in(part))]
+
+
+def assignments(loop: Loop, scope: ast.AST, wanted: set[str], frame: FrameType) -> dict[str, list[dict[str, Any]]]:
+    """By name: every statement inside the loop that gives it a value, how, and under which conditions. A name that
+    a function of its own may change from elsewhere gets an entry of kind `elsewhere`."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in sorted(wanted)}
+    for statement, guards, inner in _statements(loop.body, (), inner=False):
+        for name, kind in _given(statement):
+            if name in found:
+                told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
+                about = {"line": statement.lineno, "kind": kind, "guards": told, "inner": inner}
+                found[name].append({**about, "text": ast.unparse(statement).partition("\n")[0][:120]})
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and node not in getattr(scope, "body", ()):
+            for name in found.keys() & set(node.names):
+                found[name].append({"line": node.lineno, "kind": "elsewhere", "guards": [], "inner": True, "text": ""})
+    return found
+
+
+def _given(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    if isinstance(statement, ast.AugAssign):
+        yield ast.unparse(statement.target), "add" if isinstance(statement.op, (ast.Add, ast.Sub)) else "other"
+        return
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            for one in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+                yield ast.unparse(one), _kind(one, statement.value)
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield from ((name, "other") for name in reading.names(statement.target))
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        yield from ((ast.unparse(item.optional_vars), "other") for item in statement.items if item.optional_vars)
+    if not isinstance(statement, (*_LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *_SCOPES)):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.NamedExpr):
+                yield node.target.id, "other"
+
+
+def _kind(target: ast.expr, value: ast.expr | None) -> str:
+    if isinstance(value, ast.Constant):
+        return "constant"
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        return "add" if ast.unparse(target) in (ast.unparse(value.left), ast.unparse(value.right)) else "other"
+    return "other"

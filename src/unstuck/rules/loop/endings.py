@@ -1,0 +1,233 @@
+"""Whether a loop can still end: its test, and each way out of it, against the values then and now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unstuck.rules.loop.rounds import Loop, leaves, number, quoted
+
+MANY_STEPS = 20
+"""Steps between two descriptions after which a value that did not change counts as standing."""
+MANY_MORE = 1000
+"""The same for a value that other code could change too: accumulation counts one step in up to 64."""
+MANY_PASSES = 3
+
+
+def endless_by_itself(loop: Loop) -> bool:
+    """`while True`, or a `for` over something that never runs out."""
+    if loop.is_while:
+        test = loop.told["test"]
+        return bool(test["kind"] == "truth" and test["value"] and not test["names"])
+    return loop.told["iterates"]["ends"] is False
+
+
+def turned_enough(loop: Loop) -> bool:
+    return loop.steps_since >= MANY_STEPS or loop.passes_since >= MANY_PASSES
+
+
+def why_test_holds(loop: Loop) -> str:
+    """Why the test of a `while` can never become false, in words; empty if it can, or if that is not known."""
+    if not loop.is_while or endless_by_itself(loop) or not turned_enough(loop):
+        return ""
+    test = loop.told["test"]
+    if test["value"] is not True:
+        return ""
+    return (
+        _or_holds(loop, test) or _jumped(loop, test, wanted=False) or _stands(loop, test) or _reset(loop, test, False)
+    )
+
+
+def why_never_taken(loop: Loop, way: dict[str, Any]) -> str:
+    """Why this way out will never be taken, in words; empty if it may be."""
+    if not turned_enough(loop) or way["met"] is True:
+        return ""
+    for guard in way["guards"]:
+        if guard["kind"] == "other" or guard["holds"] is not False:
+            continue
+        wanted = guard["wanted"]
+        why = (
+            _jumped(loop, guard, wanted)
+            or _stands(loop, guard)
+            or _reset(loop, guard, wanted)
+            or _cannot_rise(loop, guard)
+        )
+        if why:
+            return why
+    return ""
+
+
+def _or_holds(loop: Loop, test: dict[str, Any]) -> str:
+    """`A or B`: the bound in B is passed, and A is true whatever happens."""
+    if test["kind"] != "or":
+        return ""
+    holding = [part for part in test["parts"] if part["value"] is True]
+    passed = [
+        leaf for part in test["parts"] if part["value"] is False for leaf, _ in leaves(part) if _is_passed(loop, leaf)
+    ]
+    if not passed or not holding or not all(_stands(loop, part) for part in holding):
+        return ""
+    leaf, kept = passed[-1], holding[0]
+    values = ", ".join(dict.fromkeys(_values(part) for part, _ in leaves(kept)))
+    return (
+        f"`{quoted(leaf['left'])}` is past `{quoted(leaf['right'])}`, and the loop goes on because `{kept['text']}` is true "
+        f"({values}) and stays so"
+    )
+
+
+def _is_passed(loop: Loop, leaf: dict[str, Any]) -> bool:
+    """A comparison with a bound that the growing side has gone past."""
+    if leaf["kind"] != "compare" or leaf["op"] not in ("<", "<=", "!=", ">", ">="):
+        return False
+    left, right = number(leaf["left"]), number(leaf["right"])
+    then = _earlier(loop, leaf)
+    if left is None or right is None or not then:
+        return False
+    first = number(then[0]["left"]), number(then[0]["right"])
+    if None in first:
+        return False
+    return left != first[0] or right != first[1] or leaf["value"] is False
+
+
+def _jumped(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
+    """An equality that has been jumped over: the growing side is past it and only grows."""
+    for leaf, way in leaves(condition, wanted):
+        if leaf["kind"] != "compare" or leaf["op"] != ("==" if way else "!="):
+            continue
+        if _with_others(condition, leaf, wanted):
+            continue
+        for growing, bound in (("left", "right"), ("right", "left")):
+            seen = [number(each[growing]) for each in (*_earlier(loop, leaf), leaf)]
+            bounds = {number(each[bound]) for each in (*_earlier(loop, leaf), leaf)}
+            if None in seen or len(bounds) != 1 or len(seen) < 2:
+                continue
+            rising = all(a < b for a, b in zip(seen, seen[1:], strict=False))  # type: ignore[operator]
+            limit = bounds.pop()
+            if rising and limit is not None and seen[-1] > limit and not _falls(loop, leaf, growing):  # type: ignore[operator]
+                return (
+                    f"`{quoted(leaf[growing])}` has jumped over `{quoted(leaf[bound])}`: it grows from step to step "
+                    f"and is never equal to it again"
+                )
+    return ""
+
+
+def _with_others(condition: dict[str, Any], leaf: dict[str, Any], wanted: bool) -> bool:
+    """Another piece joined to it could do what this one no longer can."""
+    if condition is leaf:
+        return False
+    if condition["kind"] == "not":
+        return _with_others(condition["parts"][0], leaf, not wanted)
+    joined = "and" if wanted else "or"
+    return condition["kind"] != joined or any(
+        part is not leaf and leaf in [each for each, _ in leaves(part)] and _with_others(part, leaf, wanted)
+        for part in condition["parts"]
+    )
+
+
+def _falls(loop: Loop, leaf: dict[str, Any], side: str) -> bool:
+    """The loop sets the growing name back, or draws it anew in an inner loop."""
+    return any(each["kind"] != "add" for each in loop.assigned(leaf[side]["text"]))
+
+
+def _stands(loop: Loop, condition: dict[str, Any]) -> str:
+    """Nothing in it changes: no name of it is given a value in the loop, and none has changed since."""
+    told = [leaf for leaf, _ in leaves(condition)]
+    names = [name for leaf in told for name in leaf.get("names", ())]
+    if not names or any(not _earlier(loop, leaf) for leaf in told):
+        return ""
+    if any(_shown(then) != _shown(leaf) for leaf in told for then in _earlier(loop, leaf)):
+        return ""
+    if any(leaf["value"] is None for leaf in told):
+        return ""
+    own = all(loop.owns(name) and not loop.assigned(name) for name in names if not _is_bound(name))
+    if not own and not (
+        loop.steps_since >= MANY_MORE and len(loop.earlier) >= 2 and not any(map(loop.assigned, names))
+    ):
+        return ""
+    values = ", ".join(dict.fromkeys(_values(leaf) for leaf in told))
+    how = "nothing in the loop changes that" if own else f"that has not changed in {loop.steps_since:,} steps"
+    return f"`{condition['text']}` is tested with {values}, and {how}"
+
+
+def _is_bound(name: str) -> bool:
+    """A name in capitals is a constant by custom."""
+    return name.rpartition(".")[2].isupper()
+
+
+def _reset(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
+    """The tested counter is set back inside the loop, whatever happens, before it can reach its bound."""
+    for leaf, _ in leaves(condition, wanted):
+        if leaf["kind"] != "compare":
+            continue
+        for side, other in (("left", "right"), ("right", "left")):
+            name, value, bound = leaf[side]["text"], number(leaf[side]), number(leaf[other])
+            given = loop.assigned(name)
+            always = [each for each in given if each["kind"] == "constant" and not each["guards"]]
+            if not always or value is None or bound is None or not any(each["kind"] == "add" for each in given):
+                continue
+            if value < bound and loop.steps_since >= 2 * max(bound, MANY_STEPS):
+                return (
+                    f"`{name}` is set back by `{always[0]['text']}` (line {always[0]['line']}) each time round, so it never "
+                    f"reaches `{quoted(leaf[other])}`; it is {value:g} after {loop.step:,} training steps"
+                )
+    return ""
+
+
+def _cannot_rise(loop: Loop, condition: dict[str, Any]) -> str:
+    """A counter whose every increment waits for something that cannot happen."""
+    for leaf, _ in leaves(condition):
+        if leaf["kind"] != "compare" or not turned_enough(loop):
+            continue
+        name = leaf["left"]["text"]
+        raised = [each for each in loop.assigned(name) if each["kind"] != "constant"]
+        if not loop.owns(name) or not raised or number(leaf["left"]) is None:
+            continue
+        blocks = [_blocked(loop, each) for each in raised]
+        if all(blocks):
+            return (
+                f"`{quoted(leaf['left'])}` never rises to `{quoted(leaf['right'])}`: line {raised[0]['line']} would raise it, "
+                f"but {blocks[0]}"
+            )
+    return ""
+
+
+def _blocked(loop: Loop, statement: dict[str, Any]) -> str:
+    """A comparison on the way to the statement has infinity on one side, which nothing in the loop replaces."""
+    for guard in statement["guards"]:
+        for leaf, wanted in leaves(guard, guard["wanted"]) if guard["kind"] != "other" else ():
+            if leaf["kind"] != "compare":
+                continue
+            for side in ("left", "right"):
+                limit = number(leaf[side])
+                if limit in (float("inf"), float("-inf")) and not loop.assigned(leaf[side]["text"]):
+                    always = (
+                        (leaf["op"] in ("<", "<=")) == ((limit or 0) > 0)
+                        if side == "right"
+                        else (leaf["op"] in (">", ">=")) == ((limit or 0) > 0)
+                    )
+                    if always != wanted:
+                        return (
+                            f"`{leaf['text']}` is always {str(always).lower()}: {quoted(leaf[side])} is never updated"
+                        )
+    return ""
+
+
+def _earlier(loop: Loop, leaf: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same piece of condition in the earlier descriptions of the loop."""
+    found = []
+    for before in loop.earlier:
+        conditions = [before.told["test"]] if before.is_while else []
+        conditions += [g for way in before.exits for g in way["guards"] if g["kind"] != "other"]
+        same = [each for whole in conditions for each, _ in leaves(whole) if each["text"] == leaf["text"]]
+        found += same[:1]
+    return found
+
+
+def _shown(leaf: dict[str, Any]) -> object:
+    return (leaf["left"]["value"], leaf["right"]["value"]) if leaf["kind"] == "compare" else leaf["is"]
+
+
+def _values(leaf: dict[str, Any]) -> str:
+    if leaf["kind"] == "compare":
+        sides = [leaf[side] for side in ("left", "right") if leaf[side]["text"] != repr(leaf[side]["value"])]
+        return " and ".join(f"`{quoted(side)}`" for side in sides)
+    return f"`{leaf['text']} = {leaf['is'] if not isinstance(leaf['is'], str) else repr(leaf['is'])}`"
