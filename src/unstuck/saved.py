@@ -45,6 +45,7 @@ def find(argument: str | None = None) -> Saved:
 def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
     from unstuck.record.reader import read_folder
+    from unstuck.supervise.memory_file import read_back
 
     flights, facts = read_folder(folder)
     if not flights:
@@ -55,8 +56,16 @@ def case_of_flights(folder: Path) -> Case:
         )
     now = max(_last_sign(flight) for flight in flights)
     began = min(flight.began for flight in flights)
+    root, curves, groups = read_back(str(folder))
     return Case(
-        now=now, seconds=max(0.0, now - began), outcome=_outcome(flights), flights=tuple(flights), facts=tuple(facts)
+        now=now,
+        seconds=max(0.0, now - began),
+        outcome=_outcome(flights),
+        root=root,
+        flights=tuple(flights),
+        facts=tuple(facts),
+        memory=curves,
+        groups=groups,
     )
 
 
@@ -82,7 +91,7 @@ def _case_of_plain_run(folder: Path) -> Case:
     except UsageError:
         return case
     flights = tuple(replace(f, role="main") if f.pid == case.root and f.role == "unknown" else f for f in flown.flights)
-    return replace(case, flights=flights, facts=flown.facts)
+    return replace(case, flights=flights, facts=flown.facts, memory=flown.memory, groups=flown.groups)
 
 
 # --- finding -------------------------------------------------------------------------------------------------

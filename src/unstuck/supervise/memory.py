@@ -1,28 +1,179 @@
-"""Memory of every process of the run, and of the cgroup around it, noted at each tick."""
+"""Memory of every process of the run, and of the cgroups around it, noted at each tick.
+
+Light: a few numbers a process. They also go into a file beside the flight files, as far as they change, so that a
+kill for want of memory can be told even where the supervisor was killed with the training.
+"""
 
 from __future__ import annotations
+
+import os
+
+from unstuck.observe import cgroups
+from unstuck.record import layout as at
+from unstuck.supervise.memory_file import MemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import MemoryCurve, MemoryGroup
     from unstuck.supervise.hangar import Hangar
 
+POINTS = 256
+CURVES = 320
+"""Processes whose curve is kept; of more than that, those gone first are forgotten first."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+ASK_BYTES = 4 << 20
+ASK_SHARE = 0.005
+"""Memory must have grown by this much, and by this share, since it was last asked what grows."""
+EAGER_ASKS = 6
+FIRST_GAP, LONGEST_GAP = 0.4, 60.0
+
+
+class Curve:
+    """Points (when, bytes, step) of one process: ever thinner, so that they span its whole life."""
+
+    __slots__ = ("_stride", "_unkept", "last", "points")
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, int, int]] = []
+        self.last = (0.0, 0, 0)
+        self._stride, self._unkept = 1, 0
+
+    def add(self, now: float, rss: int, step: int) -> None:
+        self.last = (now, rss, step)
+        if self._unkept % self._stride == 0:
+            self.points.append(self.last)
+            if len(self.points) >= POINTS:
+                self.points = self.points[::2]
+                self._stride *= 2
+                self._unkept = 0
+        self._unkept += 1
+
+    def all(self) -> list[tuple[float, int, int]]:
+        return self.points if self.points[-1:] == [self.last] else [*self.points, self.last]
+
+
+class Asking:
+    """When to ask one training process what grows in it: at once while it grows, then ever more rarely."""
+
+    __slots__ = ("_base", "_gap", "_next", "_times")
+
+    def __init__(self, rss: int) -> None:
+        self._base, self._gap, self._next, self._times = rss, FIRST_GAP, 0.0, 0
+
+    def due(self, now: float, rss: int) -> bool:
+        if now < self._next or rss - self._base < max(ASK_BYTES, self._base * ASK_SHARE):
+            return False
+        self._base, self._times, self._next = rss, self._times + 1, now + self._gap
+        if self._times >= EAGER_ASKS:
+            self._gap = min(2 * self._gap, LONGEST_GAP)
+        return True
+
 
 class Memory:
-    """Light: nothing but a few numbers a tick. Filled in by its own change."""
+    """Curves by process, groups by path, and who is in which."""
 
     def __init__(self, root: int, hangar: Hangar) -> None:
         self.root, self.hangar = root, hangar
+        self._curves: dict[int, Curve] = {}
+        self._asking: dict[int, Asking] = {}
+        self._asks: list[int] = []
+        self._ticks = 0
+        self._member: dict[int, tuple[int, str] | None] = {}
+        self._groups: dict[str, cgroups.Group] = {}
+        self._pids: dict[str, set[int]] = {}
+        self._machine_kills = cgroups.machine_kills()
+        self._file = MemoryFile(hangar.folder, root, self._machine_kills, cgroups.machine_memory()[0])
 
     def tick(self, now: float) -> None:
-        """Note the memory of all processes."""
+        """Note the memory of all processes, and of the groups they are in."""
+        self._asks = []
+        self._ticks += 1
+        gauges = {gauge.pid: gauge for gauge in self.hangar.open.values()}
+        for pid in gauges.keys() | {self.root}:
+            rss = resident(pid)
+            if not rss:
+                continue
+            gauge = gauges.get(pid)
+            step = int(gauge.words[at.W_STEP]) if gauge is not None else 0
+            self._curve(pid).add(now, rss, step)
+            self._file.rss(pid, now, rss, step)
+            if (self._ticks + pid) % 4 == 0 or pid not in self._member:
+                self._note_member(pid)
+            if gauge is not None and step and gauge.trains:
+                asking = self._asking.setdefault(pid, Asking(rss))
+                if asking.due(now, rss):
+                    self._asks.append(pid)
+        for group in self._groups.values():
+            group.read()
+            self._file.use(group, now)
+        self._file.flush()
+
+    def _curve(self, pid: int) -> Curve:
+        curve = self._curves.get(pid)
+        if curve is None:
+            curve = self._curves[pid] = Curve()
+            if len(self._curves) > CURVES:
+                living = {gauge.pid for gauge in self.hangar.open.values()} | {self.root, pid}
+                oldest = next((old for old in self._curves if old not in living), None)
+                if oldest is not None:
+                    del self._curves[oldest]
+        return curve
+
+    def _note_member(self, pid: int) -> None:
+        """Its own cgroup, whose counter tells of a kill, and the one with the narrowest limit around it."""
+        member = cgroups.membership(pid)
+        if member is None or self._member.get(pid) == member:
+            return
+        self._member[pid] = member
+        version = member[0]
+        around = cgroups.folders(*member)
+        limits = [(limit, n) for n, folder in enumerate(around) if (limit := cgroups.read_limit(folder, version))]
+        for folder in {*around[:1], *([around[min(limits)[1]]] if limits else [])}:
+            if folder not in self._groups:
+                self._groups[folder] = cgroups.Group(folder, version)
+                self._file.group(self._groups[folder])
+            if pid not in self._pids.setdefault(folder, set()):
+                self._pids[folder].add(pid)
+                self._file.member(pid, self._groups[folder])
 
     def asks(self) -> list[int]:
         """Training processes whose memory grows so that what grows in them should be asked for."""
-        return []
+        return self._asks
 
     def curves(self) -> tuple[MemoryCurve, ...]:
-        return ()
+        from unstuck.model import MemoryCurve, MemoryPoint
+
+        return tuple(
+            MemoryCurve(pid, tuple(MemoryPoint(*point) for point in curve.all())) for pid, curve in self._curves.items()
+        )
 
     def groups(self) -> tuple[MemoryGroup, ...]:
-        return ()
+        """As they are now; the last one stands for the machine as a whole."""
+        from unstuck.model import MemoryGroup
+
+        found = []
+        for path, group in self._groups.items():
+            usage = group.usage
+            group.read()
+            group.read_peak()
+            pids = tuple(sorted(self._pids[path]))
+            kept = (group.limit, group.usage or usage, group.peak, group.kills_before, group.kills())
+            found.append(MemoryGroup(path, group.version, *kept, pids))
+        total, used = cgroups.machine_memory()
+        kills = self._machine_kills, cgroups.machine_kills()
+        return (*found, MemoryGroup("", 0, total, used, used, *kills, tuple(sorted(self._curves))))
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process that are in memory; 0 if it is gone."""
+    try:
+        handle = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(handle, 100).split()[1]) * PAGE
+    except (OSError, IndexError):
+        return 0
+    finally:
+        os.close(handle)

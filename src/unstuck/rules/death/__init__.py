@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unstuck.rules.death import out_of_memory_kill
 from unstuck.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (out_of_memory_kill.RULE,)
