@@ -56,10 +56,10 @@ def _loops(frame: FrameType) -> list[dict[str, object]]:
     if tree is None or frame.f_lineno is None:
         return []
     scope, around = _around(tree, frame.f_lineno)
-    return [_loop(node, scope, frame) for node in around]
+    return [_loop(node, scope, tree, frame) for node in around]
 
 
-def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, frame: FrameType) -> dict[str, object]:
+def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, tree: ast.Module, frame: FrameType) -> dict[str, object]:
     leaving = ways.ways_out(node, frame)
     told: dict[str, object] = {
         "kind": "while" if isinstance(node, ast.While) else "for",
@@ -81,7 +81,7 @@ def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, frame: Frame
         }
     for way in leaving:
         tested += [name for guard in way["guards"] for name in ways.names_in(guard)]
-    told["assigned"] = ways.assignments(node, scope, set(tested), frame)
+    told["assigned"] = ways.assignments(node, scope, tree, set(tested), frame)
     return told
 
 

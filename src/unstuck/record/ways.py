@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LOOPS = (ast.While, ast.For, ast.AsyncFor)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
 _LEAVING = ("sys.exit", "exit", "quit", "os._exit")
 _STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
 
@@ -87,21 +89,34 @@ def names_in(condition: dict[str, Any]) -> list[str]:
     return [*condition.get("names", ()), *(name for part in condition.get("parts", ()) for name in names_in(part))]
 
 
-def assignments(loop: Loop, scope: ast.AST, wanted: set[str], frame: FrameType) -> dict[str, list[dict[str, Any]]]:
-    """By name: every statement inside the loop that gives it a value, how, and under which conditions. A name that
-    a function of its own may change from elsewhere gets an entry of kind `elsewhere`."""
+def assignments(
+    loop: Loop, scope: ast.AST, tree: ast.Module, wanted: set[str], frame: FrameType
+) -> dict[str, list[dict[str, Any]]]:
+    """By name: every statement that gives it a value while the loop runs, how, and under which conditions. Those in
+    other functions of the file are marked `elsewhere`; of these, the ones that make an object do not count."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in sorted(wanted)}
     for statement, guards, inner in _statements(loop.body, (), inner=False):
         for name, kind in _given(statement):
             if name in found:
                 told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
-                about = {"line": statement.lineno, "kind": kind, "guards": told, "inner": inner}
-                found[name].append({**about, "text": ast.unparse(statement).partition("\n")[0][:120]})
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and node not in getattr(scope, "body", ()):
-            for name in found.keys() & set(node.names):
-                found[name].append({"line": node.lineno, "kind": "elsewhere", "guards": [], "inner": True, "text": ""})
+                found[name].append({**_about(statement, kind, elsewhere=False), "guards": told, "inner": inner})
+    last = {name.rpartition(".")[2]: name for name in found if "." in name}
+    for function in ast.walk(tree):
+        if isinstance(function, _FUNCTIONS) and function is not scope and function.name not in _MAKING:
+            shared = {n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names}
+            for statement, guards, _ in _statements(function.body, (), inner=True):
+                for name, kind in _given(statement):
+                    known = last.get(name.rpartition(".")[2]) if "." in name else (name if name in shared else None)
+                    if known in found:
+                        free = [{"text": str(g), "kind": "other"} for g, _ in guards if g != "loop"]
+                        about = {**_about(statement, kind, elsewhere=True), "guards": free, "inner": True}
+                        found[known].append(about)
     return found
+
+
+def _about(statement: ast.stmt, kind: str, *, elsewhere: bool) -> dict[str, Any]:
+    text = ast.unparse(statement).partition("\n")[0][:120]
+    return {"line": statement.lineno, "kind": kind, "text": text, "elsewhere": elsewhere}
 
 
 def _given(statement: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -8,8 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.record.gauge import Gauge
 
-FIRST = 3.0
-"""Seconds after the first seam."""
+FIRST = 2.0
+"""Seconds after the first seam, and between the first questions."""
+SHARE = 0.4
+"""Later ones come after so much of the time that has passed."""
 LONGEST_GAP = 300.0
 
 
@@ -19,17 +21,14 @@ class Questions:
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = min(1.0, max(0.1, scale))
         self._next: dict[int, float] = {}
-        self._gap: dict[int, float] = {}
+        self._first: dict[int, float] = {}
 
     def tick(self, now: float, training: list[Gauge], growing: list[int]) -> None:
         for gauge in training:
             wanted = at.ASK_GROWTH if gauge.pid in growing else 0
-            if gauge.pid not in self._next:
-                self._gap[gauge.pid] = FIRST * self.scale
-                self._next[gauge.pid] = now + self._gap[gauge.pid]
-            elif now >= self._next[gauge.pid]:
+            first = self._first.setdefault(gauge.pid, now)
+            if now >= self._next.setdefault(gauge.pid, now + FIRST * self.scale):
                 wanted |= at.ASK_LOOPS
-                self._next[gauge.pid] = now + self._gap[gauge.pid]
-                self._gap[gauge.pid] = min(2 * self._gap[gauge.pid], LONGEST_GAP)
+                self._next[gauge.pid] = now + min(max(FIRST * self.scale, SHARE * (now - first)), LONGEST_GAP)
             if wanted:
                 gauge.ask(wanted)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from unstuck.rules.loop.rounds import Loop, leaves, number, quoted
 
 MANY_STEPS = 20
 """Steps between two descriptions after which a value that did not change counts as standing."""
-MANY_MORE = 1000
-"""The same for a value that other code could change too: accumulation counts one step in up to 64."""
+MANY_MORE = 100
+"""The same for an attribute or a global name, which other files could change too."""
 MANY_PASSES = 3
 
 
@@ -69,8 +70,8 @@ def _or_holds(loop: Loop, test: dict[str, Any]) -> str:
     leaf, kept = passed[-1], holding[0]
     values = ", ".join(dict.fromkeys(_values(part) for part, _ in leaves(kept)))
     return (
-        f"`{quoted(leaf['left'])}` is past `{quoted(leaf['right'])}`, and the loop goes on because `{kept['text']}` is true "
-        f"({values}) and stays so"
+        f"`{quoted(leaf['left'])}` is past `{quoted(leaf['right'])}`, and the loop goes on because `{kept['text']}` "
+        f"is true ({values}) and stays so"
     )
 
 
@@ -82,10 +83,7 @@ def _is_passed(loop: Loop, leaf: dict[str, Any]) -> bool:
     then = _earlier(loop, leaf)
     if left is None or right is None or not then:
         return False
-    first = number(then[0]["left"]), number(then[0]["right"])
-    if None in first:
-        return False
-    return left != first[0] or right != first[1] or leaf["value"] is False
+    return (left, right) != (number(then[0]["left"]), number(then[0]["right"]))
 
 
 def _jumped(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
@@ -100,9 +98,9 @@ def _jumped(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
             bounds = {number(each[bound]) for each in (*_earlier(loop, leaf), leaf)}
             if None in seen or len(bounds) != 1 or len(seen) < 2:
                 continue
-            rising = all(a < b for a, b in zip(seen, seen[1:], strict=False))  # type: ignore[operator]
-            limit = bounds.pop()
-            if rising and limit is not None and seen[-1] > limit and not _falls(loop, leaf, growing):  # type: ignore[operator]
+            known, limit = [value for value in seen if value is not None], bounds.pop()
+            rising = all(sooner < later for sooner, later in pairwise(known))
+            if rising and limit is not None and known[-1] > limit and not _falls(loop, leaf, growing):
                 return (
                     f"`{quoted(leaf[growing])}` has jumped over `{quoted(leaf[bound])}`: it grows from step to step "
                     f"and is never equal to it again"
@@ -138,19 +136,14 @@ def _stands(loop: Loop, condition: dict[str, Any]) -> str:
         return ""
     if any(leaf["value"] is None for leaf in told):
         return ""
-    own = all(loop.owns(name) and not loop.assigned(name) for name in names if not _is_bound(name))
-    if not own and not (
-        loop.steps_since >= MANY_MORE and len(loop.earlier) >= 2 and not any(map(loop.assigned, names))
-    ):
+    if any(map(loop.assigned, names)):
+        return ""
+    own = all(map(loop.owns, names))
+    if not own and loop.steps_since < MANY_MORE and loop.passes_since < MANY_PASSES:
         return ""
     values = ", ".join(dict.fromkeys(_values(leaf) for leaf in told))
     how = "nothing in the loop changes that" if own else f"that has not changed in {loop.steps_since:,} steps"
     return f"`{condition['text']}` is tested with {values}, and {how}"
-
-
-def _is_bound(name: str) -> bool:
-    """A name in capitals is a constant by custom."""
-    return name.rpartition(".")[2].isupper()
 
 
 def _reset(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
@@ -164,10 +157,12 @@ def _reset(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
             always = [each for each in given if each["kind"] == "constant" and not each["guards"]]
             if not always or value is None or bound is None or not any(each["kind"] == "add" for each in given):
                 continue
-            if value < bound and loop.steps_since >= 2 * max(bound, MANY_STEPS):
+            seen = [number(each[side]) or 0.0 for each in (*_earlier(loop, leaf), leaf)]
+            fell = any(later < sooner for sooner, later in pairwise(seen))
+            if max(seen) < bound and loop.steps_since >= 2 * bound and (fell or loop.passes_since > bound):
                 return (
-                    f"`{name}` is set back by `{always[0]['text']}` (line {always[0]['line']}) each time round, so it never "
-                    f"reaches `{quoted(leaf[other])}`; it is {value:g} after {loop.step:,} training steps"
+                    f"`{name}` is set back by `{always[0]['text']}` (line {always[0]['line']}) each time round, so it "
+                    f"never reaches `{quoted(leaf[other])}`; it is {value:g} after {loop.step:,} training steps"
                 )
     return ""
 
@@ -184,8 +179,8 @@ def _cannot_rise(loop: Loop, condition: dict[str, Any]) -> str:
         blocks = [_blocked(loop, each) for each in raised]
         if all(blocks):
             return (
-                f"`{quoted(leaf['left'])}` never rises to `{quoted(leaf['right'])}`: line {raised[0]['line']} would raise it, "
-                f"but {blocks[0]}"
+                f"`{quoted(leaf['left'])}` never rises to `{quoted(leaf['right'])}`: line {raised[0]['line']} would "
+                f"raise it, but {blocks[0]}"
             )
     return ""
 

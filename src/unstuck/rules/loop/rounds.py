@@ -40,7 +40,7 @@ class Loop:
         return str(self.told["text"])
 
     def assigned(self, name: str) -> list[dict[str, Any]]:
-        """Statements inside the loop that give the name a value."""
+        """Statements that give the name a value: inside the loop, and in other functions of the file."""
         found: list[dict[str, Any]] = self.told["assigned"].get(name, [])
         return found
 
@@ -48,7 +48,7 @@ class Loop:
         """Nothing but the function the loop is in can change the name."""
         local = self.frame["local"]
         plain = name.isidentifier() and (local is None or name in local)
-        return plain and all(each["kind"] != "elsewhere" for each in self.assigned(name))
+        return plain and not any(each["elsewhere"] for each in self.assigned(name))
 
     @property
     def steps_since(self) -> int:

@@ -1,0 +1,70 @@
+"""duplicate-samples-across-workers: every worker gives the same samples.
+
+What it sees
+    An IterableDataset with several workers: within one pass, samples come again from another worker.
+
+Why training stops
+    It does not, but an epoch has each sample once per worker: it takes that many times as long, and neighbouring
+    batches are copies of each other.
+
+Evidence
+    How many of the samples looked at in this pass had already come from another worker (compared by their bytes), the
+    number of workers, and the stream's own length where it has one.
+
+Fix
+    Give each worker its own part in `__iter__`, by `torch.utils.data.get_worker_info()`.
+
+When it is wrong
+    Replication on purpose. Where `__iter__` asks which worker it is in, it is information only; where each worker
+    changes the samples in its own way, they are not the same and nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.loop.loaders import Told, told
+from unstuck.rules.rule import Rule
+
+ENOUGH = 32
+"""Samples looked at."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for about in told(case, "repeats"):
+        workers = about["workers"]
+        if not about["iterable"] or workers < 2 or about["rows"] < ENOUGH:
+            continue
+        expected = (workers - 1) / workers
+        if about["other"] < 0.6 * expected * about["rows"] or about["own"] * 4 > about["other"]:
+            continue  # by chance, or the data itself repeats
+        dataset = about.settings.get("dataset") or "the data set"
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="info" if about.settings.get("asks_worker") else "warning",
+            confidence=0.95,
+            title=f"all {workers} workers give the same samples: each comes {workers} times in an epoch",
+            evidence=(
+                f"of {about['rows']:,} samples looked at in the first {about['batches']:,} batches of a pass, "
+                f"{about['other']:,} had already come from another worker, byte for byte the same",
+                *_length(about, workers),
+            ),
+            where=about.where("dataset_site"),
+            fix=Fix(
+                f"In {dataset}.__iter__, give each worker its own part: `info = torch.utils.data.get_worker_info()`, "
+                f"then every info.num_workers-th sample from info.id on."
+            ),
+            seen_by="flight",
+        )
+
+
+def _length(about: Told, workers: int) -> tuple[str, ...]:
+    samples = about.settings.get("samples")
+    if not samples:
+        return ()
+    return (f"the data set says it has {samples:,} samples; a pass gives about {samples * workers:,}",)
+
+
+RULE = Rule("duplicate-samples-across-workers", "loop", decide)

@@ -1,0 +1,145 @@
+"""endless-epoch: one pass over the data never ends.
+
+What it sees
+    A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
+    gives the same samples again and again; or a plain `for` goes over a data set by its `__getitem__`, which never
+    raises IndexError. And nothing in the loop that draws from it can end the drawing.
+
+Why training stops
+    The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.
+
+Evidence
+    Batches given in this pass against the loader's own length, for how long, and the loop that takes them, read from
+    the running script.
+
+Fix
+    Let the sampler or the data set end: yield as many samples as its length says.
+
+When it is wrong
+    An endless stream is fine where the loop around it counts its steps and leaves: then nothing is said. A length that
+    is only an estimate is passed by, but not three times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.rules.loop.loaders import Told, nobody_leaves, told
+from unstuck.rules.loop.rounds import Loop, moments
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds
+
+TIMES = 3
+"""A pass this many times as long as the loader says is no estimate that went wrong."""
+REPEATED = 64
+"""Samples seen again in a stream without a length."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    if case.outcome not in ("running", "interrupted"):
+        return
+    for about in told(case, "over-length"):
+        if about["length"] and about["batches"] >= TIMES * about["length"] and _current(case, about):
+            loop = nobody_leaves(case, about)
+            if loop is not None:
+                yield _over(about, loop)
+    for about in told(case, "repeats"):
+        if about["length"] is None and about["iterable"] and about["own"] >= REPEATED and _current(case, about):
+            loop = nobody_leaves(case, about)
+            if loop is not None:
+                yield _again(about, loop)
+    yield from _by_index(case)
+
+
+def _current(case: Case, about: Told) -> bool:
+    """The pass it was written in is still going on: no later fact of this loader tells of another."""
+    return not any(
+        fact.kind in ("pass", "empty-pass") and fact.pid == about.fact.pid and fact.at > about.fact.at
+        for fact in case.facts
+        if fact.data.get("number") == about["number"]
+    )
+
+
+def _over(about: Told, loop: Loop) -> Finding:
+    sampler = about.settings.get("sampler_site") or about.settings.get("dataset_site")
+    what = sampler[2].rpartition(".")[0] or sampler[2] if sampler else "the sampler"
+    length = about["length"]
+    return _finding(
+        about.where("sampler_site", "dataset_site"),
+        f"the epoch never ends: {what} goes on after the {length:,} batches that the loader says it has",
+        (
+            f"this pass has given {about['batches']:,} batches in {seconds(about['seconds'])}; the loader's own length "
+            f"is {length:,}",
+            f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
+        ),
+        f"Let {what}.__iter__ return after one pass, or leave the loop at line {loop.told['first']} after {length:,} "
+        f"batches.",
+        also=loop.where(),
+    )
+
+
+def _again(about: Told, loop: Loop) -> Finding:
+    dataset = about.settings.get("dataset") or "the data set"
+    return _finding(
+        about.where("dataset_site", "sampler_site"),
+        f"the epoch never ends: {dataset} starts over instead of ending",
+        (
+            f"this pass has given {about['batches']:,} batches in {seconds(about['seconds'])}, and {about['own']:,} of "
+            f"{about['rows']:,} samples looked at had been given before in the same pass",
+            f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
+        ),
+        f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line "
+        f"{loop.told['first']}.",
+        also=loop.where(),
+    )
+
+
+def _by_index(case: Case) -> Iterable[Finding]:
+    for moment in moments(case):
+        for place, loop in enumerate(moment.loops):
+            thing = loop.told.get("iterates") or {}
+            length = thing.get("length")
+            if not thing.get("by_index") or not length or loop.exits:
+                continue
+            counters = [v for v in loop.told["targets"].values() if isinstance(v, int) and not isinstance(v, bool)]
+            outside = [each.told.get("targets") for each in moment.loops[:place]]
+            same = loop.earlier and outside == _outside(loop, place)
+            turns = max([*counters, loop.steps_since if same else 0])
+            if turns < TIMES * length:
+                continue
+            yield _finding(
+                loop.where(),
+                f"the loop at line {loop.told['first']} never ends: {thing['type']} never raises IndexError",
+                (
+                    f"`{loop.text}` asks {thing['type']}.__getitem__ for 0, 1, 2 … until it raises IndexError; its "
+                    f"length of {length:,} is not looked at",
+                    f"it has gone round {turns:,} times",
+                ),
+                f"Raise IndexError in {thing['type']}.__getitem__ from index {length:,} on, or use a DataLoader.",
+            )
+
+
+def _outside(loop: Loop, place: int) -> list[object]:
+    loops = [told for told in loop.earlier[0].frame["loops"] if told["first"] < loop.told["first"]]
+    return [told.get("targets") for told in loops][-place:] if place else []
+
+
+def _finding(where: Where, title: str, evidence: tuple[str, ...], fix: str, also: Where | None = None) -> Finding:
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.95,
+        title=title,
+        evidence=evidence,
+        where=where,
+        fix=Fix(fix),
+        seen_by="flight",
+        also=(also,) if also and also != where else (),
+    )
+
+
+RULE = Rule(
+    "endless-epoch", "loop", decide, explains=frozenset(("duplicate-samples-across-workers",)), disproved_by_end=True
+)

@@ -1,0 +1,64 @@
+"""loader-rebuilt-every-step: a new iterator over the loader is made for every step.
+
+What it sees
+    Passes over a loader are begun about once a step and left after their first batch.
+
+Why training stops
+    It crawls: each new iterator starts its workers, shuffles all indices and waits for a first batch.
+
+Evidence
+    How many passes were begun for how many steps, and the share of the time that beginning them took.
+
+Fix
+    Make the iterator once, before the loop.
+
+When it is wrong
+    A batch drawn now and then (every fifty steps, for a picture in the log) is not meant. Where beginning a pass costs
+    next to nothing it is information only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.loop.loaders import told
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds
+
+ENOUGH = 16
+COSTLY = 0.1
+"""Share of the time from which on it is a warning."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for about in told(case, "short-passes"):
+        if about["short"] < ENOUGH or about["length"] == 1:
+            continue
+        share = about["opening"] / about["since_first"] if about["since_first"] else 0.0
+        each = about["opening"] / max(about["passes"], 1)
+        anew = f"{about['loaders']:,} DataLoaders were made and " if about["loaders"] > 2 else ""
+        workers = f", its {about['workers']} workers included" if about["workers"] else ""
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="warning" if share >= COSTLY else "info",
+            confidence=0.95,
+            title=f"{about.line} starts the loader anew for every step"
+            + (f": {share:.0%} of the time goes into it" if share >= COSTLY else ""),
+            evidence=(
+                f"{anew}{about['passes']:,} passes were begun at {about.line} for {about['step']:,} training steps; the "
+                f"last {about['short']:,} were left after one batch",
+                f"beginning one takes {seconds(each)}{workers}: {seconds(about['opening'])} of "
+                f"{seconds(about['since_first'])} so far",
+            ),
+            where=about.where(),
+            fix=Fix(
+                "Make the iterator once before the loop (`it = iter(loader)`, then `next(it)`), or write `for batch "
+                "in loader`."
+            ),
+            seen_by="flight",
+        )
+
+
+RULE = Rule("loader-rebuilt-every-step", "loop", decide)
