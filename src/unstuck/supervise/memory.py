@@ -101,7 +101,7 @@ class Memory:
             if (self._ticks + pid) % 4 == 0 or pid not in self._member:
                 self._note_member(pid)
             if gauge is not None and step and gauge.trains:
-                asking = self._asking.setdefault(pid, Asking(rss))
+                asking = self._asking.setdefault(pid, Asking(0))
                 if asking.due(now, rss):
                     self._asks.append(pid)
         for group in self._groups.values():

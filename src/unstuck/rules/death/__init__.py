@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from unstuck.rules.death import out_of_memory_kill
+from unstuck.rules.death import memory_leak_in_loop, out_of_memory_kill
 from unstuck.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = (out_of_memory_kill.RULE,)
+RULES: tuple[Rule, ...] = (
+    out_of_memory_kill.RULE,
+    memory_leak_in_loop.RULE,
+)

@@ -173,4 +173,4 @@ def _fix_without_holder(case: Case, grower: int, group: MemoryGroup) -> str:
     return f"Take smaller batches,{fewer} or give the run more than {memory.size(group.limit or group.peak)}."
 
 
-RULE = Rule("out-of-memory-kill", "death", decide)
+RULE = Rule("out-of-memory-kill", "death", decide, explains=frozenset({"memory-leak-in-loop"}))

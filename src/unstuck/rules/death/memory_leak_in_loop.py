@@ -1,0 +1,183 @@
+"""memory-leak-in-loop: memory rises with every step, because something keeps what each step makes.
+
+What it sees
+    The memory of the training rises linearly with the step and goes on rising, and something reachable from the
+    training's own names is longer at every answer: tensors kept with their autograd graphs (`losses.append(loss)`), a
+    running total that is a tensor (`total += loss`), activations kept by a hook, hooks registered in every step,
+    batches kept by `itertools.cycle`.
+
+Why training stops
+    Each kept loss keeps the graph behind it, and with it the activations of its step. Memory is finite: sooner or
+    later the kernel kills the run, or an allocation fails; until then it crowds out everything else.
+
+Evidence
+    Memory at the first and the last step seen and what that makes a step; the container that grows, its length then
+    and now, the statement that fills it; when the limit will be reached at this pace.
+
+Fix
+    Keep numbers, not graphs: `loss.item()` or `loss.detach()`. Remove hooks, clear what has been used, and loop over
+    the loader anew instead of `itertools.cycle`.
+
+When it is wrong
+    Plain tensors in a list may be a replay buffer on its way to its full size, or predictions of one pass: of these
+    nothing is said unless the limit is near. A warm-up of the allocator is no growth: it does not go on, and nothing
+    grows with it. Losses of one long episode that are kept on purpose, and cleared at its end, look the same for as
+    long as the episode lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from unstuck.model import Case, Finding, Fix, MemoryPoint, Severity
+from unstuck.rules.death import memory
+from unstuck.rules.death.holders import Holder, holders
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds
+
+NOTABLE = 16e6
+"""Bytes of growth that count as a cost; less is a note."""
+KEPT_BATCHES = 64e6
+GOOD_PART = 0.3
+"""Share of the growth that kept tensors must account for."""
+ANSWERS = 2
+"""So many times in a row it must have been found longer: three lengths, each greater than the one before."""
+STRAIGHT = 0.8
+"""Least share of the variation that a straight line over the steps explains."""
+SOON, NEAR = 60.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    first: MemoryPoint
+    last: MemoryPoint
+    a_step: float
+    left: float | None
+    """Seconds until the limit at this pace; None: no limit known, or not rising."""
+    limit: int
+    full: float
+    """Share of the limit that the run's processes hold."""
+
+    @property
+    def bytes(self) -> int:
+        return self.last.rss - self.first.rss
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for pid in dict.fromkeys(fact.pid for fact in case.facts if fact.kind == "growth"):
+        for holder in holders(case, pid):
+            rise = steady_rise(case, pid, holder.first_step)
+            if holder.times < ANSWERS or rise is None:
+                continue
+            loud = _severity(case, holder, rise)
+            if loud is not None:
+                yield _finding(case, pid, holder, rise, loud)
+                break
+
+
+def steady_rise(case: Case, pid: int, since_step: int) -> Rise | None:
+    """Memory against the step, from the time the holder was first seen: a straight line that has not levelled off."""
+    points = sorted({p.step: p for p in _points(case, pid) if p.step >= since_step}.values(), key=lambda p: p.step)
+    if len(points) < 4:
+        return None
+    slope, straight = fit(points)
+    half = points[len(points) // 2 :]
+    late = fit(half)[0] if len(half) > 2 else (half[-1].rss - points[0].rss) / (half[-1].step - points[0].step)
+    if slope <= 0 or straight < STRAIGHT or late < 0.4 * slope:
+        return None
+    first, last = points[0], points[-1]
+    group = memory.limit_of(case, pid)
+    limit = (group.limit or 0) if group is not None else 0
+    held = sum(curve.points[-1].rss for curve in case.memory if curve.points and group and curve.pid in group.pids)
+    held = max(held, group.usage if group is not None and not group.version else 0)
+    pace = (last.rss - first.rss) / max(1e-3, last.at - first.at)
+    left = max(0.0, limit - held) / pace if limit and pace > 0 else None
+    return Rise(first, last, slope, left, limit, held / limit if limit else 0.0)
+
+
+def fit(points: list[MemoryPoint]) -> tuple[float, float]:
+    """Slope of the straight line through the points, in bytes a step, and how much of their variation it explains."""
+    count = len(points)
+    mean_x = sum(p.step for p in points) / count
+    mean_y = sum(p.rss for p in points) / count
+    xx = sum((p.step - mean_x) ** 2 for p in points)
+    yy = sum((p.rss - mean_y) ** 2 for p in points)
+    xy = sum((p.step - mean_x) * (p.rss - mean_y) for p in points)
+    return (xy / xx, xy * xy / (xx * yy)) if xx and yy else (0.0, 0.0)
+
+
+def _points(case: Case, pid: int) -> list[MemoryPoint]:
+    """The curve as seen from outside, and what the process said of itself at each answer."""
+    curve = memory.curve_of(case, pid)
+    told = [f for f in case.facts if f.kind == "growth" and f.pid == pid and "rss" in f.data]
+    return [
+        *(curve.points if curve else ()),
+        *(MemoryPoint(f.at, int(f.data["rss"]), int(f.data["step"])) for f in told),
+    ]
+
+
+def _severity(case: Case, holder: Holder, rise: Rise) -> Severity | None:
+    part = holder.size * (holder.now - holder.first) / max(1, rise.bytes)
+    fault = holder.graph or holder.kind == "hooks"
+    kept = part >= GOOD_PART and rise.bytes >= KEPT_BATCHES and (holder.hook or holder.kind == "itertools.cycle")
+    near = rise.left is not None and rise.left < NEAR and rise.full > 0.85
+    if fault and (_died_of_it(case) or (near and (rise.left or 0) < SOON)):
+        return "error"
+    if (fault and rise.bytes >= NOTABLE) or kept or (near and part >= GOOD_PART):
+        return "warning"
+    return "info" if fault and rise.bytes >= NOTABLE / 8 else None
+
+
+def _died_of_it(case: Case) -> bool:
+    """An allocation failed, and nobody caught the exception."""
+    if case.outcome != "died":
+        return False
+    errors = [fact.data for fact in case.facts if fact.kind == "exception"]
+    return any(e.get("type") == "MemoryError" or "t allocate memory" in str(e.get("message")) for e in errors)
+
+
+def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severity) -> Finding:
+    flight = memory.flight_of(case, pid)
+    evidence = [
+        f"memory of {memory.who(case, pid)} went from {memory.size(rise.first.rss)} at step {rise.first.step:,} to "
+        f"{memory.size(rise.last.rss)} at step {rise.last.step:,}, in a straight line and without an end",
+        holder.sentence,
+    ]
+    if not holder.graph and holder.size:
+        kept = holder.size * (holder.now - holder.first)
+        evidence.append(f"its own tensors make {memory.size(kept)} of the growth of {memory.size(rise.bytes)}")
+    if rise.left is not None and rise.left < 86_400:
+        evidence.append(f"at this pace the {memory.size(rise.limit)} there are will be full in {seconds(rise.left)}")
+    if _died_of_it(case):
+        evidence.append("in the end an allocation failed")
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity=severity,
+        confidence=0.95 if holder.graph and holder.times > ANSWERS else 0.85,
+        title=f"memory grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",
+        evidence=tuple(evidence),
+        where=replace(
+            holder.where,
+            pid=pid,
+            rank=flight.rank if flight else None,
+            step=flight.step if flight else holder.step,
+        ),
+        fix=Fix(memory.remedy(holder)),
+        seen_by="flight",
+    )
+
+
+def _keeps(holder: Holder) -> str:
+    if holder.kind == "graph":
+        return f"the graph of {holder.path} reaches back through every step"
+    if holder.holds == "hooks":
+        return f"{holder.path} are registered again and again"
+    if holder.kind == "itertools.cycle":
+        return "itertools.cycle keeps every batch it has handed out"
+    what = "tensors with their autograd graphs" if holder.graph else "tensors" if holder.size else "elements"
+    return f"{holder.path} keeps {holder.now:,} {what}"
+
+
+RULE = Rule("memory-leak-in-loop", "death", decide)
