@@ -52,7 +52,7 @@ def in_worker(fetcher: Any) -> None:
     if id(fetcher) == _fetcher:
         return
     _fetcher, _passes = id(fetcher), _passes + 1
-    if 1 < _passes < 5 or not _passes & (_passes - 1):
+    if _passes > 1 and (_passes < 5 or not _passes & (_passes - 1)):
         facts.write("worker-dataset", {"pass": _passes, "state": state(fetcher.dataset)})
 
 

@@ -42,13 +42,19 @@ def length(thing: Any) -> int | None:
 def loader_length(loader: Any) -> int | None:
     """Batches of one pass, as the loader itself would say. Not `len(loader)`: torch remembers having been asked."""
     own = loader.__dict__
-    sampler, size = own.get("batch_sampler") or own.get("sampler"), own.get("batch_size")
+    sampler, size = drawing(loader), own.get("batch_size")
     if not is_iterable(loader):
         return None if sampler is None else length(sampler)
     samples = length(own.get("dataset"))
     if samples is None or own.get("batch_sampler") is None:
         return samples
     return int(samples // size if own.get("drop_last") else -(-samples // size))
+
+
+def drawing(loader: Any) -> Any:
+    """What its batches are drawn by. Not `or`, which would ask the user's sampler for its length."""
+    batches = loader.__dict__.get("batch_sampler")
+    return batches if batches is not None else loader.__dict__.get("sampler")
 
 
 def is_iterable(loader: Any) -> bool:

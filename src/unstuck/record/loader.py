@@ -147,13 +147,13 @@ def opened(loader: Any, iterator: Any, took: int) -> None:
 def sources(loader: Any) -> dict[str, object]:
     """Where the user's own parts of a loader are written, and what can be known of them without running them."""
     own = loader.__dict__
-    dataset, drawn = own.get("dataset"), own.get("batch_sampler") or own.get("sampler")
+    dataset, drawn = own.get("dataset"), lengths.drawing(loader)
     samplers = [drawn, getattr(drawn, "__dict__", {}).get("sampler"), own.get("sampler")]
-    drawing = [sites.code_site(getattr(type(each), "__iter__", None)) for each in samplers if each is not None]
+    drawn_at = [sites.code_site(getattr(type(each), "__iter__", None)) for each in samplers if each is not None]
     giving = getattr(type(dataset), "__iter__" if lengths.is_iterable(loader) else "__getitem__", None)
     return {
         "samples": lengths.length(dataset),
-        "sampler_site": next((site for site in drawing if site), None),
+        "sampler_site": next((site for site in drawn_at if site), None),
         "dataset_site": sites.code_site(giving),
         "asks_worker": "get_worker_info" in dataset_state.names_read(dataset) or own.get("worker_init_fn") is not None,
     }

@@ -47,8 +47,8 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"{about.line} starts the loader anew for every step"
             + (f": {share:.0%} of the time goes into it" if share >= COSTLY else ""),
             evidence=(
-                f"{anew}{about['passes']:,} passes were begun at {about.line} for {about['step']:,} training steps; the "
-                f"last {about['short']:,} were left after one batch",
+                f"{anew}{about['passes']:,} passes were begun at {about.line} for {about['step']:,} training steps; "
+                f"the last {about['short']:,} were left after one batch",
                 f"beginning one takes {seconds(each)}{workers}: {seconds(about['opening'])} of "
                 f"{seconds(about['since_first'])} so far",
             ),

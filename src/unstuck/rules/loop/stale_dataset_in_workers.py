@@ -49,7 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
             ),
             where=_where(case, fact),
             fix=Fix(
-                f"Keep {name} where all processes see it (`torch.multiprocessing.Value`, or a tensor in shared memory), "
+                f"Keep {name} where all processes see it (`torch.multiprocessing.Value`, or a shared tensor), "
                 f"or set persistent_workers=False so that each epoch's workers start from the data set as it is then."
             ),
             seen_by="flight",
