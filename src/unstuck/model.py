@@ -200,6 +200,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Crash:
+    """What faulthandler wrote when a process died of a fatal signal."""
+
+    signal: str
+    """SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL."""
+    thread: Thread | None = None
+    """The thread it happened in; None: it ran no Python."""
+    threads: tuple[Thread, ...] = ()
+    """All Python threads, the main one first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """What one process wrote into its flight file, as it stood at `read_at`."""
 
@@ -252,6 +264,8 @@ class Flight:
     probes_off: tuple[tuple[str, str], ...] = ()
     signal_stacks: tuple[Thread, ...] = ()
     """Its own stacks at the moment of SIGINT/SIGTERM, as faulthandler wrote them."""
+    crash: Crash | None = None
+    """Of a dead process: the fatal signal it left a trace of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,20 +345,29 @@ class MemoryCurve:
 
 @dataclass(frozen=True, slots=True)
 class MemoryGroup:
-    """The memory cgroup (v1 or v2) with the narrowest limit around a process of the run."""
+    """A memory cgroup around processes of the run: their own, and the one with the narrowest limit above it."""
 
     path: str
     version: int
+    """1 or 2; 0: not a cgroup but the whole machine."""
     limit: int | None = None
     """None: no limit of its own."""
     usage: int = 0
     peak: int = 0
     kills_before: int = 0
-    """Its counter of OOM kills when the run began."""
+    """Its counter of OOM kills when the run began; -1: it could not be read."""
     kills: int = 0
     """The counter as last read."""
     pids: tuple[int, ...] = ()
     """Processes of the run in it, as far as known."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrend:
+    """Steps of one process over its whole life, thinned out as it grows longer."""
+
+    pid: int
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +431,7 @@ class Case:
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
+    trends: tuple[StepTrend, ...] = ()
     senders: tuple[Sender, ...] = ()
     """Signals that came to the supervisor to be passed on, oldest first."""
     probes_off: tuple[tuple[str, str], ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import flight, probes
+from . import flight, graph, probes
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ def install(module: Any) -> None:
         if not flight.full or torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         try:
+            graph.at_backward(arguments, options)
             flight.enter(at.BACKWARD)
         except Exception as fault:
             probes.off("backward", fault)

@@ -1,0 +1,83 @@
+"""graph-grows-every-step: the backward pass goes back through all the steps before.
+
+What it sees
+    At the call of backward the loss's autograd graph holds nodes made in earlier steps, more at every look, back to
+    the same beginning: something of the last step (a hidden state, a running loss) goes into the next one without
+    `detach`.
+
+Why training stops
+    Each backward pass goes through every step so far, so a step takes longer and keeps more memory than the one before,
+    until memory ends or nobody waits any longer. It is also why `retain_graph=True` was needed.
+
+Evidence
+    Steps at which the graph was walked, its nodes, and how many of them are older than the step before that look.
+
+Fix
+    Detach what is carried over: `hidden = hidden.detach()` before it goes into the next step; then drop `retain_graph`.
+
+When it is wrong
+    A part of the graph that is kept on purpose stays as large as it is; windows of truncated backpropagation let go of
+    the old part again; longer sequences make new nodes, not old ones: none of these is named. A single sequence trained
+    end to end over several dozen optimizer steps would be, and is as costly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.rules.death.memory import flight_of, who
+from unstuck.rules.rule import Rule
+
+POINTS = 4
+LAST_STEP = 32
+"""It must still grow here: windows of truncated backpropagation are rarely longer."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    latest = {fact.pid: fact.data for fact in case.facts if fact.kind == "graph"}
+    for pid, told in latest.items():
+        points = told.get("points") or []
+        if len(points) >= POINTS and points[-1]["step"] >= LAST_STEP and _rises(points):
+            yield _finding(case, pid, points, told.get("site") or (None, None, None))
+
+
+def _rises(points: list[dict[str, Any]]) -> bool:
+    """Each look found more that is old, or as much as could be counted, and all reach back to the same node."""
+    same = len({point["oldest"] for point in points}) == 1
+    return same and all(later["old"] > earlier["old"] or later["capped"] for earlier, later in pairwise(points))
+
+
+def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> Finding:
+    flight = flight_of(case, pid)
+    shown = points[:1] + points[1:-1][-3:] + points[-1:]
+    counts = ", ".join(f"{p['old']:,}{'+' if p['capped'] else ''} at step {p['step']:,}" for p in shown)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="warning",
+        confidence=0.95,
+        title="the graph behind the loss grows with every step: something of the last step is never detached",
+        evidence=(
+            f"nodes of the loss's graph that are older than the look before, in {who(case, pid)}: {counts}",
+            "each time the oldest of them was the same: the graph reaches back to the beginning of the training",
+        ),
+        where=Where(
+            file=site[0],
+            line=site[1],
+            function=site[2],
+            pid=pid,
+            rank=flight.rank if flight else None,
+            step=flight.step if flight else points[-1]["step"],
+        ),
+        fix=Fix(
+            "Detach what is carried into the next step: `hidden = hidden.detach()` (for an LSTM: "
+            "`hidden = tuple(h.detach() for h in hidden)`), then drop `retain_graph=True`."
+        ),
+        seen_by="flight",
+    )
+
+
+RULE = Rule("graph-grows-every-step", "loop", decide, explains=frozenset({"step-time-grows", "memory-leak-in-loop"}))

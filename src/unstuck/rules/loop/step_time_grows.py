@@ -1,0 +1,178 @@
+"""step-time-grows: every step takes longer than the one before.
+
+What it sees
+    The processor time of a step rises steadily with its number over hundreds of steps, to twice and more of what it
+    was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour slows a
+    step down but does not make it compute more.
+
+Why training stops
+    The work of a step grows with all the steps before it: a list that is gone through every time, hooks registered
+    again and again, a graph that reaches back. The total grows with the square of the steps, so the end moves away.
+
+Evidence
+    Processor time of a step in each quarter of the run, the part of the step that grew, the size of a batch then and
+    now, and what grows in the process, where it could say so.
+
+Fix
+    Do not go through what all former steps left behind: keep a running sum, register hooks once, clear lists.
+
+When it is wrong
+    Longer sequences and larger batches: where batches grow nothing is said. Where no DataLoader shows their size this
+    is information, not a warning: a curriculum or a buffer on its way to its full size would look the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from unstuck.model import Case, Finding, Fix, Step, Where
+from unstuck.rules.death.holders import Holder, holders
+from unstuck.rules.death.memory import flight_of, remedy, who
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds
+
+WARM_UP = 10
+STEPS = 200
+RATIO = 2.0
+RISES = 1.1
+"""Each quarter must need so much more than the one before: what has levelled off is not growing."""
+ENOUGH = 5
+"""Steps seen in each quarter."""
+SAME_SIZE = 1.15
+PHASES = {
+    "data": "waiting for the batch",
+    "backward": "the backward pass",
+    "optimizer": "the optimizer's step",
+    "between": "the forward pass and the rest of the loop",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    quarters: tuple[float, ...]
+    """Median processor seconds of a step in each quarter of the run."""
+    first: int
+    last: int
+    phase: str
+    sizes: tuple[float, float]
+    """Median elements of a batch in the first and the last quarter; 0: not known."""
+
+    @property
+    def ratio(self) -> float:
+        return self.quarters[-1] / self.quarters[0]
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for pid, steps in _series(case):
+        growth = grows(steps)
+        if growth is not None:
+            yield _finding(case, pid, growth)
+
+
+def _series(case: Case) -> list[tuple[int, tuple[Step, ...]]]:
+    known = {trend.pid: trend.steps for trend in case.trends}
+    rings = {flight.pid: flight.steps for flight in case.flights if flight.role != "worker" and flight.steps}
+    return list({**rings, **known}.items())
+
+
+def grows(steps: Sequence[Step]) -> Growth | None:
+    """None unless the processor time of a step rises from quarter to quarter, to twice what it was."""
+    steps = [step for step in steps if step.number > WARM_UP and step.cpu > 0]
+    if not steps or steps[-1].number - steps[0].number < STEPS:
+        return None
+    first, last = steps[0].number, steps[-1].number
+    quarters: list[list[Step]] = [[], [], [], []]
+    for step in steps:
+        quarters[min(3, 4 * (step.number - first) // (last - first))].append(step)
+    if min(map(len, quarters)) < ENOUGH:
+        return None
+    medians = [median(step.cpu for step in quarter) for quarter in quarters]
+    if any(later < RISES * earlier for earlier, later in pairwise(medians)) or medians[3] < RATIO * medians[0]:
+        return None
+    if _quantile(quarters[3], 0.25) <= _quantile(quarters[0], 0.75):
+        return None
+    sizes = [median(sized) if (sized := [s.size for s in q if s.size]) else 0.0 for q in (quarters[0], quarters[3])]
+    if min(sizes) > 0 and sizes[1] > SAME_SIZE * sizes[0]:
+        return None
+    return Growth(tuple(medians), first, last, _phase(quarters[0], quarters[3]), (sizes[0], sizes[1]))
+
+
+def _quantile(steps: list[Step], share: float) -> float:
+    ordered = sorted(step.cpu for step in steps)
+    return ordered[int(share * (len(ordered) - 1))]
+
+
+def _phase(early: list[Step], late: list[Step]) -> str:
+    """The part of a step that has become longer by most."""
+
+    def parts(steps: list[Step]) -> dict[str, float]:
+        found = {name: median(getattr(s, name) for s in steps) for name in ("data", "backward", "optimizer")}
+        return {**found, "between": median(s.seconds - s.data - s.backward - s.optimizer for s in steps)}
+
+    before, after = parts(early), parts(late)
+    return max(after, key=lambda name: after[name] - before[name])
+
+
+def _finding(case: Case, pid: int, growth: Growth) -> Finding:
+    held = next((h for h in _suspects(case, pid) if h.times >= 2), None)
+    known_size = min(growth.sizes) > 0
+    flight = flight_of(case, pid)
+    evidence = [
+        f"processor time of a step of {who(case, pid)}, by quarters of steps {growth.first:,} to {growth.last:,}: "
+        + ", ".join(seconds(value) for value in growth.quarters),
+        f"what grew is {PHASES[growth.phase]}",
+    ]
+    if known_size:
+        evidence.append(
+            f"the batches did not: {growth.sizes[0]:,.0f} elements at first, {growth.sizes[1]:,.0f} at last"
+        )
+    if held is not None:
+        evidence.append(held.sentence)
+    where = held.where if held is not None and held.file else _loop_site(case, pid)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="warning" if known_size or (held is not None and held.holds == "hooks") else "info",
+        confidence=0.9 if known_size else 0.6,
+        title=f"each step takes longer than the one before, {growth.ratio:.1f} times as long by now",
+        evidence=tuple(evidence),
+        where=replace(
+            where, pid=pid, rank=flight.rank if flight else None, step=flight.step if flight else growth.last
+        ),
+        fix=Fix(_fix(held, growth)),
+        seen_by="flight",
+    )
+
+
+def _suspects(case: Case, pid: int) -> list[Holder]:
+    """Hooks first, then graphs, then what is longest: work that grows goes through something that does."""
+    found = holders(case, pid)
+    return sorted(found, key=lambda h: (h.holds != "hooks", h.kind != "graph", -h.now))
+
+
+def _fix(held: Holder | None, growth: Growth) -> str:
+    if held is not None and (held.holds == "hooks" or held.graph):
+        return remedy(held)
+    if held is not None:
+        name = held.path.partition(" in ")[0]
+        return f"Do not go through all of {name} in every step: keep a running value, or bound it (deque(maxlen=…))."
+    return (
+        f"Find what {PHASES[growth.phase]} does that depends on the steps before: a list gone through, hooks, a graph."
+    )
+
+
+def _loop_site(case: Case, pid: int) -> Where:
+    """The training loop, as the process described it."""
+    for fact in reversed(case.facts):
+        frames = fact.data.get("frames") if fact.kind == "loops" and fact.pid == pid else None
+        for frame in frames or ():
+            loops = frame.get("loops") or ()
+            line = loops[-1]["first"] if loops else frame.get("line")
+            return Where(file=frame.get("file"), line=line, function=frame.get("function"))
+    return Where()
+
+
+RULE = Rule("step-time-grows", "loop", decide)

@@ -1,0 +1,103 @@
+"""Steps of each training process over its whole life, thinned out: the ring in the flight file holds recent ones only.
+
+Light: reads the new entries of the ring at each tick, and calls for the rules where steps seem to become dearer.
+"""
+
+from __future__ import annotations
+
+from unstuck.record import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from unstuck.model import Step, StepTrend
+    from unstuck.record.gauge import Gauge
+    from unstuck.supervise.hangar import Hangar
+
+KEPT = 256
+EVERY = 8
+"""Ticks between two judgements."""
+STEPS = 200
+RATIO = 1.8
+"""A little below what the rule asks for: it decides, this only calls it."""
+AGAIN = 1.3
+CPU, NUMBER = 5, 7
+
+
+class Series:
+    """Steps of one process as the ring has them, ever thinner."""
+
+    __slots__ = ("_stride", "_unkept", "called", "read", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, ...]] = []
+        self.read, self._stride, self._unkept = 0, 1, 0
+        self.called = 0.0
+
+    def take(self, gauge: Gauge) -> None:
+        done = int(gauge.words[at.W_RING])
+        for entry in range(max(self.read, done - at.RING_STEPS), done):
+            self._unkept += 1
+            if self._unkept < self._stride:
+                continue
+            self._unkept = 0
+            place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
+            self.steps.append(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
+            if len(self.steps) >= KEPT:
+                self.steps = self.steps[::2]
+                self._stride *= 2
+        self.read = done
+
+    def suspicious(self) -> bool:
+        """Processor time of the last quarter of all steps against that of the first."""
+        if len(self.steps) < 24 or self.steps[-1][NUMBER] - self.steps[0][NUMBER] < STEPS:
+            return False
+        first, last = self.steps[0][NUMBER], self.steps[-1][NUMBER]
+        early = sorted(s[CPU] for s in self.steps if s[NUMBER] < first + (last - first) / 4)
+        late = sorted(s[CPU] for s in self.steps if s[NUMBER] > last - (last - first) / 4)
+        if len(early) < 4 or len(late) < 4 or not early[len(early) // 2]:
+            return False
+        ratio = late[len(late) // 2] / early[len(early) // 2]
+        if ratio < max(RATIO, AGAIN * self.called):
+            return False
+        self.called = ratio
+        return True
+
+
+class Trend:
+    def __init__(self, hangar: Hangar) -> None:
+        self.hangar = hangar
+        self._series: dict[int, Series] = {}
+        self._ticks = 0
+
+    def tick(self) -> list[int]:
+        """Take in what is new; gives the processes whose steps seem to become dearer than when last said."""
+        self._ticks += 1
+        self._take(self.hangar.open.values())
+        if self._ticks % EVERY:
+            return []
+        return [pid for pid, series in self._series.items() if series.suspicious()]
+
+    def close(self) -> bool:
+        """Take in what the dead left behind. True if some process's steps became dearer."""
+        self._take(self.hangar.dead)
+        return any(series.suspicious() or series.called for series in self._series.values())
+
+    def _take(self, gauges: Iterable[Gauge]) -> None:
+        for gauge in gauges:
+            if gauge.trained:
+                self._series.setdefault(gauge.pid, Series()).take(gauge)
+
+    def trends(self) -> tuple[StepTrend, ...]:
+        from unstuck.model import StepTrend
+
+        kept = [(pid, series.steps) for pid, series in self._series.items() if series.steps]
+        return tuple(StepTrend(pid, tuple(map(_step, steps))) for pid, steps in kept)
+
+
+def _step(words: tuple[int, ...]) -> Step:
+    from unstuck.model import Step
+
+    ended, whole, data, backward, optimizer, cpu = (part / 1e9 for part in words[:6])
+    return Step(ended, whole, data, backward, optimizer, cpu, size=words[6], number=words[7])
