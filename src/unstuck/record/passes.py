@@ -74,7 +74,7 @@ def ledger_of(loader: Any, site: list[str | int] | None) -> tuple[Ledger, bool]:
     ledger = gone[0] if gone else Ledger(len(_ledgers))
     for place in [place for place, each in _ledgers.items() if each is ledger]:
         del _ledgers[place]
-    ledger.loader = ref(loader)
+    ledger.loader, ledger.site = ref(loader), site
     ledger.loaders += 1
     ledger.length, ledger.iterable = lengths.loader_length(loader), lengths.is_iterable(loader)
     ledger.workers = loader.__dict__.get("num_workers", 0)

@@ -94,7 +94,7 @@ def _finding(loop: Loop, where: Where, why: str, fix: str) -> Finding:
         family=RULE.family,
         severity="error",
         confidence=0.95 if len(loop.earlier) > 1 else 0.9,
-        title=f"the loop at line {loop.told['first']} cannot end: {why}",
+        title=f"the loop at line {loop.told['first']} cannot end: {_in_short(why)}",
         evidence=(
             why,
             f"the loop is `{loop.text}`; {since} were made in it in {seconds:.0f} s, {loop.step:,} in all",
@@ -104,6 +104,12 @@ def _finding(loop: Loop, where: Where, why: str, fix: str) -> Finding:
         fix=Fix(fix),
         seen_by="flight",
     )
+
+
+def _in_short(why: str) -> str:
+    """The first clause, where it says enough by itself."""
+    first = why.partition(", and the loop goes on")[0].partition(": it grows")[0]
+    return first.partition("; it is")[0]
 
 
 RULE = Rule("stop-condition-never-met", "loop", decide, explains=frozenset(("endless-epoch",)), disproved_by_end=True)

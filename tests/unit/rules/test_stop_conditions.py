@@ -1,0 +1,311 @@
+"""Loops that end and loops that cannot: real code is run, described at its seams, and judged."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unstuck.model import Case, Fact, Finding
+from unstuck.record import flight, loops
+from unstuck.rules.loop import stop_condition_never_met
+
+STEPS = 600
+DESCRIBED = (40, 150, 290, 410, 560)
+
+
+class EnoughError(Exception):
+    """The loop has gone on for long enough."""
+
+
+def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
+    """Run the script's `train(step_made)` for some steps; what the rule says at the last description."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(source))
+    facts: list[Fact] = []
+    made = 0
+
+    def step_made() -> None:
+        nonlocal made
+        made += 1
+        flight.steps = made
+        if made in DESCRIBED:
+            told: Any = loops.describe(sys._getframe(1))
+            if told is not None:
+                facts.append(Fact(1, float(made), "loops", told))
+        if made >= STEPS:
+            raise EnoughError
+
+    names: dict[str, Any] = {"__name__": "script"}
+    exec(compile(script.read_text(), str(script), "exec"), names)
+    try:
+        names["train"](step_made)
+    except EnoughError:
+        pass
+    finally:
+        flight.steps = 0
+    found = stop_condition_never_met.decide(Case(facts=tuple(facts)))
+    return [each for each in found if isinstance(each, Finding)], made
+
+
+ENDLESS = {
+    "or": """
+        class Config: anneal = 0; total = 100
+        def train(step_made, cfg=Config()):
+            step = 0
+            while not cfg.anneal or step < cfg.total:
+                step_made()
+                step += 1
+    """,
+    "jumped": """
+        def train(step_made, n=100):
+            seen = 0
+            while True:
+                step_made()
+                seen += 32
+                if seen == n:
+                    break
+    """,
+    "jumped-not-equal": """
+        class T:
+            def __init__(self): self.seen, self.n = 0, 100
+            def one(self, step_made):
+                step_made()
+                self.seen += 7
+            def run(self, step_made):
+                while self.seen != self.n:
+                    self.one(step_made)
+        def train(step_made): T().run(step_made)
+    """,
+    "not-advanced": """
+        def train(step_made, epochs=3):
+            epoch = 0
+            while epoch < epochs:
+                for _ in range(10):
+                    step_made()
+    """,
+    "set-back": """
+        def train(step_made, total=100):
+            step = 0
+            while step < total:
+                step = 0
+                for _ in range(7):
+                    step_made()
+                    step += 1
+    """,
+    "inner-break": """
+        def train(step_made, max_steps=50):
+            step = 0
+            while True:
+                for _ in range(9):
+                    step_made()
+                    step += 1
+                    if step >= max_steps:
+                        break
+    """,
+    "best-never-updated": """
+        def train(step_made, patience=3):
+            best, bad = float("inf"), 0
+            loss = 5.0
+            while True:
+                step_made()
+                loss = loss + 0.1
+                if loss < best:
+                    bad = 0
+                else:
+                    bad += 1
+                if bad >= patience:
+                    break
+    """,
+    "counter-nobody-raises": """
+        def train(step_made, patience=3):
+            bad = 0
+            while True:
+                step_made()
+                if bad > patience:
+                    return
+    """,
+    "wrong-name": """
+        def train(step_made, max_epochs=5):
+            epoch, epochs_done = 0, 0
+            while epoch < max_epochs:
+                for _ in range(20):
+                    step_made()
+                epochs_done += 1
+    """,
+    "count": """
+        import itertools
+        def train(step_made, total=55):
+            done = 0
+            for i in itertools.count():
+                step_made()
+                done += 10
+                if done == total:
+                    break
+    """,
+}
+
+ENDING = {
+    "not-there-yet": """
+        def train(step_made, total=10_000):
+            step = 0
+            while step < total:
+                step_made()
+                step += 1
+    """,
+    "or-with-a-flag": """
+        class T:
+            def __init__(self): self.done, self.step = False, 0
+            def check(self): self.done = self.step > 5000
+            def run(self, step_made):
+                while not self.done or self.step < 100:
+                    step_made()
+                    self.step += 1
+                    self.check()
+        def train(step_made): T().run(step_made)
+    """,
+    "or-with-a-loss": """
+        def train(step_made, warm=50):
+            step, loss = 0, 10.0
+            while step < warm or loss > 1.0:
+                step_made()
+                step += 1
+                loss = loss * 0.999
+    """,
+    "patience-not-risen-yet": """
+        def train(step_made, patience=3):
+            best, bad, loss = float("inf"), 0, 100.0
+            while True:
+                step_made()
+                loss -= 0.1
+                if loss < best:
+                    best, bad = loss, 0
+                else:
+                    bad += 1
+                if bad >= patience:
+                    break
+    """,
+    "every-nth": """
+        def train(step_made):
+            step = 0
+            while True:
+                step_made()
+                step += 1
+                if step % 1000 == 999:
+                    break
+    """,
+    "asked-by-call": """
+        class Stopper:
+            def __call__(self): return False
+        def train(step_made):
+            stop, step = Stopper(), 0
+            while True:
+                step_made()
+                step += 1
+                if stop() or step == 10:
+                    break
+    """,
+    "a-signal-s-flag": """
+        running = True
+        def handler():
+            global running
+            running = False
+        def train(step_made):
+            while running:
+                step_made()
+    """,
+    "bounded-for": """
+        def train(step_made):
+            for epoch in range(10_000):
+                for _ in range(3):
+                    step_made()
+                    if epoch == -1:
+                        break
+    """,
+    "generator-without-end": """
+        def stream(step_made):
+            while True:
+                step_made()
+                yield 1
+        def train(step_made):
+            it = stream(step_made)
+            for _ in range(100_000):
+                next(it)
+    """,
+    "while-true-on-purpose": """
+        def train(step_made):
+            while True:
+                step_made()
+    """,
+    "and-with-a-loss": """
+        def train(step_made, least=20):
+            step, loss = 0, 5.0
+            while True:
+                step_made()
+                step += 1
+                loss *= 0.9999
+                if step > least and loss < 0.1:
+                    break
+    """,
+    "inner-break-outer-bounded": """
+        def train(step_made, max_steps=50):
+            step = 0
+            for epoch in range(100_000):
+                for _ in range(9):
+                    step_made()
+                    step += 1
+                    if step >= max_steps:
+                        break
+    """,
+    "resumed": """
+        def train(step_made):
+            epoch = 40
+            while epoch < 60:
+                for _ in range(50):
+                    step_made()
+                epoch += 1
+    """,
+    "accumulation": """
+        class T:
+            def __init__(self): self.updates, self.total = 0, 10_000
+            def run(self, step_made):
+                micro = 0
+                while self.updates < self.total:
+                    step_made()
+                    micro += 1
+                    if micro == 64:
+                        self.updates += 1
+                        micro = 0
+        def train(step_made): T().run(step_made)
+    """,
+    "epoch-counted-elsewhere": """
+        class T:
+            def __init__(self): self.epoch = 0
+            def run(self, step_made):
+                while self.epoch < 3:
+                    self.one(step_made)
+            def one(self, step_made):
+                for _ in range(500):
+                    step_made()
+                self.epoch += 1
+        def train(step_made): T().run(step_made)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_names_a_loop_that_cannot_end(tmp_path: Path, name: str) -> None:
+    found, made = judged(tmp_path, ENDLESS[name])
+    assert made == STEPS, "the script ends by itself: the test would show nothing"
+    assert len(found) == 1, found
+    assert found[0].where.file == str(tmp_path / "script.py")
+    assert found[0].severity == "error"
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_is_silent_about_a_loop_that_may_end(tmp_path: Path, name: str) -> None:
+    found, _ = judged(tmp_path, ENDING[name])
+    assert not found, found[0].title
