@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from unstuck.model import Frame, Thread
+from unstuck.model import Crash, Frame, Thread
 
 from . import proc
 from .stacks import PythonThread, Stacks, own_frames
@@ -23,6 +23,16 @@ _MOST = 1 << 22
 _HEADER = re.compile(r"^(?:Current thread|Thread) 0x([0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
 _LONE_HEADER = "Stack (most recent call first):"
 _FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
+_FATAL = {
+    "Segmentation fault": "SIGSEGV",
+    "Bus error": "SIGBUS",
+    "Aborted": "SIGABRT",
+    "Floating-point exception": "SIGFPE",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+_CRASH = re.compile(rf"^Fatal Python error: ({'|'.join(_FATAL)})", re.MULTILINE)
+_CURRENT = re.compile(r"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 _STARTS_DUMP = ("Fatal Python error:", "Timeout (", "Fatal error")
 
 
@@ -97,6 +107,19 @@ def parse_faulthandler(text: str) -> tuple[Thread, ...]:
     """
     dumps = parse_dumps(text)
     return dumps[-1] if dumps else ()
+
+
+def parse_crash(text: str) -> Crash | None:
+    """The fatal signal in a file of dumps: the last one, for a process dies of it."""
+    starts = list(_CRASH.finditer(text))
+    if not starts:
+        return None
+    dump = text[starts[-1].start() :]
+    threads = next(iter(parse_dumps(dump)), ())
+    current = _CURRENT.search(dump)
+    number = int(current[1], 16) if current else -1
+    own = next((thread for thread in threads if thread.tid == number and thread.frames), None)
+    return Crash(_FATAL[starts[-1][1]], own, threads)
 
 
 def parse_dumps(text: str) -> tuple[tuple[Thread, ...], ...]:

@@ -60,6 +60,14 @@ def note(event: str, arguments: tuple[Any, ...]) -> None:
     flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
 
 
+def last() -> str | None:
+    """What the sample in work opened, or connected to, last."""
+    w = flight.words
+    if _attempts and _place == (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION]):
+        return flight.text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE)
+    return None
+
+
 def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
     if event == "open":
         path: str | bytes | int | os.PathLike[str] = arguments[0]

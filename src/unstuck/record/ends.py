@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_left = False
+
+
 def install() -> None:
     atexit.register(_leaving)
     probes.on("end", lambda: atexit.unregister(_leaving))
@@ -41,34 +44,33 @@ def _hear_threads(threading: Any) -> None:
 
 def _leaving() -> None:
     """At exit the interpreter still knows the exception it printed: no hook of the user's is touched."""
+    global _left
     try:
         error = getattr(sys, "last_value", None)
         # Not of Ctrl-C: what we import here may use eval, after which Python would no longer die of the signal.
-        if error is not None and not isinstance(error, KeyboardInterrupt):
-            facts.write("exception", describe(error))
+        if error is not None and not isinstance(error, KeyboardInterrupt) and not _left and not _at_a_prompt():
+            from . import failures
+
+            _left = True
+            failures.last_error(error)
         flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:
         probes.off("end", fault)
 
 
+def _at_a_prompt() -> bool:
+    """A person types the commands: the last error was one of them, and did not end anything."""
+    return hasattr(sys, "ps1") or hasattr(sys.modules.get("builtins"), "__IPYTHON__")
+
+
 def thread_died(arguments: ExceptHookArgs) -> None:
     if arguments.exc_type is SystemExit:
         return
     thread = arguments.thread
-    data = describe(arguments.exc_value)  # type: ignore[arg-type]  # None only if called by hand
+    from . import errors
+
+    data = errors.describe(arguments.exc_value)  # type: ignore[arg-type]  # None only if called by hand
     data["thread"] = thread.name if thread is not None else ""
     data["native_id"] = getattr(thread, "native_id", None)
     facts.write("thread-exception", data)
-
-
-def describe(error: BaseException) -> dict[str, object]:
-    """Type, message and the frames of an exception, innermost first."""
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    return {
-        "type": type(error).__name__,
-        "message": str(error)[:2000],
-        "frames": [[f.filename, f.lineno, f.name] for f in reversed(frames[-40:])],
-    }

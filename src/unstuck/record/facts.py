@@ -6,6 +6,7 @@ import os
 import time
 
 LIMIT = 4000  # lines a process; a hook gone wild must not fill the disk
+LAST = ("exception", "left")  # of these there is one, at the end
 _path: str | None = None
 _written = 0
 
@@ -28,16 +29,32 @@ def tell(kind: str, data: object) -> None:
 def write(kind: str, data: object) -> None:
     """Append one fact. A single O_APPEND write: complete or absent, also when the process dies right after."""
     global _written
-    if _path is None or _written >= LIMIT:
+    if _path is None or (_written >= LIMIT and kind not in LAST):
         return
     import json
 
     _written += 1
     line = json.dumps({"pid": os.getpid(), "at": time.monotonic(), "kind": kind, "data": data}, default=str) + "\n"
-    handle = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    raw = line.encode("utf-8", "replace")
     try:
-        raw = line.encode("utf-8", "replace")
-        if os.write(handle, raw) < len(raw):
+        _append(raw)
+    except OSError:  # a full disk, or no descriptor left: perhaps the very thing that is to be told
+        if not _keep(raw):
+            raise
+
+
+def _append(raw: bytes) -> None:
+    handle = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)  # type: ignore[arg-type]
+    try:
+        written = os.write(handle, raw)
+        if written < len(raw):
+            os.ftruncate(handle, os.fstat(handle).st_size - written)
             raise OSError("only a part of it could be written")
     finally:
         os.close(handle)
+
+
+def _keep(raw: bytes) -> bool:
+    from . import flight
+
+    return flight.write_last(raw)

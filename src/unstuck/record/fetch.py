@@ -6,10 +6,11 @@ and more are timed one by one; quicker ones as the mean of their batch, so that 
 
 from __future__ import annotations
 
+import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import flight, probes, signals
+from . import dataset_state, failures, flight, probes, signals, sizes
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -98,6 +99,26 @@ def install_worker(module: Any) -> None:
 
     module._set_worker_signal_handlers = _set_worker_signal_handlers
     probes.on("worker", lambda: setattr(module, "_set_worker_signal_handlers", original))
+    _wrap_check(module)
+
+
+def _wrap_check(module: Any) -> None:
+    """torch's handler of SIGCHLD asks this in main, and it raises in the middle of whatever main is doing."""
+    original = module._error_if_any_worker_fails
+
+    @wraps(original)
+    def _error_if_any_worker_fails() -> Any:
+        try:
+            return original()
+        except BaseException as error:
+            try:
+                failures.workers_failed(error)
+            except Exception as fault:
+                probes.off("worker ends", fault)
+            raise
+
+    module._error_if_any_worker_fails = _error_if_any_worker_fails
+    probes.on("worker ends", lambda: setattr(module, "_error_if_any_worker_fails", original))
 
 
 def worker_began() -> None:
@@ -105,6 +126,23 @@ def worker_began() -> None:
     _in_worker = True
     flight.words[at.W_ROLE] = at.ROLES.index("worker")
     signals.arm_crash_handler()
+    _hear_errors(sys.modules["torch._utils"].ExceptionWrapper)
+
+
+def _hear_errors(wrapper: Any) -> None:
+    """What a worker hands over to main as an error, if it is not one of a sample's."""
+    original = wrapper.__init__
+
+    @wraps(original)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        try:
+            failures.handed_over(sys.exc_info()[1])
+        except Exception as fault:
+            probes.off("worker errors", fault)
+        original(self, *arguments, **options)
+
+    wrapper.__init__ = __init__
+    probes.on("worker errors", lambda: setattr(wrapper, "__init__", original))
 
 
 def _wrap(fetcher_class: Any, name: str) -> None:
@@ -117,13 +155,21 @@ def _wrap(fetcher_class: Any, name: str) -> None:
             given = begin(self, possibly_batched_index)
         except Exception as fault:
             probes.off(name, fault)
+        batch = None
         try:
-            return original(self, given)
-        finally:
+            batch = original(self, given)
+        except BaseException as error:
             try:
-                finish(possibly_batched_index)
+                failed(possibly_batched_index, error)
             except Exception as fault:
                 probes.off(name, fault)
+            raise
+        finally:
+            try:
+                finish(possibly_batched_index, batch)
+            except Exception as fault:
+                probes.off(name, fault)
+        return batch
 
     fetcher_class.fetch = fetch
     probes.on(name, lambda: setattr(fetcher_class, "fetch", original))
@@ -137,6 +183,9 @@ def begin(fetcher: Any, index: Any) -> Any:
         flight.enter(at.FETCH)
         if w[at.W_WORKER] < 0:
             w[at.W_WORKER] = _worker_number()
+        dataset_state.in_worker(fetcher)
+        if not _batches:
+            sizes.expect(fetcher)
     _batches += 1
     w[at_W_POSITION] = at_NONE
     w[at_W_FETCHING] = 1
@@ -173,10 +222,17 @@ def _is_subset(kind: type) -> bool:
     return (kind.__module__, kind.__name__) == ("torch.utils.data.dataset", "Subset")
 
 
-def finish(index: Any) -> None:
+def failed(index: Any, error: BaseException) -> None:
+    if not isinstance(error, (StopIteration, KeyboardInterrupt)):  # the end of an iterable data set; Ctrl-C
+        failures.sample_failed(index, error)
+
+
+def finish(index: Any, batch: Any) -> None:
     """The batch is there: what is noted of its samples no longer counts."""
     w = flight.words
     w[at_W_FETCHING] = 0
+    if _in_worker and batch is not None and (_batches <= 8 or not _batches & 31):
+        w[at.W_BATCH_BYTES] = sizes.tensor_bytes(batch)
     if _timed:
         retime()
     elif not _batches & 3 or _batches < 32:

@@ -5,7 +5,7 @@ written one at a time without a lock: a reader may see one store of a pair, neve
 """
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 2
+VERSION = 3
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
@@ -15,6 +15,7 @@ W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_PASS_STEP, W_LOADERS = range
 W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
 W_REQUEST, W_ANSWERED, W_RING, W_THREAD, W_OFF_LENGTH = range(27, 32)
 W_NEWS, W_BATCH_BYTES = range(32, 34)  # W_NEWS: facts written that are worth applying the rules to
+W_LAST_LENGTH = 40
 WORDS_END = 64
 
 # W_REQUEST: what the supervisor asks for, answered at the next seam and set to 0 again.
@@ -50,7 +51,9 @@ KEY_AT = TARGET_AT + TARGET_SIZE
 KEY_SIZE = 128
 OFF_AT = KEY_AT + KEY_SIZE  # a line "probe\twhy" for each probe off that could not be written to the facts
 OFF_SIZE = 512
-SIZE = (OFF_AT + OFF_SIZE + 4095) // 4096 * 4096
+LAST_AT = OFF_AT + OFF_SIZE  # facts, a line each, that could not be written: no disk and no descriptor is needed here
+LAST_SIZE = 12288
+SIZE = (LAST_AT + LAST_SIZE + 4095) // 4096 * 4096
 
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"
 

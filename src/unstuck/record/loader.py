@@ -97,7 +97,7 @@ def _wrap_index(iterator_class: Any, name: str) -> None:
             own = self.__dict__
             drawn = own.get(DRAWN)
             if drawn is None:
-                drawn = own[DRAWN] = deque((), KEPT)
+                drawn = own[DRAWN] = deque(maxlen=KEPT)
             drawn.append((own["_send_idx"] if "_send_idx" in own else own["_num_yielded"], index))
         except Exception as fault:
             probes.off(name, fault)

@@ -56,16 +56,23 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
 def read_facts(gauge: Gauge) -> list[Fact]:
     """All facts of the process so far; only what is new is read from disk."""
     known = cast("list[Fact]", gauge.facts)
+    last = _last_facts(gauge)
     try:
         with open(gauge.beside(at.FACTS), "rb") as file:
             file.seek(gauge.facts_read)
             new = file.read()
     except OSError:
-        return known
+        return [*known, *last]
     whole = new[: new.rfind(b"\n") + 1]
     gauge.facts_read += len(whole)
     known.extend(parse_facts(whole))
-    return known
+    return [*known, *last]
+
+
+def _last_facts(gauge: Gauge) -> list[Fact]:
+    """Those for which there was no room on the disk, or no descriptor."""
+    text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
+    return list(parse_facts(text.encode()))
 
 
 def parse_facts(lines: bytes) -> Iterator[Fact]:
@@ -88,13 +95,15 @@ def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Fact]]:
     """Everything in a folder of raw flight files, after all else is gone."""
+    from unstuck.supervise.last_words import with_crash
+
     flights: list[Flight] = []
     facts: list[Fact] = []
     for path in sorted(Path(folder).glob("*" + at.FLIGHT)):
         gauge = Gauge.open(str(path))
         if gauge is None:
             continue
-        flights.append(read_flight(gauge))
+        flights.append(with_crash(read_flight(gauge), gauge.beside(at.SIGNALS)))
         facts.extend(read_facts(gauge))
         gauge.close()
     return flights, sorted(facts, key=lambda fact: fact.at)

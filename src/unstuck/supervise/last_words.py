@@ -1,11 +1,11 @@
-"""What the processes wrote at Ctrl-C, put where a look would have put it."""
+"""What the processes wrote at Ctrl-C or in a crash, put where a look would have put it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from unstuck.model import Flight, Look, Process, Thread
+from unstuck.model import Crash, Flight, Look, Process, Thread
 from unstuck.record import layout as at
 from unstuck.record.gauge import Gauge
 from unstuck.supervise.hangar import Hangar
@@ -50,3 +50,26 @@ def _stacks(gauge: Gauge | None) -> tuple[Thread, ...]:
         return ()
     threads = parse_faulthandler(text)
     return tuple(replace(t, frames=tuple(with_source(f) for f in t.frames)) for t in threads)
+
+
+def with_crash(flight: Flight, signals: str) -> Flight:
+    """The flight of a dead process, with the crash of which its file `signals` tells."""
+    if flight.alive or flight.ended:
+        return flight
+    from unstuck.observe.signal_stacks import parse_crash
+
+    try:
+        with open(signals, errors="replace") as file:
+            crash = parse_crash(file.read())
+    except OSError:
+        return flight
+    return replace(flight, crash=_annotated(crash)) if crash is not None else flight
+
+
+def _annotated(crash: Crash) -> Crash:
+    from unstuck.observe.source import Source
+
+    source = Source()
+    threads = tuple(replace(t, frames=source.annotate(t.frames)) for t in crash.threads)
+    own = next((t for t in threads if crash.thread is not None and t.tid == crash.thread.tid), None)
+    return replace(crash, thread=own, threads=threads)

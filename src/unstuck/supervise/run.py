@@ -135,10 +135,16 @@ class Supervisor:
         number = info.si_signo
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.got = number
-            self.watch.senders.append((number, info.si_pid, info.si_uid, time.monotonic()))
+            self._part("senders", self._note_sender, info)
             self._part("interrupt", self.watch.interrupt)
         if self.relay.forward(info, self.process.pid, self._has_receipt):
             self.watch.receipts += 1  # this one's; there may be more by now, of signals still on their way to us
+
+    def _note_sender(self, info: signal.struct_siginfo) -> None:
+        from unstuck.supervise.ending import sender
+
+        known = info.si_pid if info.si_code <= 0 else 0  # else it came from the kernel: a key, or a closed terminal
+        self.watch.senders.append(sender(info.si_signo, known, info.si_uid, time.monotonic()))
 
     def _has_receipt(self) -> bool:
         """The child got a signal since the last one we know of: it left its stacks behind, or is gone."""
@@ -210,7 +216,8 @@ class Supervisor:
             self.voice.line(f"stopped, because {cause.title}{where} [{cause.rule}]")
 
     def _explain(self) -> None:
-        if self.stopper is None and self.watch.inquired and self.watch.inquiry.explain_interrupt():
+        known = self.watch.inquired or self.watch.hangar.news
+        if self.stopper is None and known and self.watch.inquiry.explain_interrupt():
             self._show("interrupted")
 
     def _finish(self, code: int) -> None:
@@ -222,6 +229,10 @@ class Supervisor:
         outcome = self._outcome(code)
         if outcome == "died":
             self._part("death", self._explain_death, code)
+        elif outcome == "interrupted" and self.got in (signal.SIGTERM, signal.SIGHUP):
+            self._part("death", self._explain_end, code)
+        elif outcome == "finished" and (self.watch.trend.close() or self.watch.hangar.news):
+            self._part("last facts", self._explain_finish)
         if self._findings() or self.options.report is not None:
             self._save(outcome, self._exits(code))
         else:
@@ -230,6 +241,14 @@ class Supervisor:
     def _explain_death(self, code: int) -> None:
         if self.watch.inquiry.explain_death(self._exits(code)):
             self._show("died", self._exits(code))
+
+    def _explain_finish(self) -> None:
+        if self.watch.inquiry.think("finished"):
+            self._show("finished")
+
+    def _explain_end(self, code: int) -> None:
+        if self.watch.inquiry.explain_end(self._exits(code)):
+            self._show("interrupted", self._exits(code))
 
     def _exits(self, code: int) -> tuple[Exit, ...]:
         from unstuck.model import Exit

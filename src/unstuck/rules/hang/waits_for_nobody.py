@@ -88,7 +88,7 @@ def _deaths(still: Standstill) -> list[str]:
 
 def _thread_death(fact: Fact) -> str:
     frames = fact.data.get("frames") or [["", 0, ""]]
-    file, line, function = frames[0]
+    file, line, function = frames[0][:3]
     name = fact.data.get("thread") or "a thread"
     return (
         f"thread {name} of this process died of {fact.data.get('type')}: {fact.data.get('message')} "

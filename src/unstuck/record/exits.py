@@ -1,0 +1,72 @@
+"""Ends without an exception at the interpreter's exit: os._exit, and those of multiprocessing's children."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import facts, flight, imports, probes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, NoReturn
+
+
+def install() -> None:
+    original = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        try:
+            left(status, sys._getframe(1))
+        except Exception as fault:
+            probes.off("os._exit", fault)
+        original(status)
+
+    os._exit = _exit
+
+    def remove() -> None:
+        if os._exit is _exit:
+            os._exit = original
+
+    probes.on("os._exit", remove)
+    imports.when_imported("multiprocessing.util", _hear_children)
+
+
+def left(status: int, frame: FrameType | None) -> None:
+    """A process ends itself: the line that does it. Not multiprocessing's own way of ending its children."""
+    if frame is not None and "/multiprocessing/" in frame.f_code.co_filename:
+        return
+    from . import errors, failures, sites
+
+    stack: list[list[object]] = []
+    while frame is not None and len(stack) < errors.FRAMES:
+        code = frame.f_code
+        stack.append([code.co_filename, frame.f_lineno, sites.name_of(code), sites.is_user_file(code.co_filename)])
+        frame = frame.f_back
+    facts.write("left", {"code": status, "frames": stack, "step": flight.steps, **failures.in_work()})
+
+
+def _hear_children(util: Any) -> None:
+    """multiprocessing ends a child's work with this call, in a `finally`: an exception on its way can be seen."""
+    original = util._exit_function
+
+    def _exit_function(*arguments: Any, **options: Any) -> Any:
+        try:
+            child_ends(sys.exc_info()[1])
+        except Exception as fault:
+            probes.off("children's ends", fault)
+        return original(*arguments, **options)
+
+    util._exit_function = _exit_function
+    probes.on("children's ends", lambda: setattr(util, "_exit_function", original))
+
+
+def child_ends(error: BaseException | None) -> None:
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return
+    if isinstance(error, SystemExit) and error.code in (None, 0):
+        return
+    from . import failures
+
+    failures.last_error(error)

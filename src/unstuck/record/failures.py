@@ -1,0 +1,175 @@
+"""Facts about failures, written where they happen: a sample that raises, a batch that does not come, the last error.
+
+With them goes what is measured at that moment, for a second later it may be gone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from _weakref import ref
+
+from . import attempts, errors, facts, flight, resources, signals
+from . import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST = 1000  # samples that fail; a script may catch them and go on
+DRAWN = "_unstuck_drawn"
+_CROWDED = (errno.EMFILE, errno.ENFILE)
+_failed = 0
+_noted = 0  # id of the last error that was noted
+_iterators: list[Callable[[], Any]] = []
+
+
+def opened(iterator: Any) -> None:
+    """Remember a pass over a loader, weakly: its workers hold descriptors."""
+    if len(_iterators) > 16:
+        _iterators[:] = [known for known in _iterators if known() is not None][-16:]
+    _iterators.append(ref(iterator))
+
+
+def living() -> list[Any]:
+    """Iterators that are still there, each once, the oldest first."""
+    found: dict[int, Any] = {}
+    for known in _iterators:
+        iterator = known()
+        if iterator is not None:
+            found[id(iterator)] = iterator
+    return list(found.values())
+
+
+def worker_exits(iterators: list[Any] | None = None) -> list[dict[str, object]]:
+    """Every worker of the loaders that still run, and how it ended, as far as it has."""
+    found: list[dict[str, object]] = []
+    for iterator in living() if iterators is None else iterators:
+        for number, worker in enumerate(iterator.__dict__.get("_workers") or ()):
+            if getattr(worker, "_parent_pid", None) == os.getpid():
+                found.append({"worker": number, "pid": worker.pid, "exitcode": worker.exitcode})
+    return found
+
+
+def batch_failed(iterator: Any, error: BaseException) -> None:
+    from . import torch_frames
+
+    exits = worker_exits([iterator])
+    more: dict[str, object] = {"error": type(error).__name__, "worker": torch_frames.worker_of(error), "workers": exits}
+    note("batch-failed", error, more)
+
+
+def workers_failed(error: BaseException) -> None:
+    """torch's handler of SIGCHLD raises in the middle of whatever main does."""
+    note("batch-failed", error, {"error": type(error).__name__, "worker": None, "workers": worker_exits()})
+
+
+def sample_failed(index: object, error: BaseException) -> None:
+    global _failed, _noted
+    _failed += 1
+    _noted = id(error)
+    if _failed > MOST:
+        return
+    sample, position = flight.words[at.W_SAMPLE], flight.words[at.W_POSITION]
+    note("sample-failed", error, {**in_work(), "position": _position(index, sample, position)})
+
+
+def in_work() -> dict[str, object]:
+    """The sample in work in this process, and the file it opened last."""
+    w = flight.words
+    if not w[at.W_FETCHING]:
+        return {"worker": _some(w[at.W_WORKER])}
+    collating = w[at.W_POSITION] == at.COLLATING
+    return {
+        "worker": _some(w[at.W_WORKER]),
+        "sample": None if collating else _some(w[at.W_SAMPLE]),
+        "key": flight.text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE),
+        "collating": collating,
+        "opened": None if collating else attempts.last(),
+    }
+
+
+def _some(word: int) -> int | None:
+    return None if word < 0 else word
+
+
+def last_error(error: BaseException) -> None:
+    """A process ends of this."""
+    from . import torch_frames
+
+    more = {"workers": worker_exits(), "torch": torch_frames.read(error), "batches": batches()}
+    note("exception", error, {**more, **in_work()})
+
+
+def batches() -> list[dict[str, object]]:
+    """Of each loader in use: the number of its last batch and the indices that made it up."""
+    found: list[dict[str, object]] = []
+    for iterator in living():
+        number = iterator.__dict__.get("_num_yielded", 0) - 1
+        drawn = iterator.__dict__.get(DRAWN) or ()
+        indices = next((list(index) for key, index in reversed(drawn) if key == number and _is_batch(index)), None)
+        if number >= 0:
+            plain = indices is not None and all(type(each) is int for each in indices)
+            found.append({"number": number, "size": len(indices or ()) or None, "indices": indices if plain else None})
+    return found
+
+
+def _is_batch(index: object) -> bool:
+    return isinstance(index, (list, tuple)) and len(index) <= 100_000
+
+
+def handed_over(error: BaseException | None) -> None:
+    """A worker sends main an exception that did not come out of a fetch: of its start, or of the data set's iter()."""
+    if error is not None and id(error) != _noted:
+        note("sample-failed", error, {"worker": _some(flight.words[at.W_WORKER]), "starting": True})
+
+
+def _position(index: object, sample: int, position: int) -> int | None:
+    if position >= 0:
+        return position
+    if isinstance(index, (list, tuple)) and sample >= 0 and position != at.COLLATING:
+        return next((place for place, each in enumerate(index) if type(each) is int and each == sample), None)
+    return None
+
+
+def note(kind: str, error: BaseException, more: dict[str, object] | None = None) -> None:
+    """Write the fact; where not even one descriptor is free, with one of ours given up for that long."""
+    try:
+        _note(kind, error, more or {})
+    except OSError as fault:
+        if fault.errno not in _CROWDED:
+            raise
+        with signals.Lent():
+            _note(kind, error, more or {})
+
+
+def _note(kind: str, error: BaseException, more: dict[str, object]) -> None:
+    about = {**errors.describe(error), **more, "step": flight.steps, "measured": measured(error)}
+    facts.write(kind, about)
+
+
+def measured(error: BaseException) -> dict[str, object]:
+    """Descriptors and shared memory always; file systems if there was no room, or something was being saved."""
+    from . import torch_frames
+
+    workers = [int(worker.pid) for iterator in living() for worker in iterator.__dict__.get("_workers") or ()]
+    found: dict[str, object] = {
+        "descriptors": resources.descriptors(),
+        "shared_memory": resources.shared_memory(workers),
+        "sharing": _sharing_strategy(),
+    }
+    raised = [each for each in errors.chained(error) if isinstance(each, OSError)]
+    saving = torch_frames.saving(error)
+    if saving or any(each.errno in resources.NO_ROOM for each in raised):
+        named = [name for each in raised for name in (each.filename, each.filename2) if isinstance(name, str)]
+        named += [saving] if saving else []
+        rooms = [resources.room(path) for path in dict.fromkeys(named or resources.written_paths())]
+        found["file_systems"] = [room for room in rooms if room][:8]
+    return found
+
+
+def _sharing_strategy() -> str | None:
+    module: Any = sys.modules.get("torch.multiprocessing")
+    return getattr(module, "_sharing_strategy", None)
