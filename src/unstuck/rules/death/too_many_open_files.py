@@ -1,0 +1,135 @@
+"""too-many-open-files: a process had no descriptor left.
+
+What it sees
+    EMFILE or ENFILE in the exception the run died of, or an exception of torch's way of handing tensors over, in
+    a process that had as many descriptors open as it may have.
+
+Why training stops
+    Every open file, pipe, socket and, with the sharing strategy `file_descriptor`, every tensor received from a
+    worker and still kept takes one. At the limit nothing can be opened, not even the next batch.
+
+Evidence
+    The number of open descriptors against the limit, counted in that process at that moment, and what they are.
+
+Fix
+    Close what piles up: the kind that leads the list. If they are tensors from workers, copy what is kept, or use
+    the strategy `file_system`; raise the limit only if the number is meant.
+
+When it is wrong
+    ENFILE is the limit of the whole machine: then somebody else may have used them up.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.death.died import Death, death
+from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.rule import Rule
+
+CROWDED = (errno.EMFILE, errno.ENFILE)
+NEAR = 12  # torch itself gives up when ten more cannot be opened
+SHARING = ("multiprocessing/reduction.py", "torch/multiprocessing/reductions.py", "torch/storage.py")
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    end = death(case)
+    error = crowded(end) if end is not None else None
+    if end is None or error is None:
+        return
+    found = _counted(end, error)
+    count, limit = found.get("open"), found.get("limit")
+    kinds: dict[str, int] = found.get("kinds") or {}
+    numbers = f"{count:,} of {limit:,} descriptors" if count else "every descriptor it may have"
+    source = next((e for e in end.errors if e.user is not None), error)
+    yield Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.98 if error.errno in CROWDED else 0.93,
+        title=f"too many open files: {_who(error)} had {numbers} in use",
+        evidence=(
+            f"`{error.said}` at {spot(source.user)}",
+            *([f"{_who(error)} had {numbers} open at that moment"] if count else []),
+            *([f"they are {_list(kinds)}"] if kinds else []),
+            *_strategy(error, kinds),
+            end.progress(),
+        ),
+        where=end.where(source.user, source),
+        fix=Fix(_fix(kinds)),
+        seen_by="exit",
+    )
+
+
+def crowded(end: Death) -> Error | None:
+    """The error that says so: by its number, or by the count of descriptors where torch's error has no number."""
+    named = next((e for e in end.errors if e.errno in CROWDED), None)
+    if named is not None:
+        return named
+    for error in (end.sample, end.batch, end.error):
+        if error is not None and error.type != "SystemExit" and any(e.passes(*SHARING) for e in error.whole):
+            found = error.measured.get("descriptors") or {}
+            if found.get("open") and found["open"] >= found["limit"] - NEAR:
+                return error
+    return None
+
+
+def _counted(end: Death, error: Error) -> dict[str, Any]:
+    """Taken with that error; an inner one carries no count of its own."""
+    for each in (end.sample, end.batch, end.error):
+        if each is not None and error in each.whole and each.measured.get("descriptors"):
+            found: dict[str, Any] = each.measured["descriptors"]
+            return found
+    return {}
+
+
+def _who(error: Error) -> str:
+    number = error.data.get("worker")
+    in_worker = number is not None and "workers" not in error.data
+    return f"worker {number} (pid {error.pid})" if in_worker else f"the main process (pid {error.pid})"
+
+
+def _list(kinds: dict[str, int]) -> str:
+    named = [f"{count:,} {_kind(kind, count)}" for kind, count in list(kinds.items())[:4]]
+    return ", ".join(named)
+
+
+def _kind(kind: str, count: int) -> str:
+    if kind == "/dev/shm":
+        return "in shared memory (/dev/shm)"
+    if kind.startswith("/"):
+        return f"{'file' if count == 1 else 'files'} in {kind}"
+    return kind if count == 1 else f"{kind}s"
+
+
+def _leads(kinds: dict[str, int]) -> str:
+    return next(iter(kinds), "")
+
+
+def _strategy(error: Error, kinds: dict[str, int]) -> list[str]:
+    named = error.measured.get("sharing")
+    if named and _leads(kinds) in ("/dev/shm", "socket"):
+        return [f"torch's sharing strategy is {named}: each tensor from a worker that is kept holds one descriptor"]
+    return []
+
+
+def _fix(kinds: dict[str, int]) -> str:
+    lead = _leads(kinds)
+    if lead in ("/dev/shm", "socket"):
+        return (
+            "Do not keep tensors that came from workers: keep `.clone()` or `.item()` of them. Or call "
+            "`torch.multiprocessing.set_sharing_strategy('file_system')` at the start."
+        )
+    if lead.startswith("/"):
+        return (
+            f"Close the files in {lead} after reading: `with open(…) as file:`; keep paths in the data set, not files."
+        )
+    if lead:
+        return f"Close the {_kind(lead, 2)} that pile up when they are done with."
+    return "Close what is opened, or raise the limit with `ulimit -n`."
+
+
+RULE = Rule("too-many-open-files", "death", decide)
