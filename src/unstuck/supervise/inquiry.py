@@ -14,8 +14,9 @@ from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
 from unstuck.rules import rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
-from unstuck.supervise.ending import sender
+from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
+from unstuck.supervise.last_words import with_crash
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 
@@ -66,9 +67,11 @@ class Inquiry:
         for gauge in self.watch.hangar.open.values():
             hand = self.watch.clock.hands.get(gauge.pid)
             flight = read_flight(gauge, alive=True)
-            role = "main" if gauge.pid == self.watch.root and flight.role == "unknown" else flight.role
-            flights[gauge.pid] = replace(flight, moved=hand.moved if hand else 0.0, role=role)
+            flights[gauge.pid] = replace(self._roled(flight), moved=hand.moved if hand else 0.0)
         self.flights = flights
+
+    def _roled(self, flight: Flight) -> Flight:
+        return replace(flight, role="main") if flight.pid == self.watch.root and flight.role == "unknown" else flight
 
     def look(self, pid: int) -> bool:
         """Look at the tree from outside, then let the rules speak. True if they found something new."""
@@ -127,9 +130,13 @@ class Inquiry:
         new = [f for f in diagnosis.findings if (f.rule, f.where.pid) not in known]
         if any(f.severity == "error" for f in standing) and outcome != "died":
             new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
+        if outcome != "running":  # nothing stands still any more: what was said of that was said before
+            new = [f for f in new if f.family != "hang"]
+        if outcome == "finished":
+            new = [f for f in new if not _never_ends(f)]
         now = time.monotonic()
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
-        if new:
+        if new and not (standing and outcome == "interrupted"):
             self._scene = case
         return bool(new)
 
@@ -179,7 +186,7 @@ class Inquiry:
         from unstuck.supervise.last_words import last_look
 
         if not self._frozen:
-            return False
+            return self.think() if self.watch.hangar.news else False  # it moved: then its own facts may tell
         try:
             self.looks = last_look(self.looks, self.flights, self.watch.hangar, self.watch.root)
         except Exception as fault:
@@ -191,6 +198,10 @@ class Inquiry:
     def explain_death(self, exits: tuple[Exit, ...]) -> bool:
         """The run died: what it left behind is the Case, and the rules speak. True if they found something new."""
         return self.think("died", exits)
+
+    def explain_end(self, exits: tuple[Exit, ...]) -> bool:
+        """A signal that came through us ended the run: who sent it is worth a word, beside what was said before."""
+        return self.think("interrupted", exits)
 
     # --- the Case ----------------------------------------------------------------------------------------
 
@@ -233,7 +244,9 @@ class Inquiry:
         watch, now = self.watch, time.monotonic()
         living = {gauge.pid for gauge in watch.hangar.open.values()}
         dead = [
-            read_flight(g, alive=False) for g in watch.hangar.dead if g.pid not in self.flights or outcome != "running"
+            with_crash(self._roled(read_flight(g, alive=False)), g.beside(at.SIGNALS))
+            for g in watch.hangar.dead
+            if g.pid not in self.flights or outcome != "running"
         ]
         gone = {flight.pid for flight in dead}
         current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
@@ -257,7 +270,8 @@ class Inquiry:
             paths=tuple(self._paths.values()),
             memory=watch.memory.curves(),
             groups=watch.memory.groups(),
-            senders=tuple(sender(*each) for each in watch.senders),
+            trends=watch.trend.trends(),
+            senders=tuple(watch.senders),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root),
             machine=machine(),
@@ -290,4 +304,5 @@ def _cwd() -> str:
 def machine() -> dict[str, object]:
     uname = os.uname()
     cores = len(os.sched_getaffinity(0))
-    return {"system": uname.sysname, "release": uname.release, "arch": uname.machine, "cores": cores}
+    found = {"system": uname.sysname, "release": uname.release, "arch": uname.machine, "cores": cores}
+    return {**found, "scheduler": job} if (job := scheduler(os.environ)) else found

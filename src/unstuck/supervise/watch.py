@@ -14,6 +14,7 @@ from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
 from unstuck.supervise.questions import Questions
+from unstuck.supervise.trend import Trend
 
 UNWINDING = 10.0
 """Seconds after Ctrl-C in which a run that moves is taken to be ending."""
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from unstuck.model import Sender
     from unstuck.supervise.inquiry import Inquiry
 
 
@@ -55,9 +57,11 @@ class Watch:
         self.receipts = 0
         """How often the root had left its stacks on a signal, when last read."""
         self.memory = Memory(root, hangar)
+        self.trend = Trend(hangar)
+        self._dearer: list[int] = []
         self.questions = Questions(self.clock.scale)
-        self.senders: list[tuple[int, int, int, float]] = []
-        """Signals that reached us: number, sender's pid and user, when."""
+        self.senders: list[Sender] = []
+        """Signals that reached us, and who sent them."""
         self._news = 0
         self._inquiry: Inquiry | None = None
 
@@ -87,6 +91,7 @@ class Watch:
             if self.inquired:
                 self.inquiry.thaw()
         self._part("memory", self.memory.tick, now)
+        self._part("trend", self._note_trend)
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)
@@ -105,12 +110,15 @@ class Watch:
 
     def _ask(self, now: float) -> None:
         training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
-        self.questions.tick(now, training, self.memory.asks())
+        self.questions.tick(now, training, [*self.memory.asks(), *self._dearer])
+
+    def _note_trend(self) -> None:
+        self._dearer = self.trend.tick()
 
     def _hear(self) -> bool:
         """Facts came that may decide a rule. True if one did."""
         news = self.hangar.news
-        if news == self._news:
+        if news == self._news and not self._dearer:
             return False
         self._news = news
         self.inquiry.note_flights()
