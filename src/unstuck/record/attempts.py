@@ -57,6 +57,7 @@ def note(event: str, arguments: tuple[Any, ...]) -> None:
         return
     _attempts += 1
     w[at.W_ATTEMPTS] = _attempts
+    w[at.W_ATTEMPTS_AT] = at.place_of(w)
     flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
 
 

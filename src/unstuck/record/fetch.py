@@ -90,6 +90,10 @@ def install_worker(module: Any) -> None:
 
     @wraps(original)
     def _set_worker_signal_handlers(*arguments: Any, **options: Any) -> Any:
+        try:
+            signals.lower_crash_handler()
+        except Exception as fault:
+            probes.off("worker", fault)
         answer = original(*arguments, **options)
         try:
             worker_began()

@@ -4,6 +4,12 @@ The file is an array of signed 64-bit words in the machine's own byte order, the
 written one at a time without a lock: a reader may see one store of a pair, never half a word.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Words = memoryview[int] | list[int]
+
 MAGIC = 0x756E737475636B  # "unstuck"
 VERSION = 3
 
@@ -15,7 +21,7 @@ W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_PASS_STEP, W_LOADERS = range
 W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
 W_REQUEST, W_ANSWERED, W_RING, W_THREAD, W_OFF_LENGTH = range(27, 32)
 W_NEWS, W_BATCH_BYTES = range(32, 34)  # W_NEWS: facts written that are worth applying the rules to
-W_LAST_LENGTH = 40
+W_LAST_LENGTH, W_ATTEMPTS_AT = range(40, 42)  # W_ATTEMPTS_AT: which sample or phase the attempts are of
 WORDS_END = 64
 
 # W_REQUEST: what the supervisor asks for, answered at the next seam and set to 0 again.
@@ -58,3 +64,8 @@ SIZE = (LAST_AT + LAST_SIZE + 4095) // 4096 * 4096
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"
 
 HIGH = 400  # descriptors we keep open have numbers above this
+
+
+def place_of(words: Words) -> int:
+    """One number for the sample or phase in work."""
+    return (words[W_SEAM] ^ words[W_SAMPLE] * 1_000_003 ^ words[W_POSITION] * 7_368_787) & (1 << 62) - 1

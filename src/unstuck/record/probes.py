@@ -18,7 +18,11 @@ def on(name: str, remove: Callable[[], object]) -> None:
 
 
 def off(name: str, fault: Exception) -> None:
-    """Switch a probe off because of `fault`; says so once, in the facts, or where these fail in the flight file."""
+    """Switch a probe off because of `fault`; says so once, in the facts, or where these fail in the flight file.
+
+    What a signal handler raised while a hook ran is no fault of ours: it goes on to where it would have gone."""
+    if _raised_by_handler(fault):
+        raise fault
     if name in OFF:
         return
     OFF[name] = f"{type(fault).__name__}: {fault!s}"
@@ -29,6 +33,28 @@ def off(name: str, fault: Exception) -> None:
     except Exception as second:
         OFF[name] += f" (and it could not be removed: {second!s})"
     _tell(name, OFF[name])
+
+
+def _raised_by_handler(fault: BaseException) -> bool:
+    """A handler that the script (or torch, of SIGCHLD) has set is among the frames it came through."""
+    trace = fault.__traceback__
+    inside = []
+    while trace is not None:
+        inside.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    if len(inside) < 2:
+        return False
+    import _signal  # type: ignore[import-not-found]  # as in signals
+
+    for number in range(1, _signal.NSIG):
+        try:
+            handler = _signal.getsignal(number)
+        except ValueError:
+            continue
+        code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+        if code is not None and any(each is code for each in inside[1:]):
+            return True
+    return False
 
 
 def _tell(name: str, why: str) -> None:

@@ -41,7 +41,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         sample_key=gauge.text(w[at.W_KEY_LENGTH], at.KEY_AT, at.KEY_SIZE) if fetching else "",
         position=position if position >= 0 else None,
         sample_since=w[at.W_SAMPLE_SINCE] / NANO,
-        attempts=w[at.W_ATTEMPTS],
+        attempts=w[at.W_ATTEMPTS] if w[at.W_ATTEMPTS_AT] == at.place_of(w) else 0,
         attempt_target=gauge.text(w[at.W_TARGET_LENGTH], at.TARGET_AT, at.TARGET_SIZE),
         sleeps=w[at.W_SLEEPS],
         forked=bool(w[at.W_FORKED]),

@@ -39,8 +39,7 @@ def arm(stem: str) -> None:
     _keep(_open_high(stem + at.SIGNALS))
     for number in (*ENDS, *OTHERS):
         _chain(number)
-    if not faulthandler.is_enabled():
-        arm_crash_handler()
+    arm_crash_handler()
     _allow_tracing()
 
 
@@ -91,10 +90,20 @@ def _hear_handlers(signal: Any) -> None:
     probes.on("signal handlers", remove)
 
 
-def arm_crash_handler() -> None:
-    """faulthandler again, over the C handlers torch puts into its workers (they still run after ours)."""
+def lower_crash_handler() -> bool:
+    """Take ours out, so that handlers set now come beneath it: told again, faulthandler would only change its file.
+    False: it is not there, or the user's own."""
     global _crash_handler
-    if len(_files) == 2:
+    ours, _crash_handler = _crash_handler, False
+    if ours:
+        faulthandler.disable()
+    return ours
+
+
+def arm_crash_handler() -> None:
+    """faulthandler over whatever handlers there are; they still run after it."""
+    global _crash_handler
+    if len(_files) == 2 and not faulthandler.is_enabled():
         faulthandler.enable(file=_files[1][0], all_threads=True)
         _crash_handler = True
 

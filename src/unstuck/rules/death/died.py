@@ -64,9 +64,15 @@ class Death:
     @cached_property
     def fallen(self) -> tuple[WorkerEnd, ...]:
         """Workers that were gone when the batch failed, not ended by main."""
-        told = self.batch.data.get("workers") if self.batch is not None else None
-        ends = [self._worker(w["worker"], w["pid"], w["exitcode"]) for w in told or ()]
-        return tuple(end for end in ends if end.code or end.left is not None)
+        told = (self.batch.data.get("workers") if self.batch is not None else None) or ()
+        ends = [self._worker(w["worker"], w["pid"], w["exitcode"]) for w in told]
+        gone = tuple(end for end in ends if end.code or end.left is not None or end.signal)
+        if gone or self.batch is None or self.batch.data.get("worker") is not None:
+            return gone
+        late = (self.error.data.get("workers") if self.error is not None else None) or ()  # at exit main ends the rest
+        pids = {end.pid for end in ends}
+        found = [self._worker(w["worker"], w["pid"], w["exitcode"]) for w in late if w["pid"] in pids]
+        return tuple(end for end in found if end.code and end.code != -signal.SIGTERM)
 
     @cached_property
     def sample(self) -> Error | None:
@@ -92,9 +98,8 @@ class Death:
     def _worker(self, number: int | None, pid: int, code: int | None) -> WorkerEnd:
         facts = [f for f in self.case.facts if f.pid == pid]
         flight = next((f for f in self.case.flights if f.pid == pid), None)
-        errors = [f for f in facts if f.kind in ("exception", "sample-failed")]
         left = next((f for f in facts if f.kind == "left"), None)
-        return WorkerEnd(number, pid, code, flight, error_of(errors[-1]) if errors else None, left)
+        return WorkerEnd(number, pid, code, flight, _last_error(facts), left)
 
     @property
     def step(self) -> int | None:
@@ -128,6 +133,15 @@ class Death:
             sample=sample,
             step=self.step,
         )
+
+
+def _last_error(facts: list[Fact]) -> Error | None:
+    """What a worker ended of; where it came out of a sample, as it was noted there."""
+    last = next((f for f in reversed(facts) if f.kind == "exception"), None)
+    said = ("SystemExit",) if last is None else (last.data.get("type"),)
+    samples = [f for f in facts if f.kind == "sample-failed" and f.data.get("type") in said]
+    best = samples[-1] if samples else last
+    return error_of(best) if best is not None else None
 
 
 def death(case: Case) -> Death | None:

@@ -141,7 +141,7 @@ def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severit
     flight = memory.flight_of(case, pid)
     evidence = [
         f"memory of {memory.who(case, pid)} went from {memory.size(rise.first.rss)} at step {rise.first.step:,} to "
-        f"{memory.size(rise.last.rss)} at step {rise.last.step:,}, in a straight line and without an end",
+        f"{memory.size(rise.last.rss)} at step {rise.last.step:,}, in a straight line that goes on",
         holder.sentence,
     ]
     if not holder.graph and holder.size:

@@ -43,7 +43,10 @@ def decide(case: Case) -> Iterable[Finding]:
     found = _counted(end, error)
     count, limit = found.get("open"), found.get("limit")
     kinds: dict[str, int] = found.get("kinds") or {}
-    numbers = f"{count:,} of {limit:,} descriptors" if count else "every descriptor it may have"
+    crowd = bool(count and limit and count >= 0.9 * limit)
+    numbers = (
+        f"{count:,} of {limit:,} descriptors" if crowd else f"all {limit:,} descriptors" if limit else "all it may"
+    )
     source = next((e for e in end.errors if e.user is not None), error)
     yield Finding(
         rule=RULE.name,
@@ -53,7 +56,9 @@ def decide(case: Case) -> Iterable[Finding]:
         title=f"too many open files: {_who(error)} had {numbers} in use",
         evidence=(
             f"`{error.said}` at {spot(source.user)}",
-            *([f"{_who(error)} had {numbers} open at that moment"] if count else []),
+            f"{_who(error)} had {numbers} open at that moment"
+            if crowd
+            else f"its limit is {limit}; {count} were open when the exception had freed what it held",
             *([f"they are {_list(kinds)}"] if kinds else []),
             *_strategy(error, kinds),
             end.progress(),
