@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import builtins
 import dis
-from types import FunctionType
+from types import CodeType, FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 HARMLESS = frozenset(
-    ("len", "int", "min", "max", "sum", "abs", "round", "ceil", "floor", "math", "float", "super", "__len__", "range")
+    (
+        *("len", "int", "min", "max", "sum", "abs", "round", "ceil", "floor", "math", "float", "super", "__len__"),
+        *("range", "values", "keys", "items", "enumerate", "zip", "any", "all", "size", "dim", "numel"),
+    )
 )
-_STORES = (
-    "STORE_ATTR",
-    "STORE_GLOBAL",
-    "STORE_SUBSCR",
-    "DELETE_",
-    "YIELD",
-    "IMPORT_",
-    "RAISE_VARARGS",
-    "MAKE_FUNCTION",
-)
+_STORES = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_", "IMPORT_", "RAISE_VARARGS")
+_INLINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 _DEEP = 6
 _BUILTINS = vars(builtins)
 
@@ -44,11 +39,18 @@ def loader_length(loader: Any) -> int | None:
     own = loader.__dict__
     sampler, size = drawing(loader), own.get("batch_size")
     if not is_iterable(loader):
-        return None if sampler is None else length(sampler)
+        known = None if sampler is None else length(sampler)
+        return _rounds(loader, size) if known is None and type(size) is int else known
     samples = length(own.get("dataset"))
     if samples is None or own.get("batch_sampler") is None:
         return samples
     return int(samples // size if own.get("drop_last") else -(-samples // size))
+
+
+def _rounds(loader: Any, size: int) -> int | None:
+    """A sampler that does not say how long it is goes, in one pass, once through the data set."""
+    samples = length(loader.__dict__.get("dataset"))
+    return None if samples is None else -(-samples // size)
 
 
 def drawing(loader: Any) -> Any:
@@ -69,29 +71,26 @@ def _safe(thing: Any, depth: int) -> bool:
         return False
     if not isinstance(asked, FunctionType):  # written in C: a tensor, an array, a table
         return getattr(type(thing), "__module__", "").partition(".")[0] in ("torch", "numpy", "collections", "array")
-    if asked.__module__.partition(".")[0] != "torch" and not _harmless(asked, type(thing)):
+    if asked.__module__.partition(".")[0] != "torch" and not _harmless(asked.__code__, asked.__globals__, type(thing)):
         return False
     return all(_safe(part, depth + 1) for part in _asked_too(thing, asked))
 
 
-def _harmless(function: FunctionType, kind: type) -> bool:
-    for step in dis.get_instructions(function):
+def _harmless(code: CodeType, names: dict[str, Any], kind: type) -> bool:
+    """It stores nothing but its own names and calls nothing but what is known to be harmless."""
+    for step in dis.get_instructions(code):
         name = str(step.argval)
-        if step.opname.startswith(_STORES):
+        if step.opname.startswith(_STORES) or (step.opname == "YIELD_VALUE" and code.co_name != "<genexpr>"):
             return False
         if name in HARMLESS:
             continue
-        if step.opname == "LOAD_METHOD" or ("NULL" in step.argrepr and step.opname == "LOAD_ATTR"):  # it calls one
+        calls = step.opname == "LOAD_METHOD" or (step.opname == "LOAD_ATTR" and "NULL" in step.argrepr)
+        called = names.get(name, _BUILTINS.get(name)) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+        own = getattr(kind, name, None) if step.opname == "LOAD_ATTR" else None
+        if calls or callable(called) or callable(own) or isinstance(own, property):
             return False
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and callable(
-            function.__globals__.get(name, _BUILTINS.get(name))
-        ):
-            return False
-        if step.opname == "LOAD_ATTR" and (
-            callable(getattr(kind, name, None)) or isinstance(vars(kind).get(name), property)
-        ):
-            return False
-    return True
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return all(each.co_name in _INLINE and _harmless(each, names, kind) for each in inner)
 
 
 def _asked_too(thing: Any, asked: FunctionType) -> list[Any]:

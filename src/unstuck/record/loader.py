@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEDGER = "_unstuck_ledger"
+FIRST = 16  # batches of a pass that are looked at in any case; then one in thirty-two, beside those of full steps
 DRAWN, KEPT = failures.DRAWN, 64
 _places: dict[int, list[int]] = {}
 
@@ -49,7 +50,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
-            if flight.full:
+            if flight.full or self._num_yielded < FIRST or not self._num_yielded & 31:
                 looked(self, batch)
         except Exception as fault:
             probes.off(name, fault)

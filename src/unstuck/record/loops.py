@@ -59,7 +59,9 @@ def _loops(frame: FrameType) -> list[dict[str, object]]:
     return [_loop(node, scope, tree, frame) for node in around]
 
 
-def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, tree: ast.Module, frame: FrameType) -> dict[str, object]:
+def _loop(
+    node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, tree: ast.Module, frame: FrameType
+) -> dict[str, object]:
     leaving = ways.ways_out(node, frame)
     told: dict[str, object] = {
         "kind": "while" if isinstance(node, ast.While) else "for",
@@ -81,7 +83,10 @@ def _loop(node: ast.While | ast.For | ast.AsyncFor, scope: ast.AST, tree: ast.Mo
         }
     for way in leaving:
         tested += [name for guard in way["guards"] for name in ways.names_in(guard)]
-    told["assigned"] = ways.assignments(node, scope, tree, set(tested), frame)
+    assigned = ways.assignments(node, scope, tree, set(tested), frame)
+    guards = [guard for given in assigned.values() for each in given for guard in each["guards"]]
+    further = {name for guard in guards for name in ways.names_in(guard)} - set(tested)
+    told["assigned"] = {**ways.assignments(node, scope, tree, further, frame), **assigned}
     return told
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 WINDOW = 64  # batches of a pass whose samples are remembered
 REMEMBERED = 2048  # samples
-SHARE = 200  # fingerprints may take one part in so many of the time
+SHARE = 200  # fingerprints may take one part in so many of the time,
+ALLOWED = 20_000_000  # and so many nanoseconds besides, which go into the first batches
 _ledgers: dict[int, Ledger] = {}
 _spent = 0
 _began = 0
@@ -123,8 +124,9 @@ def look(ledger: Ledger, batches: int, batch: Any) -> None:
         facts.tell("over-length", {**ledger.facts(), "batches": batches, "seconds": (begin - ledger.began) / 1e9})
     tensors = list(prints.leaves(batch))
     flight.batch_size = sum(t.numel() for t in tensors)
+    flight.words[at.W_BATCH] = batches
     flight.words[at.W_BATCH_BYTES] = sum(t.numel() * t.element_size() for t in tensors)
-    if _spent * SHARE > begin - _began and batches > WINDOW:
+    if (_spent - ALLOWED) * SHARE > begin - _began:
         return
     found = prints.rows(tensors)
     if found:

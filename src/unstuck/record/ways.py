@@ -103,7 +103,9 @@ def assignments(
     last = {name.rpartition(".")[2]: name for name in found if "." in name}
     for function in ast.walk(tree):
         if isinstance(function, _FUNCTIONS) and function is not scope and function.name not in _MAKING:
-            shared = {n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names}
+            shared = {
+                n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names
+            }
             for statement, guards, _ in _statements(function.body, (), inner=True):
                 for name, kind in _given(statement):
                     known = last.get(name.rpartition(".")[2]) if "." in name else (name if name in shared else None)
@@ -126,8 +128,8 @@ def _given(statement: ast.stmt) -> Iterator[tuple[str, str]]:
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
-            for one in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-                yield ast.unparse(one), _kind(one, statement.value)
+            for one, value in _pairs(target, statement.value):
+                yield ast.unparse(one), _kind(one, value)
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield from ((name, "other") for name in reading.names(statement.target))
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
@@ -136,6 +138,16 @@ def _given(statement: ast.stmt) -> Iterator[tuple[str, str]]:
         for node in ast.walk(statement):
             if isinstance(node, ast.NamedExpr):
                 yield node.target.id, "other"
+
+
+def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """`a, b = 0, 1` gives each name its own value; `a, b = f()` gives them one that is not known."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+        return
+    values = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else ()
+    for place, one in enumerate(target.elts):
+        yield from _pairs(one, values[place] if values else None)
 
 
 def _kind(target: ast.expr, value: ast.expr | None) -> str:

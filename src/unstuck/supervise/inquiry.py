@@ -126,8 +126,8 @@ class Inquiry:
         for probe, why in diagnosis.probes_off:
             self.watch.probes_off.setdefault(probe, why)
         standing = [said.finding for said in self.said if not said.finding.withdrawn]
-        known = {(f.rule, f.where.pid) for f in standing}
-        new = [f for f in diagnosis.findings if (f.rule, f.where.pid) not in known]
+        known = {(f.rule, f.where.pid): LOUDNESS[f.severity] for f in standing}
+        new = [f for f in diagnosis.findings if LOUDNESS[f.severity] < known.get((f.rule, f.where.pid), 9)]
         if any(f.severity == "error" for f in standing) and outcome != "died":
             new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
         if outcome != "running":  # nothing stands still any more: what was said of that was said before
@@ -135,10 +135,22 @@ class Inquiry:
         if outcome == "finished":
             new = [f for f in new if not _never_ends(f)]
         now = time.monotonic()
+        self._supersede(new)
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
         if new and not (standing and outcome == "interrupted"):
             self._scene = case
         return bool(new)
+
+    def _supersede(self, new: list[Finding]) -> None:
+        """What is now said louder, or explained by what is new, need not stand beside it."""
+        said = {(f.rule, f.where.pid) for f in new}
+        explained = {name for f in new if (rule := rule_named(f.rule)) for name in rule.explains}
+        self.said = [
+            old
+            for old in self.said
+            if old.finding.withdrawn
+            or ((old.finding.rule, old.finding.where.pid) not in said and old.finding.rule not in explained)
+        ]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -173,8 +185,9 @@ class Inquiry:
 
     def freeze(self) -> None:
         """Keep the standstill as it is now; from here on the tree unwinds."""
-        if not self.flights:
-            self.note_flights()
+        hands = self.watch.clock.hands
+        if not self.flights or any(f.read_at < hands[pid].moved for pid, f in self.flights.items() if pid in hands):
+            self.note_flights()  # there is none, or it is of a time before the standstill
         self._frozen = self.stalls()
 
     def thaw(self) -> None:
@@ -188,7 +201,8 @@ class Inquiry:
         if not self._frozen:
             return self.think() if self.watch.hangar.news else False  # it moved: then its own facts may tell
         try:
-            self.looks = last_look(self.looks, self.flights, self.watch.hangar, self.watch.root)
+            since = min(stall.since for stall in self._frozen)
+            self.looks = last_look(self.looks, self.flights, self.watch.hangar, self.watch.root, since)
         except Exception as fault:
             self.watch.off("last words", fault)
         return self.think()

@@ -11,8 +11,9 @@ from unstuck.record.gauge import Gauge
 from unstuck.supervise.hangar import Hangar
 
 
-def last_look(looks: list[Look], flights: Mapping[int, Flight], hangar: Hangar, root: int) -> list[Look]:
-    """The looks taken so far; where none has stacks, one made of the stacks left behind."""
+def last_look(looks: list[Look], flights: Mapping[int, Flight], hangar: Hangar, root: int, since: float) -> list[Look]:
+    """The looks taken since the standstill began; where none has stacks, one made of the stacks left behind."""
+    looks = [look for look in looks if look.at >= since]
     if any(look.stacks for look in looks):
         return looks
     processes = [_process(flight, hangar, root) for flight in flights.values()]

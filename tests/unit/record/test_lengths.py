@@ -23,6 +23,11 @@ class Counted:
         return len(self.items) // 2
 
 
+class Bucketed(Counted):
+    def __len__(self) -> int:
+        return sum((len(b) + 1) // 2 for b in {"a": self.items}.values())
+
+
 class Drawing(Counted):
     def __len__(self) -> int:
         ASKED.append("drawn")
@@ -53,7 +58,8 @@ class Around:
 
 
 @pytest.mark.parametrize(
-    ("thing", "expected"), [(Counted(10), 5), (Around(Counted(10)), 5), (torch.zeros(4), 4), ([1], 1)]
+    ("thing", "expected"),
+    [(Counted(10), 5), (Bucketed(10), 5), (Around(Counted(10)), 5), (torch.zeros(4), 4), ([1], 1)],
 )
 def test_asks_where_it_is_harmless(thing: Any, expected: int) -> None:
     assert length(thing) == expected

@@ -136,6 +136,36 @@ ENDLESS = {
                     step_made()
                 epochs_done += 1
     """,
+    "flag-behind-an-equality": """
+        def train(step_made, total=1000):
+            seen, finished = 0, False
+            while not finished:
+                for _ in range(9):
+                    step_made()
+                    seen += 48
+                    if seen == total:
+                        finished = True
+                        break
+    """,
+    "or-with-a-loss-that-stands": """
+        def train(step_made, target=0.02, most=100):
+            step, loss = 0, 9.0
+            while loss > target or step < most:
+                step_made()
+                step += 1
+                loss = 0.3 + 1.0 / (step + 5) + 0.01 * (step % 3)
+    """,
+    "set-back-in-a-tuple": """
+        def train(step_made, cfg={"iters": 100}):
+            it = 0
+            while it < cfg["iters"]:
+                it, total = 0, 0.0
+                for _ in range(7):
+                    step_made()
+                    it += 1
+                    if it >= cfg["iters"]:
+                        break
+    """,
     "count": """
         import itertools
         def train(step_made, total=55):
@@ -187,6 +217,17 @@ ENDING = {
                     bad += 1
                 if bad >= patience:
                     break
+    """,
+    "flag-not-set-yet": """
+        def train(step_made, total=100_000):
+            seen, finished = 0, False
+            while not finished:
+                for _ in range(9):
+                    step_made()
+                    seen += 48
+                    if seen >= total:
+                        finished = True
+                        break
     """,
     "every-nth": """
         def train(step_made):

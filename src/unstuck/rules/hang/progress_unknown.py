@@ -30,7 +30,7 @@ SHOWN = 8
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
-        if not still.long:
+        if not still.long or still.stall.standing < case.times.suspect / 2:
             continue
         seen = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
         yield Finding(

@@ -12,6 +12,10 @@ MANY_STEPS = 20
 MANY_MORE = 100
 """The same for an attribute or a global name, which other files could change too."""
 MANY_PASSES = 3
+FAR = 1.5
+"""So many times the bound is past it for good, not on the last round."""
+NEARER = 3
+"""Descriptions over which a value that is waited for should have moved."""
 
 
 def endless_by_itself(loop: Loop) -> bool:
@@ -34,15 +38,22 @@ def why_test_holds(loop: Loop) -> str:
     if test["value"] is not True:
         return ""
     return (
-        _or_holds(loop, test) or _jumped(loop, test, wanted=False) or _stands(loop, test) or _reset(loop, test, False)
+        _or_holds(loop, test)
+        or _jumped(loop, test, wanted=False)
+        or _stands(loop, test)
+        or _reset(loop, test, False)
+        or _never_set(loop, test)
     )
 
 
 def why_never_taken(loop: Loop, way: dict[str, Any]) -> str:
     """Why this way out will never be taken, in words; empty if it may be."""
-    if not turned_enough(loop) or way["met"] is True:
-        return ""
-    for guard in way["guards"]:
+    return "" if not turned_enough(loop) or way["met"] is True else _why_blocked(loop, way["guards"])
+
+
+def _why_blocked(loop: Loop, guards: list[dict[str, Any]], deep: bool = True) -> str:
+    """Why one of these conditions can never hold."""
+    for guard in guards:
         if guard["kind"] == "other" or guard["holds"] is not False:
             continue
         wanted = guard["wanted"]
@@ -51,10 +62,23 @@ def why_never_taken(loop: Loop, way: dict[str, Any]) -> str:
             or _stands(loop, guard)
             or _reset(loop, guard, wanted)
             or _cannot_rise(loop, guard)
+            or (deep and _never_set(loop, guard))
         )
         if why:
             return why
     return ""
+
+
+def _never_set(loop: Loop, condition: dict[str, Any]) -> str:
+    """A flag: every statement that would set it waits for something that can never hold."""
+    names = [name for leaf, _ in leaves(condition) for name in leaf.get("names", ())]
+    given = [each for name in names for each in loop.assigned(name)]
+    if not given or not all(map(loop.owns, names)) or any(leaf["kind"] != "truth" for leaf, _ in leaves(condition)):
+        return ""
+    reasons = [_why_blocked(loop, each["guards"], deep=False) for each in given]
+    if not all(reasons):
+        return ""
+    return f"{reasons[0]}, so `{names[0]}` is never set (line {given[0]['line']})"
 
 
 def _or_holds(loop: Loop, test: dict[str, Any]) -> str:
@@ -65,14 +89,34 @@ def _or_holds(loop: Loop, test: dict[str, Any]) -> str:
     passed = [
         leaf for part in test["parts"] if part["value"] is False for leaf, _ in leaves(part) if _is_passed(loop, leaf)
     ]
-    if not passed or not holding or not all(_stands(loop, part) for part in holding):
+    if not passed or not holding:
         return ""
     leaf, kept = passed[-1], holding[0]
-    values = ", ".join(dict.fromkeys(_values(part) for part, _ in leaves(kept)))
-    return (
-        f"`{quoted(leaf['left'])}` is past `{quoted(leaf['right'])}`, and the loop goes on because `{kept['text']}` "
-        f"is true ({values}) and stays so"
-    )
+    past = f"`{quoted(leaf['left'])}` is past `{quoted(leaf['right'])}`"
+    bound = f"{past}, and the loop goes on because `{kept['text']}` is true"
+    if all(_stands(loop, part) for part in holding):
+        values = ", ".join(dict.fromkeys(_values(part) for part, _ in leaves(kept)))
+        return f"{bound} ({values}) and stays so"
+    if far_past(leaf) and all(_comes_no_nearer(loop, part) for part in holding):
+        return f"{bound}: {_values(kept)}, and it comes no nearer"
+    return ""
+
+
+def far_past(leaf: dict[str, Any]) -> bool:
+    left, right = number(leaf["left"]), number(leaf["right"])
+    if left is None or right is None or not left or not right:
+        return False
+    return max(left / right, right / left) >= FAR
+
+
+def _comes_no_nearer(loop: Loop, leaf: dict[str, Any]) -> bool:
+    """A comparison whose two sides have stayed as far from each other as they were, over several descriptions."""
+    if leaf["kind"] != "compare":
+        return False
+    told = [*_earlier(loop, leaf)[-NEARER:], leaf]
+    sides = [(number(each["left"]), number(each["right"])) for each in told]
+    gaps = [abs(left - right) for left, right in sides if left is not None and right is not None]
+    return len(gaps) > NEARER and gaps[-1] >= 0.8 * gaps[0] > 0
 
 
 def _is_passed(loop: Loop, leaf: dict[str, Any]) -> bool:
@@ -211,7 +255,8 @@ def _earlier(loop: Loop, leaf: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for before in loop.earlier:
         conditions = [before.told["test"]] if before.is_while else []
-        conditions += [g for way in before.exits for g in way["guards"] if g["kind"] != "other"]
+        given = [each for name in before.told["assigned"] for each in before.assigned(name)]
+        conditions += [g for way in (*before.exits, *given) for g in way["guards"] if g["kind"] != "other"]
         same = [each for whole in conditions for each, _ in leaves(whole) if each["text"] == leaf["text"]]
         found += same[:1]
     return found

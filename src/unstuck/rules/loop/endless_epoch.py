@@ -45,7 +45,7 @@ def decide(case: Case) -> Iterable[Finding]:
             if loop is not None:
                 yield _over(about, loop)
     for about in told(case, "repeats"):
-        if about["length"] is None and about["iterable"] and about["own"] >= REPEATED and _current(case, about):
+        if about["length"] is None and about["own"] >= REPEATED and _current(case, about):
             loop = nobody_leaves(case, about)
             if loop is not None:
                 yield _again(about, loop)

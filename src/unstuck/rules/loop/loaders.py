@@ -44,7 +44,7 @@ def told(case: Case, kind: str) -> Iterator[Told]:
     settings: dict[tuple[int, int], dict[str, Any]] = {}
     for fact in case.facts:
         if fact.kind == "loader":
-            settings[fact.pid, fact.data["number"]] = fact.data
+            settings[fact.pid, fact.data.get("number", -1)] = fact.data
         elif fact.kind == kind:
             last[fact.pid, fact.data["number"]] = fact
     for key, fact in last.items():
