@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from heapq import heappop, heappush
-from time import perf_counter
+from time import thread_time
 
 from . import facts, flight, probes, sites
 from . import layout as at
@@ -44,7 +44,7 @@ class Walk:
 def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
     """Count nodes, and those numbered `before` or lower; the oldest first, so that a short walk finds these too."""
     found = Walk()
-    until = perf_counter() + seconds
+    until = thread_time() + seconds
     seen = {root}
     heap = [(root._sequence_nr(), 0, root)]
     while heap:
@@ -53,7 +53,7 @@ def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
         if number < LEAF:
             found.oldest = min(found.oldest, number)
             found.older += number <= before
-        if found.nodes >= nodes or (found.nodes & 63 == 0 and perf_counter() > until):
+        if found.nodes >= nodes or (found.nodes & 63 == 0 and thread_time() > until):
             found.capped = True
             return found
         for following, _ in node.next_functions:

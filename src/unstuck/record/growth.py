@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from time import perf_counter
+from time import thread_time
 
 from . import flight, graph, growers
 from .reach import Found, ends, length, reached
@@ -21,7 +21,7 @@ REMEMBERED = 4000
 TOLD = 8
 GRAPHS = 24
 GRAPH_NODES = 4000
-GRAPH_SECONDS = 0.006
+GRAPH_SECONDS, GRAPHS_SECONDS = 0.005, 0.01
 IDLE_ANSWERS = 3
 
 
@@ -54,35 +54,52 @@ _newest = -1  # the youngest node that any graph had at the last answer
 def describe(frame: FrameType) -> dict[str, object] | None:
     """What is longer than at the answer before; None where nothing is."""
     global _known, _newest
-    began, step = perf_counter(), flight.steps
+    began, step = thread_time(), flight.steps
     kept: dict[str, Known] = {}
     growing: list[tuple[float, dict[str, object]]] = []
-    newest, walked, objects = -1, 0, 0
+    in_hooks: dict[int, Found] = {}
+    ends_of_graphs: list[Found] = []
+    objects = 0
     torch: Any = sys.modules["torch"]
-    until = began + GRAPH_SECONDS * 4
     with torch._C.DisableTorchFunction():
-        for found in reached(frame):
+        for found in reached(frame, in_hooks):
             objects += 1
             thing = found.thing
             if type(thing) is torch.Tensor:
-                if walked < GRAPHS and found.depth < 4 and thing.grad_fn is not None and perf_counter() < until:
-                    walked += 1
-                    newest = max(newest, _of_graph(found, step, kept, growing))
+                # Not the elements of a list: that one grows, or it does not.
+                if len(ends_of_graphs) < GRAPHS and not found.element and thing.grad_fn is not None:
+                    ends_of_graphs.append(found)
                 continue
             count = length(thing)
             if count > 0 and len(kept) < REMEMBERED:
                 _of_container(found, count, step, kept, growing, torch)
+        newest = -1
+        until = thread_time() + GRAPHS_SECONDS
+        for found in ends_of_graphs:
+            if thread_time() < until:
+                newest = max(newest, _of_graph(found, step, kept, growing))
     _known, _newest = kept, newest
     if not growing:
         return None
     growing.sort(key=lambda pair: -pair[0])
+    told = [each for _, each in growing[:TOLD]]
+    for each in told:
+        _by_hook(each, in_hooks)
     return {
         "step": step,
         "rss": _resident(),
         "objects": objects,
-        "seconds": round(perf_counter() - began, 5),
-        "growing": [told for _, told in growing[:TOLD]],
+        "seconds": round(thread_time() - began, 5),
+        "growing": told,
     }
+
+
+def _by_hook(told: dict[str, object], in_hooks: dict[int, Found]) -> None:
+    """A hook knows it by another name: then that is where it is filled."""
+    found = in_hooks.get(told.pop("id"))  # type: ignore[call-overload]  # put there by _told
+    if found is not None:
+        told["hook"] = True
+        told["site"] = growers.statement(found.file, found.written.rpartition(".")[2]) or told["site"]
 
 
 def _of_container(
@@ -142,6 +159,7 @@ def _told(found: Found, known: Known, kind: str) -> dict[str, object]:
         name = {"forward hooks": "register_forward_hook"}.get(written.partition(" of ")[0], "register_forward_hook")
     site = growers.statement(found.file, name, found.inside) if found.file else None
     return {
+        "id": id(found.thing),
         "path": found.path,
         "kind": kind,
         "first": known.first,

@@ -12,7 +12,7 @@ import sys
 import types
 from collections import OrderedDict, deque
 from functools import partial
-from time import perf_counter
+from time import thread_time
 
 from . import sites
 
@@ -46,24 +46,33 @@ class Found:
         self.depth, self.hook, self.owner = depth, hook, owner
 
     @property
+    def element(self) -> bool:
+        """It is reached by its place in a sequence."""
+        return self.written.endswith("]") and self.written[-2].isdigit()
+
+    @property
     def path(self) -> str:
         return f"{self.written} in {self.inside}" if self.inside else self.written
 
 
-def reached(frame: FrameType) -> Iterator[Found]:
-    """Everything, as long as time and number allow."""
-    until = perf_counter() + SECONDS
+def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
+    """Everything, each once, as long as time and number allow; `in_hooks` gets what a hook has by a name of its own."""
+    until = thread_time() + SECONDS
     seen: set[int] = set()
     waiting = deque(_roots(frame))
     number = 0
     while waiting:
         found = waiting.popleft()
         thing = found.thing
-        if type(thing) in _ATOMS or id(thing) in seen:
+        if type(thing) in _ATOMS:
+            continue
+        if id(thing) in seen:
+            if found.hook:
+                in_hooks.setdefault(id(thing), found)
             continue
         seen.add(id(thing))
         number += 1
-        if number > OBJECTS or (number & 63 == 0 and perf_counter() > until):
+        if number > OBJECTS or (number & 63 == 0 and thread_time() > until):
             return
         yield found
         if found.depth < DEPTH:
@@ -164,7 +173,7 @@ def _of_instance(at: Found) -> Iterator[Found]:
     if own:
         file = _file_of(kind)
         for name, value in list(own.items()):
-            if type(name) is not str:
+            if type(name) is not str or type(value) in _ATOMS or (type(value) in _PLAIN and not value):
                 continue
             hooks = name.endswith("_hooks") and type(value) in (dict, OrderedDict)
             written = f"{name.strip('_').replace('_', ' ')} of {at.written}" if hooks else f"{at.written}.{name}"
@@ -236,6 +245,7 @@ def _file_of(kind: type) -> str:
     return file if type(file) is str and sites.is_user_file(file) else ""
 
 
+_PLAIN = (dict, OrderedDict, list, tuple, set)
 _ATOMS = frozenset(
     (type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type(Ellipsis), types.ModuleType,
      types.CodeType, types.FrameType, types.BuiltinFunctionType, types.CellType, memoryview, type(NotImplemented))

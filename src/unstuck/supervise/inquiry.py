@@ -135,11 +135,20 @@ class Inquiry:
         if outcome == "finished":
             new = [f for f in new if not _never_ends(f)]
         now = time.monotonic()
+        self._refresh(diagnosis.findings, case)
         self._supersede(new)
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
         if new and not (standing and outcome == "interrupted"):
             self._scene = case
         return bool(new)
+
+    def _refresh(self, found: tuple[Finding, ...], case: Case) -> None:
+        """Better evidence for what was said already, where the rule gathers it as the run goes on."""
+        latest = {(f.rule, f.where.pid, f.severity): f for f in found if (rule := rule_named(f.rule)) and rule.gathers}
+        for said in self.said:
+            better = latest.get((said.finding.rule, said.finding.where.pid, said.finding.severity))
+            if better is not None and not said.finding.withdrawn:
+                said.finding, self._scene = better, case
 
     def _supersede(self, new: list[Finding]) -> None:
         """What is now said louder, or explained by what is new, need not stand beside it."""

@@ -16,24 +16,26 @@ if TYPE_CHECKING:
     from unstuck.supervise.hangar import Hangar
 
 KEPT = 256
-EVERY = 8
+EVERY = 4
 """Ticks between two judgements."""
 STEPS = 200
 RATIO = 1.8
 """A little below what the rule asks for: it decides, this only calls it."""
 AGAIN = 1.3
+ASKS, ASK_STEPS, ASK_RATIO = 6, 100, 1.25
+"""So often a process whose steps seem to become dearer is asked what grows in it, from this on."""
 CPU, NUMBER = 5, 7
 
 
 class Series:
     """Steps of one process as the ring has them, ever thinner."""
 
-    __slots__ = ("_stride", "_unkept", "called", "read", "steps")
+    __slots__ = ("_stride", "_unkept", "asked", "called", "read", "steps")
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, ...]] = []
         self.read, self._stride, self._unkept = 0, 1, 0
-        self.called = 0.0
+        self.called, self.asked = 0.0, 0
 
     def take(self, gauge: Gauge) -> None:
         done = int(gauge.words[at.W_RING])
@@ -49,19 +51,28 @@ class Series:
                 self._stride *= 2
         self.read = done
 
-    def suspicious(self) -> bool:
-        """Processor time of the last quarter of all steps against that of the first."""
-        if len(self.steps) < 24 or self.steps[-1][NUMBER] - self.steps[0][NUMBER] < STEPS:
-            return False
+    def ratio(self, steps: int) -> float:
+        """Processor time of the last quarter of all steps against that of the first; 0 while there are too few."""
+        if len(self.steps) < 24 or self.steps[-1][NUMBER] - self.steps[0][NUMBER] < steps:
+            return 0.0
         first, last = self.steps[0][NUMBER], self.steps[-1][NUMBER]
         early = sorted(s[CPU] for s in self.steps if s[NUMBER] < first + (last - first) / 4)
         late = sorted(s[CPU] for s in self.steps if s[NUMBER] > last - (last - first) / 4)
-        if len(early) < 4 or len(late) < 4 or not early[len(early) // 2]:
-            return False
-        ratio = late[len(late) // 2] / early[len(early) // 2]
+        if len(early) < 4 or len(late) < 4:
+            return 0.0
+        return late[len(late) // 2] / max(1, early[len(early) // 2])
+
+    def suspicious(self) -> bool:
+        ratio = self.ratio(STEPS)
         if ratio < max(RATIO, AGAIN * self.called):
             return False
         self.called = ratio
+        return True
+
+    def asks(self) -> bool:
+        if self.asked >= ASKS or self.ratio(ASK_STEPS) < ASK_RATIO:
+            return False
+        self.asked += 1
         return True
 
 
@@ -70,14 +81,18 @@ class Trend:
         self.hangar = hangar
         self._series: dict[int, Series] = {}
         self._ticks = 0
+        self.asks: list[int] = []
+        """Processes that should be asked what grows in them."""
+        self.dearer = False
+        """Steps have become dearer than when the rules were last called for it."""
 
-    def tick(self) -> list[int]:
-        """Take in what is new; gives the processes whose steps seem to become dearer than when last said."""
+    def tick(self) -> None:
+        """Take in what is new; now and then judge it."""
         self._ticks += 1
         self._take(self.hangar.open.values())
-        if self._ticks % EVERY:
-            return []
-        return [pid for pid, series in self._series.items() if series.suspicious()]
+        judged = [] if self._ticks % EVERY else list(self._series.items())
+        self.asks = [pid for pid, series in judged if series.asks()]
+        self.dearer = bool([pid for pid, series in judged if series.suspicious()])  # each is asked
 
     def close(self) -> bool:
         """Take in what the dead left behind. True if some process's steps became dearer."""

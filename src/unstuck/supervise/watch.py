@@ -58,7 +58,6 @@ class Watch:
         """How often the root had left its stacks on a signal, when last read."""
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
-        self._dearer: list[int] = []
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
@@ -91,7 +90,7 @@ class Watch:
             if self.inquired:
                 self.inquiry.thaw()
         self._part("memory", self.memory.tick, now)
-        self._part("trend", self._note_trend)
+        self._part("trend", self.trend.tick)
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)
@@ -110,15 +109,12 @@ class Watch:
 
     def _ask(self, now: float) -> None:
         training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
-        self.questions.tick(now, training, [*self.memory.asks(), *self._dearer])
-
-    def _note_trend(self) -> None:
-        self._dearer = self.trend.tick()
+        self.questions.tick(now, training, [*self.memory.asks(), *self.trend.asks])
 
     def _hear(self) -> bool:
         """Facts came that may decide a rule. True if one did."""
         news = self.hangar.news
-        if news == self._news and not self._dearer:
+        if news == self._news and not self.trend.dearer:
             return False
         self._news = news
         self.inquiry.note_flights()

@@ -180,4 +180,4 @@ def _keeps(holder: Holder) -> str:
     return f"{holder.path} keeps {holder.now:,} {what}"
 
 
-RULE = Rule("memory-leak-in-loop", "death", decide)
+RULE = Rule("memory-leak-in-loop", "death", decide, gathers=True)

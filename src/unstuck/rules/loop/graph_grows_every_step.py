@@ -80,4 +80,10 @@ def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> F
     )
 
 
-RULE = Rule("graph-grows-every-step", "loop", decide, explains=frozenset({"step-time-grows", "memory-leak-in-loop"}))
+RULE = Rule(
+    "graph-grows-every-step",
+    "loop",
+    decide,
+    explains=frozenset({"step-time-grows", "memory-leak-in-loop"}),
+    gathers=True,
+)

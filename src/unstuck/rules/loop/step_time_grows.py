@@ -175,4 +175,4 @@ def _loop_site(case: Case, pid: int) -> Where:
     return Where()
 
 
-RULE = Rule("step-time-grows", "loop", decide)
+RULE = Rule("step-time-grows", "loop", decide, gathers=True)
