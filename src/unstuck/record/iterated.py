@@ -40,6 +40,20 @@ def describe(node: ast.expr, frame: FrameType) -> dict[str, Any]:
     return {"text": text, **_thing(reading.find(node, frame))}
 
 
+def counts(node: ast.For | ast.AsyncFor, frame: FrameType) -> dict[str, Any] | None:
+    """The name that counts the rounds of a `for … in enumerate(…)`, and the most it can come to."""
+    call = node.iter
+    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "enumerate" and len(call.args) == 1):
+        return None
+    if not isinstance(node.target, ast.Tuple) or not isinstance(node.target.elts[0], ast.Name):
+        return None
+    thing = reading.find(call.args[0], frame)
+    if isinstance(thing, reading.Unknown):
+        return None
+    rounds = lengths.loader_length(thing) if hasattr(type(thing), "_get_iterator") else lengths.length(thing)
+    return None if rounds is None else {"name": node.target.elts[0].id, "most": rounds - 1}
+
+
 def _thing(thing: Any) -> dict[str, Any]:
     if isinstance(thing, reading.Unknown):
         return {"ends": None}

@@ -9,17 +9,17 @@ from __future__ import annotations
 import ast
 import os
 
-from . import flight, iterated, reading, sites, ways
+from . import flight, inlined, iterated, reading, sites, ways
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import Any
 
 FRAMES = 12
-_LARGEST = 4_000_000
+DEEP = 3
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_trees: dict[str, ast.Module | None] = {}
 
 
 def describe(frame: FrameType) -> dict[str, object] | None:
@@ -52,7 +52,7 @@ def _place(frame: FrameType, loops: list[dict[str, object]]) -> dict[str, object
 
 
 def _loops(frame: FrameType) -> list[dict[str, object]]:
-    tree = _tree(frame.f_code.co_filename)
+    tree = inlined.tree_of(frame.f_code.co_filename)
     if tree is None or frame.f_lineno is None:
         return []
     scope, around = _around(tree, frame.f_lineno)
@@ -81,12 +81,17 @@ def _loop(
         told["targets"] = {
             name: reading.shown(reading.find(ast.parse(name, mode="eval").body, frame)) for name in tested
         }
+        told["counts"] = iterated.counts(node, frame)
     for way in leaving:
         tested += [name for guard in way["guards"] for name in ways.names_in(guard)]
-    assigned = ways.assignments(node, scope, tree, set(tested), frame)
-    guards = [guard for given in assigned.values() for each in given for guard in each["guards"]]
-    further = {name for guard in guards for name in ways.names_in(guard)} - set(tested)
-    told["assigned"] = {**ways.assignments(node, scope, tree, further, frame), **assigned}
+    assigned: dict[str, list[dict[str, Any]]] = {}
+    wanted = set(tested)
+    for _ in range(DEEP):  # what is tested, then what decides whether that is changed
+        assigned.update(ways.assignments(node, scope, tree, wanted, frame))
+        guards = [guard for given in assigned.values() for each in given for guard in each["guards"]]
+        wanted = {name for guard in guards for name in ways.names_in(guard)} - assigned.keys()
+    told["assigned"] = assigned
+    told["accounted"] = [name for name in assigned if "." in name and ways.owner_of(name, frame) is not None]
     return told
 
 
@@ -109,18 +114,3 @@ def _around(tree: ast.Module, line: int) -> tuple[ast.AST, list[ast.While | ast.
             loops.append(node)
         waiting = [*ast.iter_child_nodes(node), *waiting]
     return scope, loops
-
-
-def _tree(path: str) -> ast.Module | None:
-    if path not in _trees:
-        _trees[path] = None
-        import warnings
-
-        try:
-            if os.path.getsize(path) < _LARGEST:
-                with open(path, "rb") as file, warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    _trees[path] = ast.parse(file.read())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            pass
-    return _trees[path]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ast
 import operator
+from types import FunctionType
+
+from . import inlined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,8 +179,31 @@ def condition(node: ast.expr, frame: FrameType) -> dict[str, object]:
             "right": {"text": ast.unparse(node.comparators[0]), "value": shown(right)},
             "names": names(node),
         }
+    if isinstance(node, ast.Call):
+        answer = _answer(node, frame)
+        if answer is not None:
+            return {"text": text, "kind": "call", "value": None, "parts": [condition(answer, frame)]}
     value = find(node, frame)
     return {"text": text, "kind": "truth", "value": truth(value), "is": shown(value), "names": names(node)}
+
+
+def _answer(call: ast.Call, frame: FrameType) -> ast.expr | None:
+    """What a function of the user's would give back, as an expression in the caller's names."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        owner: ast.expr | None = function.value
+        held = find(function.value, frame)
+        called = None if isinstance(held, Unknown) else _in_class(held, function.attr)
+    else:
+        held = find(function, frame)
+        owner = None if isinstance(held, (Unknown, FunctionType)) else function
+        called = held if owner is None else _in_class(held, "__call__")
+    source = inlined.source_of(called)
+    return None if source is None else inlined.returned(call, source, owner)
+
+
+def _in_class(held: Any, name: str) -> Any:
+    return next((vars(kind)[name] for kind in type(held).__mro__ if name in vars(kind)), None)
 
 
 def names(node: ast.AST) -> list[str]:

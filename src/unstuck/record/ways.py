@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import reading
+from . import inlined, reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,20 +100,48 @@ def assignments(
             if name in found:
                 told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
                 found[name].append({**_about(statement, kind, elsewhere=False), "guards": told, "inner": inner})
+    read = _in_methods(found, frame)
     last = {name.rpartition(".")[2]: name for name in found if "." in name}
     for function in ast.walk(tree):
-        if isinstance(function, _FUNCTIONS) and function is not scope and function.name not in _MAKING:
-            shared = {
-                n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names
-            }
-            for statement, guards, _ in _statements(function.body, (), inner=True):
-                for name, kind in _given(statement):
-                    known = last.get(name.rpartition(".")[2]) if "." in name else (name if name in shared else None)
-                    if known in found:
-                        free = [{"text": str(g), "kind": "other"} for g, _ in guards if g != "loop"]
-                        about = {**_about(statement, kind, elsewhere=True), "guards": free, "inner": True}
-                        found[known].append(about)
+        if not isinstance(function, _FUNCTIONS) or function is scope or function.name in _MAKING or function in read:
+            continue
+        shared = {n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names}
+        for statement, _, _ in _statements(function.body, (), inner=True):
+            for name, kind in _given(statement):
+                known = last.get(name.rpartition(".")[2]) if "." in name else (name if name in shared else None)
+                if known in found:
+                    about = _about(statement, kind, elsewhere=True)
+                    found[known].append({**about, "guards": [_guard("elsewhere", True, frame)], "inner": True})
     return found
+
+
+def owner_of(name: str, frame: FrameType) -> object | None:
+    """The object an attribute belongs to, if all that its class does can be read: it is the user's own."""
+    node = ast.parse(name, mode="eval").body
+    owner = reading.find(node.value, frame) if isinstance(node, ast.Attribute) else None
+    if owner is None or isinstance(owner, (reading.Unknown, type)):
+        return None
+    return owner if next(inlined.methods_of(owner), None) is not None else None
+
+
+def _in_methods(found: dict[str, list[dict[str, Any]]], frame: FrameType) -> list[ast.AST]:
+    """Statements in methods of the tested attributes' own classes, read as if they stood here. Gives the methods."""
+    read: list[ast.AST] = []
+    for name in found:
+        owner = owner_of(name, frame) if "." in name else None
+        if owner is None:
+            continue
+        outside = ast.parse(name, mode="eval").body.value  # type: ignore[attr-defined]
+        for method in inlined.methods_of(owner):
+            if method.name in _MAKING or method.name == frame.f_code.co_name:
+                continue
+            read.append(method)
+            for statement, guards, _ in _statements(inlined.seen_from(method, outside), (), inner=True):
+                if any(given == name for given, _ in _given(statement)):
+                    kind = next(kind for given, kind in _given(statement) if given == name)
+                    told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
+                    found[name].append({**_about(statement, kind, elsewhere=True), "guards": told, "inner": True})
+    return read
 
 
 def _about(statement: ast.stmt, kind: str, *, elsewhere: bool) -> dict[str, Any]:

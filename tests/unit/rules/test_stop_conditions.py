@@ -166,6 +166,57 @@ ENDLESS = {
                     if it >= cfg["iters"]:
                         break
     """,
+    "stopper-whose-best-is-never-updated": """
+        class EarlyStopping:
+            def __init__(self, patience): self.patience, self.best, self.bad = patience, float("inf"), 0
+            def step(self, value):
+                if value < self.best - 1e-3:
+                    self.bad = 0
+                else:
+                    self.bad += 1
+                return self.bad >= self.patience
+        def train(step_made):
+            stopper, loss = EarlyStopping(4), 1.0
+            while True:
+                for _ in range(5):
+                    step_made()
+                loss += 0.1
+                if stopper.step(loss):
+                    break
+    """,
+    "stopper-with-a-flag": """
+        class EarlyStopping:
+            def __init__(self, patience):
+                self.patience, self.best, self.counter, self.early_stop = patience, None, 0, False
+                self.lowest = float("inf")
+            def __call__(self, loss):
+                if loss > self.lowest:
+                    self.counter += 1
+                    if self.counter >= self.patience:
+                        self.early_stop = True
+                else:
+                    self.counter = 0
+        def train(step_made):
+            stopping, loss = EarlyStopping(4), 1.0
+            while True:
+                for _ in range(5):
+                    step_made()
+                loss += 0.1
+                stopping(loss)
+                if stopping.early_stop:
+                    print("stop")
+                    break
+    """,
+    "inner-counter": """
+        def train(step_made, most=120):
+            batches, total = [1] * 10, 0
+            while True:
+                for step, b in enumerate(batches):
+                    step_made()
+                    total += 1
+                    if step >= most:
+                        return total
+    """,
     "count": """
         import itertools
         def train(step_made, total=55):
@@ -228,6 +279,59 @@ ENDING = {
                     if seen >= total:
                         finished = True
                         break
+    """,
+    "stopper-that-works": """
+        class EarlyStopping:
+            def __init__(self, patience): self.patience, self.best, self.bad = patience, float("inf"), 0
+            def step(self, value):
+                if value < self.best - 1e-3:
+                    self.best = value
+                    self.bad = 0
+                else:
+                    self.bad += 1
+                return self.bad >= self.patience
+        def train(step_made):
+            stopper, loss = EarlyStopping(4), 1000.0
+            while True:
+                for _ in range(5):
+                    step_made()
+                loss -= 0.1
+                if stopper.step(loss):
+                    break
+    """,
+    "stopper-with-a-flag-that-works": """
+        class EarlyStopping:
+            def __init__(self, patience):
+                self.patience, self.counter, self.early_stop, self.lowest = patience, 0, False, float("inf")
+            def __call__(self, loss):
+                if loss > self.lowest:
+                    self.counter += 1
+                    if self.counter >= self.patience:
+                        self.early_stop = True
+                else:
+                    self.lowest = loss
+                    self.counter = 0
+        def train(step_made):
+            stopping, loss = EarlyStopping(4), 1000.0
+            while True:
+                for _ in range(5):
+                    step_made()
+                loss -= 0.1
+                stopping(loss)
+                if stopping.early_stop:
+                    break
+    """,
+    "stopper-helped-from-outside": """
+        class Stopper:
+            def __init__(self): self.count, self.limit = 0, 3
+            def tick(self): return self.count > self.limit
+        def note(stopper): stopper.count += 1
+        def train(step_made):
+            stopper = Stopper()
+            while True:
+                step_made()
+                if stopper.tick():
+                    break
     """,
     "every-nth": """
         def train(step_made):

@@ -54,13 +54,14 @@ def why_never_taken(loop: Loop, way: dict[str, Any]) -> str:
 def _why_blocked(loop: Loop, guards: list[dict[str, Any]], deep: bool = True) -> str:
     """Why one of these conditions can never hold."""
     for guard in guards:
-        if guard["kind"] == "other" or guard["holds"] is not False:
+        wanted, value = guard["wanted"], guard["parts"][0]["value"] if guard["kind"] == "call" else guard["value"]
+        if guard["kind"] == "other" or value is not (not wanted):
             continue
-        wanted = guard["wanted"]
         why = (
             _jumped(loop, guard, wanted)
             or _stands(loop, guard)
             or _reset(loop, guard, wanted)
+            or _counts_inside(loop, guard)
             or _cannot_rise(loop, guard)
             or (deep and _never_set(loop, guard))
         )
@@ -73,7 +74,11 @@ def _never_set(loop: Loop, condition: dict[str, Any]) -> str:
     """A flag: every statement that would set it waits for something that can never hold."""
     names = [name for leaf, _ in leaves(condition) for name in leaf.get("names", ())]
     given = [each for name in names for each in loop.assigned(name)]
-    if not given or not all(map(loop.owns, names)) or any(leaf["kind"] != "truth" for leaf, _ in leaves(condition)):
+    if (
+        not given
+        or not all(map(loop.accounts_for, names))
+        or any(leaf["kind"] != "truth" for leaf, _ in leaves(condition))
+    ):
         return ""
     reasons = [_why_blocked(loop, each["guards"], deep=False) for each in given]
     if not all(reasons):
@@ -211,6 +216,22 @@ def _reset(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
     return ""
 
 
+def _counts_inside(loop: Loop, condition: dict[str, Any]) -> str:
+    """The bound is compared with a counter that begins anew in an inner loop, and is more than that one ever counts."""
+    inner = [
+        told["counts"] for told in loop.frame["loops"] if told["first"] > loop.told["first"] and told.get("counts")
+    ]
+    for leaf, _ in leaves(condition):
+        for counts in inner if leaf["kind"] == "compare" and leaf["op"] in (">", ">=", "==") else ():
+            bound = number(leaf["right"])
+            if leaf["left"]["text"] == counts["name"] and bound is not None and bound > counts["most"]:
+                return (
+                    f"`{counts['name']}` begins anew with every pass and comes to {counts['most']:,} at most, so it "
+                    f"never reaches `{quoted(leaf['right'])}`"
+                )
+    return ""
+
+
 def _cannot_rise(loop: Loop, condition: dict[str, Any]) -> str:
     """A counter whose every increment waits for something that cannot happen."""
     for leaf, _ in leaves(condition):
@@ -218,7 +239,7 @@ def _cannot_rise(loop: Loop, condition: dict[str, Any]) -> str:
             continue
         name = leaf["left"]["text"]
         raised = [each for each in loop.assigned(name) if each["kind"] != "constant"]
-        if not loop.owns(name) or not raised or number(leaf["left"]) is None:
+        if not loop.accounts_for(name) or not raised or number(leaf["left"]) is None:
             continue
         blocks = [_blocked(loop, each) for each in raised]
         if all(blocks):
@@ -237,7 +258,8 @@ def _blocked(loop: Loop, statement: dict[str, Any]) -> str:
                 continue
             for side in ("left", "right"):
                 limit = number(leaf[side])
-                if limit in (float("inf"), float("-inf")) and not loop.assigned(leaf[side]["text"]):
+                named = [name for name in leaf["names"] if name in leaf[side]["text"]]
+                if limit in (float("inf"), float("-inf")) and not any(map(loop.assigned, named)):
                     always = (
                         (leaf["op"] in ("<", "<=")) == ((limit or 0) > 0)
                         if side == "right"

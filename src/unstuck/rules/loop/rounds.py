@@ -50,6 +50,14 @@ class Loop:
         plain = name.isidentifier() and (local is None or name in local)
         return plain and not any(each["elsewhere"] for each in self.assigned(name))
 
+    def accounts_for(self, name: str) -> bool:
+        """Everything that can change the name is known: it is the loop's own, or an attribute of a class that was read
+        and that no other function of the file touches."""
+        known = self.owns(name) or name in self.told["accounted"]
+        return known and not any(
+            guard["text"] == "elsewhere" for each in self.assigned(name) for guard in each["guards"]
+        )
+
     @property
     def steps_since(self) -> int:
         """Training steps made since the loop was first described."""
@@ -107,8 +115,8 @@ def leaves(condition: dict[str, Any], wanted: bool = True) -> Iterator[tuple[dic
     if condition["kind"] in ("and", "or"):
         for part in condition["parts"]:
             yield from leaves(part, wanted)
-    elif condition["kind"] == "not":
-        yield from leaves(condition["parts"][0], not wanted)
+    elif condition["kind"] in ("not", "call"):
+        yield from leaves(condition["parts"][0], wanted if condition["kind"] == "call" else not wanted)
     else:
         yield condition, wanted
 

@@ -112,4 +112,10 @@ def _in_short(why: str) -> str:
     return first.partition("; it is")[0]
 
 
-RULE = Rule("stop-condition-never-met", "loop", decide, explains=frozenset(("endless-epoch",)), disproved_by_end=True)
+RULE = Rule(
+    "stop-condition-never-met",
+    "loop",
+    decide,
+    explains=frozenset(("endless-epoch", "loader-rebuilt-every-step")),
+    disproved_by_end=True,
+)
