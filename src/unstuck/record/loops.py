@@ -91,7 +91,9 @@ def _loop(
         guards = [guard for given in assigned.values() for each in given for guard in each["guards"]]
         wanted = {name for guard in guards for name in ways.names_in(guard)} - assigned.keys()
     told["assigned"] = assigned
-    told["accounted"] = [name for name in assigned if "." in name and ways.owner_of(name, frame) is not None]
+    told["accounted"] = [
+        name for name in assigned if not name.isidentifier() and ways.owner_of(name, frame) is not None
+    ]
     return told
 
 

@@ -178,13 +178,21 @@ def condition(node: ast.expr, frame: FrameType) -> dict[str, object]:
             "op": _COMPARE[type(node.ops[0])][0],
             "right": {"text": ast.unparse(node.comparators[0]), "value": shown(right)},
             "names": names(node),
+            "calls": calls(node),
         }
     if isinstance(node, ast.Call):
         answer = _answer(node, frame)
         if answer is not None:
             return {"text": text, "kind": "call", "value": None, "parts": [condition(answer, frame)]}
     value = find(node, frame)
-    return {"text": text, "kind": "truth", "value": truth(value), "is": shown(value), "names": names(node)}
+    return {
+        "text": text,
+        "kind": "truth",
+        "value": truth(value),
+        "is": shown(value),
+        "names": names(node),
+        "calls": calls(node),
+    }
 
 
 def _answer(call: ast.Call, frame: FrameType) -> ast.expr | None:
@@ -206,16 +214,23 @@ def _in_class(held: Any, name: str) -> Any:
     return next((vars(kind)[name] for kind in type(held).__mro__ if name in vars(kind)), None)
 
 
+def calls(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Call) for each in ast.walk(node))
+
+
 def names(node: ast.AST) -> list[str]:
-    """Names and attributes an expression reads, as written; not those it calls, but what these are given."""
+    """Names, attributes and items an expression reads, as written; not those it calls, but what these are given."""
     found: list[str] = []
 
     def visit(each: ast.AST) -> None:
-        if isinstance(each, (ast.Name, ast.Attribute)):
+        if isinstance(each, ast.Call):
+            for part in (*each.args, *(keyword.value for keyword in each.keywords)):
+                visit(part)
+        elif isinstance(each, (ast.Name, ast.Attribute, ast.Subscript)):
             found.append(ast.unparse(each))
-            return
-        for child in ast.iter_child_nodes(each):
-            visit(child)
+        else:
+            for child in ast.iter_child_nodes(each):
+                visit(child)
 
     visit(node)
     return list(dict.fromkeys(found))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
+from types import SimpleNamespace
 
-from . import inlined, reading
+from . import inlined, reading, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,35 +103,62 @@ def assignments(
                 told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
                 found[name].append({**_about(statement, kind, elsewhere=False), "guards": told, "inner": inner})
     read = _in_methods(found, frame)
-    last = {name.rpartition(".")[2]: name for name in found if "." in name}
+    last = {_last(name): name for name in found if not name.isidentifier()}
     for function in ast.walk(tree):
         if not isinstance(function, _FUNCTIONS) or function is scope or function.name in _MAKING or function in read:
             continue
         shared = {n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names}
         for statement, _, _ in _statements(function.body, (), inner=True):
             for name, kind in _given(statement):
-                known = last.get(name.rpartition(".")[2]) if "." in name else (name if name in shared else None)
+                known = (name if name in shared else None) if name.isidentifier() else last.get(_last(name))
                 if known in found:
                     about = _about(statement, kind, elsewhere=True)
                     found[known].append({**about, "guards": [_guard("elsewhere", True, frame)], "inner": True})
     return found
 
 
-def owner_of(name: str, frame: FrameType) -> object | None:
-    """The object an attribute belongs to, if all that its class does can be read: it is the user's own."""
+def _last(name: str) -> str:
+    """The attribute or the key, whatever its owner is called: `.step` of self.step, `['step']` of state['step']."""
     node = ast.parse(name, mode="eval").body
-    owner = reading.find(node.value, frame) if isinstance(node, ast.Attribute) else None
-    if owner is None or isinstance(owner, (reading.Unknown, type)):
+    return (
+        f".{node.attr}"
+        if isinstance(node, ast.Attribute)
+        else f"[{ast.unparse(node.slice)}]"
+        if isinstance(node, ast.Subscript)
+        else name
+    )
+
+
+def owner_of(name: str, frame: FrameType) -> object | None:
+    """The object an attribute or item belongs to, if all that can change it is in the user's files: their own class, a
+    namespace of settings, a dictionary."""
+    node = ast.parse(name, mode="eval").body
+    owner = reading.find(node.value, frame) if isinstance(node, (ast.Attribute, ast.Subscript)) else reading.Unknown()
+    if isinstance(owner, reading.Unknown):
         return None
-    return owner if next(inlined.methods_of(owner), None) is not None else None
+    kind = owner if isinstance(owner, type) else type(owner)
+    return owner if kind in (dict, SimpleNamespace) or kind.__name__ == "Namespace" or _users(kind) else None
+
+
+def _users(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    return (
+        file is not None
+        and sites.is_user_file(file)
+        and all(
+            base is object or _users(base) or base.__module__ in ("typing", "abc", "enum", "collections")
+            for base in kind.__bases__
+        )
+    )
 
 
 def _in_methods(found: dict[str, list[dict[str, Any]]], frame: FrameType) -> list[ast.AST]:
     """Statements in methods of the tested attributes' own classes, read as if they stood here. Gives the methods."""
     read: list[ast.AST] = []
     for name in found:
-        owner = owner_of(name, frame) if "." in name else None
-        if owner is None:
+        owner = None if name.isidentifier() else owner_of(name, frame)
+        if owner is None or isinstance(owner, (type, dict)):
             continue
         outside = ast.parse(name, mode="eval").body.value  # type: ignore[attr-defined]
         for method in inlined.methods_of(owner):

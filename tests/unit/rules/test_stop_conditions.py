@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -39,14 +40,17 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
         if made >= STEPS:
             raise EnoughError
 
-    names: dict[str, Any] = {"__name__": "script"}
-    exec(compile(script.read_text(), str(script), "exec"), names)
+    module: Any = ModuleType("script_under_test")
+    module.__file__ = str(script)
+    sys.modules[module.__name__] = module
+    exec(compile(script.read_text(), str(script), "exec"), vars(module))
     try:
-        names["train"](step_made)
+        module.train(step_made)
     except EnoughError:
         pass
     finally:
         flight.steps = 0
+        del sys.modules[module.__name__]
     found = stop_condition_never_met.decide(Case(facts=tuple(facts)))
     return [each for each in found if isinstance(each, Finding)], made
 
@@ -217,6 +221,12 @@ ENDLESS = {
                     if step >= most:
                         return total
     """,
+    "an-item-nobody-changes": """
+        def train(step_made):
+            state = {"epoch": 0, "most": 10}
+            while state["epoch"] < state["most"]:
+                step_made()
+    """,
     "count": """
         import itertools
         def train(step_made, total=55):
@@ -332,6 +342,35 @@ ENDING = {
                 step_made()
                 if stopper.tick():
                     break
+    """,
+    "a-list-that-shrinks": """
+        def train(step_made):
+            pending = list(range(5000))
+            while pending:
+                step_made()
+                pending.pop()
+    """,
+    "a-list-as-long-as-before": """
+        def train(step_made):
+            pending = [1, 2, 3]
+            while len(pending) > 0:
+                step_made()
+                pending.append(pending.pop())
+    """,
+    "a-state-in-a-dictionary": """
+        def advance(state): state["epoch"] = state["n"] // 1000; state["n"] += 1
+        def train(step_made):
+            state = {"epoch": 0, "n": 0}
+            while state["epoch"] < 10:
+                step_made()
+                advance(state)
+    """,
+    "an-attribute-of-a-library": """
+        import threading
+        def train(step_made):
+            helper = threading.Thread(target=print)
+            while not helper._started._flag:
+                step_made()
     """,
     "every-nth": """
         def train(step_made):

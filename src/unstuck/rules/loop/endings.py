@@ -183,9 +183,9 @@ def _stands(loop: Loop, condition: dict[str, Any]) -> str:
         return ""
     if any(_shown(then) != _shown(leaf) for leaf in told for then in _earlier(loop, leaf)):
         return ""
-    if any(leaf["value"] is None for leaf in told):
-        return ""
-    if any(map(loop.assigned, names)):
+    if any(leaf["value"] is None or leaf["calls"] or isinstance(leaf.get("is"), dict) for leaf in told):
+        return ""  # not known, or a container, which changes without being given a new value
+    if not all(map(loop.settled, names)):
         return ""
     own = all(map(loop.owns, names))
     if not own and loop.steps_since < MANY_MORE and loop.passes_since < MANY_PASSES:

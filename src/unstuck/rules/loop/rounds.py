@@ -58,6 +58,11 @@ class Loop:
             guard["text"] == "elsewhere" for each in self.assigned(name) for guard in each["guards"]
         )
 
+    def settled(self, name: str) -> bool:
+        """Nothing that could be read changes the name while the loop runs."""
+        known = name.isidentifier() or name in self.told["accounted"]
+        return known and not self.assigned(name)
+
     @property
     def steps_since(self) -> int:
         """Training steps made since the loop was first described."""
