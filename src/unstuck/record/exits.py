@@ -31,6 +31,8 @@ def install() -> None:
 
     probes.on("os._exit", remove)
     imports.when_imported("multiprocessing.util", _hear_children)
+    imports.when_imported("multiprocessing.popen_fork", _hear_codes)
+    imports.when_imported("multiprocessing.popen_forkserver", _hear_codes)
 
 
 def left(status: int, frame: FrameType | None) -> None:
@@ -60,6 +62,24 @@ def _hear_children(util: Any) -> None:
 
     util._exit_function = _exit_function
     probes.on("children's ends", lambda: setattr(util, "_exit_function", original))
+
+
+def _hear_codes(module: Any) -> None:
+    """Exit codes of children as they are reaped: later the objects that knew them are gone."""
+    original = module.Popen.__dict__["poll"]
+
+    def poll(self: Any, *arguments: Any, **options: Any) -> Any:
+        known = self.returncode
+        code = original(self, *arguments, **options)
+        if code and known is None:
+            try:
+                facts.write("child-ended", {"pid": self.pid, "code": code})
+            except Exception as fault:
+                probes.off("exit codes", fault)
+        return code
+
+    module.Popen.poll = poll
+    probes.on(f"exit codes {module.__name__}", lambda: setattr(module.Popen, "poll", original))
 
 
 def child_ends(error: BaseException | None) -> None:

@@ -5,12 +5,12 @@ With them goes what is measured at that moment, for a second later it may be gon
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from _weakref import ref
+from collections import deque
 
-from . import attempts, errors, facts, flight, resources, signals
+from . import attempts, errors, facts, flight, resources, torch_frames
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST = 1000  # samples that fail; a script may catch them and go on
-DRAWN = "_unstuck_drawn"
-_CROWDED = (errno.EMFILE, errno.ENFILE)
+KEPT = 64  # batches whose indices are remembered
 _failed = 0
 _noted = 0  # id of the last error that was noted
 _iterators: list[Callable[[], Any]] = []
+_latest: Drawn | None = None
+_other: Drawn | None = None
 
 
 def opened(iterator: Any) -> None:
@@ -54,8 +55,6 @@ def worker_exits(iterators: list[Any] | None = None) -> list[dict[str, object]]:
 
 
 def batch_failed(iterator: Any, error: BaseException) -> None:
-    from . import torch_frames
-
     exits = worker_exits([iterator])
     more: dict[str, object] = {"error": type(error).__name__, "worker": torch_frames.worker_of(error), "workers": exits}
     note("batch-failed", error, more)
@@ -97,22 +96,39 @@ def _some(word: int) -> int | None:
 
 def last_error(error: BaseException) -> None:
     """A process ends of this."""
-    from . import torch_frames
-
     more = {"workers": worker_exits(), "torch": torch_frames.read(error), "batches": batches()}
     note("exception", error, {**more, **in_work()})
 
 
+class Drawn:
+    """Indices of the last batches of one pass. Kept when the iterator is gone: an exception on its way out ends it."""
+
+    __slots__ = ("lists", "number", "step")
+
+    def __init__(self) -> None:
+        self.lists: deque[tuple[int, Any]] = deque(maxlen=KEPT)
+        self.number = -1  # of the batch that is handed out
+        self.step = 0
+
+
+def asked(drawn: Drawn, number: int) -> None:
+    """A batch is about to be handed out, and the indices of another are drawn."""
+    global _latest, _other
+    if drawn is not _latest:
+        _latest, _other = drawn, _latest
+    drawn.number = number
+    drawn.step = flight.steps
+
+
 def batches() -> list[dict[str, object]]:
-    """Of each loader in use: the number of its last batch and the indices that made it up."""
+    """The last batch handed out: its number and the indices that made it up. Two, if a step uses two loaders."""
     found: list[dict[str, object]] = []
-    for iterator in living():
-        number = iterator.__dict__.get("_num_yielded", 0) - 1
-        drawn = iterator.__dict__.get(DRAWN) or ()
-        indices = next((list(index) for key, index in reversed(drawn) if key == number and _is_batch(index)), None)
-        if number >= 0:
-            plain = indices is not None and all(type(each) is int for each in indices)
-            found.append({"number": number, "size": len(indices or ()) or None, "indices": indices if plain else None})
+    used = [each for each in (_latest, _other) if each is not None and each.number >= 0]
+    for drawn in [each for each in used if each is _latest or each.step == flight.steps]:
+        indices = next((list(i) for key, i in reversed(drawn.lists) if key == drawn.number and _is_batch(i)), None)
+        plain = indices is not None and all(type(each) is int for each in indices)
+        size = len(indices) if indices is not None else None
+        found.append({"number": drawn.number, "size": size, "indices": indices if plain else None})
     return found
 
 
@@ -135,28 +151,17 @@ def _position(index: object, sample: int, position: int) -> int | None:
 
 
 def note(kind: str, error: BaseException, more: dict[str, object] | None = None) -> None:
-    """Write the fact; where not even one descriptor is free, with one of ours given up for that long."""
-    try:
-        _note(kind, error, more or {})
-    except OSError as fault:
-        if fault.errno not in _CROWDED:
-            raise
-        with signals.Lent():
-            _note(kind, error, more or {})
-
-
-def _note(kind: str, error: BaseException, more: dict[str, object]) -> None:
-    about = {**errors.describe(error), **more, "step": flight.steps, "measured": measured(error)}
+    """Write the fact. Nothing on this way may need a descriptor: there may be none left."""
+    about = {**errors.describe(error), **(more or {}), "step": flight.steps, "measured": measured(error)}
     facts.write(kind, about)
 
 
 def measured(error: BaseException) -> dict[str, object]:
     """Descriptors and shared memory always; file systems if there was no room, or something was being saved."""
-    from . import torch_frames
-
     workers = [int(worker.pid) for iterator in living() for worker in iterator.__dict__.get("_workers") or ()]
     found: dict[str, object] = {
         "descriptors": resources.descriptors(),
+        "crowded": resources.crowded_workers(workers),
         "shared_memory": resources.shared_memory(workers),
         "sharing": _sharing_strategy(),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from functools import wraps
 from time import monotonic_ns
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 LEDGER = "_unstuck_ledger"
 FIRST = 16  # batches of a pass that are looked at in any case; then one in thirty-two, beside those of full steps
-DRAWN, KEPT = failures.DRAWN, 64
+DRAWN = "_unstuck_drawn"
 _places: dict[int, list[int]] = {}
 
 
@@ -93,13 +92,18 @@ def _wrap_index(iterator_class: Any, name: str) -> None:
 
     @wraps(original)
     def _next_index(self: Any) -> Any:
+        own = self.__dict__
+        drawn = own.get(DRAWN)
+        try:
+            if drawn is None:
+                drawn = own[DRAWN] = failures.Drawn()
+            failures.asked(drawn, own["_rcvd_idx"] - 1 if "_rcvd_idx" in own else own["_num_yielded"])
+        except Exception as fault:
+            probes.off(name, fault)
         index = original(self)
         try:
-            own = self.__dict__
-            drawn = own.get(DRAWN)
-            if drawn is None:
-                drawn = own[DRAWN] = deque(maxlen=KEPT)
-            drawn.append((own["_send_idx"] if "_send_idx" in own else own["_num_yielded"], index))
+            if drawn is not None:
+                drawn.lists.append((own["_send_idx"] if "_send_idx" in own else own["_num_yielded"], index))
         except Exception as fault:
             probes.off(name, fault)
         return index
@@ -163,7 +167,16 @@ def sources(loader: Any) -> dict[str, object]:
 def settings(loader: Any) -> dict[str, object]:
     """Plain settings of a loader; reads instance attributes only, runs nothing of the user's."""
     own = loader.__dict__
-    plain = ("batch_size", "num_workers", "drop_last", "pin_memory", "prefetch_factor", "timeout", "persistent_workers")
+    plain = (
+        "batch_size",
+        "num_workers",
+        "drop_last",
+        "pin_memory",
+        "prefetch_factor",
+        "timeout",
+        "persistent_workers",
+        "in_order",
+    )
     context = own.get("_DataLoader__multiprocessing_context")
     return {
         **{name: own[name] for name in plain if name in own},

@@ -4,36 +4,58 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SHM = "/dev/shm"
+MOST = 70_000  # descriptors that are asked for one by one
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = 1 << 20
 """Bytes left on a file system that count as none: what failed was larger, or left a part of itself behind."""
 
 
-def descriptors() -> dict[str, object]:
-    """How many are open, the limit, and of what kind they are. Needs one free descriptor itself."""
-    import resource
-
+def descriptors(pid: int | str = "self") -> dict[str, object]:
+    """How many are open, the limit, and of what kind they are."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    numbers = os.listdir("/proc/self/fd")
+    folder = f"/proc/{pid}/fd/"
+    try:
+        numbers = os.listdir(folder)
+    except FileNotFoundError:
+        raise
+    except OSError:  # none is left to list them with: then each is asked for
+        numbers = [
+            "listing",
+            *(str(number) for number in range(min(limit, MOST)) if os.path.lexists(f"{folder}{number}")),
+        ]
     kinds: dict[str, int] = {}
     if len(numbers) > limit // 2:
         for number in numbers:
-            kind = _kind(number)
+            kind = _kind(folder + number)
             kinds[kind] = kinds.get(kind, 0) + 1
     most = sorted(kinds.items(), key=lambda pair: -pair[1])[:12]
-    return {"open": len(numbers) - 1, "limit": limit, "kinds": dict(most)}
+    return {"open": len(numbers) - (pid == "self"), "limit": limit, "kinds": dict(most)}
 
 
-def _kind(number: str) -> str:
+def crowded_workers(pids: Iterable[int]) -> list[dict[str, object]]:
+    """Those of our workers that have no descriptor to spare; they have our limits."""
+    found = []
+    for pid in pids:
+        try:
+            counted = descriptors(pid)
+        except OSError:
+            continue
+        if counted["kinds"]:
+            found.append({"pid": pid, **counted})
+    return found
+
+
+def _kind(link: str) -> str:
     """A pipe, a socket, shared memory, or the folder of a file."""
     try:
-        target = os.readlink("/proc/self/fd/" + number)
+        target = os.readlink(link)
     except OSError:
         return "gone"
     if not target.startswith("/"):

@@ -108,25 +108,6 @@ def arm_crash_handler() -> None:
         _crash_handler = True
 
 
-class Lent:
-    """Gives one descriptor back for a moment, to a process that has none left: that of the stacks on demand."""
-
-    def __enter__(self) -> None:
-        self.handle = -1
-        if _files and _identity(_files[0][0]) == _files[0][1]:
-            self.handle = _files[0][0]
-            self.path = os.readlink(f"/proc/self/fd/{self.handle}")
-            os.close(self.handle)
-
-    def __exit__(self, *_: object) -> None:
-        if self.handle < 0:
-            return
-        new = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        if new != self.handle:
-            os.dup2(new, self.handle, inheritable=False)
-            os.close(new)
-
-
 def silence() -> None:
     """In a forked child without files of its own: its stacks must not get among those of its parent."""
     _redirected(os.devnull, os.devnull)

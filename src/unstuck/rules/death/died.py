@@ -69,10 +69,12 @@ class Death:
         gone = tuple(end for end in ends if end.code or end.left is not None or end.signal)
         if gone or self.batch is None or self.batch.data.get("worker") is not None:
             return gone
-        late = (self.error.data.get("workers") if self.error is not None else None) or ()  # at exit main ends the rest
-        pids = {end.pid for end in ends}
-        found = [self._worker(w["worker"], w["pid"], w["exitcode"]) for w in late if w["pid"] in pids]
-        return tuple(end for end in found if end.code and end.code != -signal.SIGTERM)
+        numbers = {
+            end.pid: end.number for end in ends
+        }  # their exit codes may come a moment later; then main ends the rest
+        late = [f.data for f in self.case.facts if f.kind == "child-ended" and f.data.get("pid") in numbers]
+        found = [self._worker(numbers[data["pid"]], data["pid"], data["code"]) for data in late]
+        return tuple(end for end in found if end.code != -signal.SIGTERM)
 
     @cached_property
     def sample(self) -> Error | None:

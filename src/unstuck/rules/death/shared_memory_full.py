@@ -30,8 +30,9 @@ from typing import Any
 from unstuck.model import Case, Finding, Fix, Frame, Where
 from unstuck.rules.death.died import Death, WorkerEnd, death
 from unstuck.rules.death.disk_full import SEMAPHORES, on_shm
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import Error
 from unstuck.rules.death.sizes import flag, size
+from unstuck.rules.death.too_many_open_files import crowded
 from unstuck.rules.rule import Rule
 
 SHARING = (
@@ -65,7 +66,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if short.worker is not None:
         happened = f"{short.worker.who} died of SIGBUS while it wrote a batch to shared memory"
     else:
-        happened = f"`{short.error.said}` at {spot(frame)}" if short.error is not None else ""
+        happened = f"`{short.error.said}` in {_who(short.error)}" if short.error is not None else ""
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -75,7 +76,7 @@ def decide(case: Case) -> Iterable[Finding]:
         + (f", the batches in flight need {size(short.needed)}" if short.needed > total else ""),
         evidence=(
             happened,
-            f"/dev/shm had {size(free)} of {size(total)} free when main was told",
+            f"/dev/shm had {size(free)} of {size(total)} free at that moment",
             *_users(end, short.shm),
             *([f"a batch takes {size(short.batch)}; {batches}, {size(short.needed)} in all"] if short.batch else []),
             end.progress(),
@@ -88,10 +89,12 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def shortage(end: Death) -> Shortage | None:
+    if crowded(end) is not None:
+        return None
     for error in (end.sample, end.error):
-        if error is not None and _says_so(error):
-            batch, needed = _need(end, None)
-            return Shortage(None, error, _shm(end, error), batch, needed, 0.95)
+        batch, needed = _need(end, None)
+        if error is not None and _says_so(error, batch, needed):
+            return Shortage(None, error, _shm(end, error), batch, needed, 0.97)
     bus = next((w for w in end.fallen if w.signal == "SIGBUS"), None)
     if bus is None:
         return None
@@ -109,14 +112,17 @@ def shortage(end: Death) -> Shortage | None:
     return None
 
 
-def _says_so(error: Error) -> bool:
-    """No room, and it was shared memory that was wanted."""
+def _says_so(error: Error, batch: int, needed: int) -> bool:
+    """No room, and it was shared memory that was wanted. torch's own error has no number: there the room decides."""
     shm = error.measured.get("shared_memory") or {}
+    tight = bool(shm) and (shm.get("full") or shm["free"] < batch or shm["size"] < needed)
     for each in error.whole:
         if each.errno == errno.ENOSPC and (on_shm(error) or each.passes(*SEMAPHORES)):
             return True
-        sharing = each.passes("torch/multiprocessing/reductions.py", "torch/storage.py")
-        if sharing and each.type in ("RuntimeError", "OSError") and shm.get("full"):
+        sharing = bool(each.frames) and each.frames[0].file.endswith(
+            ("multiprocessing/reductions.py", "torch/storage.py")
+        )
+        if sharing and each.type in ("RuntimeError", "OSError") and tight:
             return True
     return False
 
@@ -162,6 +168,11 @@ def _in_flight(end: Death) -> str:
     settings = _settings(end)
     workers, ahead = settings.get("num_workers") or 1, settings.get("prefetch_factor") or 2
     return f"{workers} workers × {ahead} prefetched and the one in use are {workers * ahead + 1}"
+
+
+def _who(error: Error) -> str:
+    number = error.data.get("worker") if error.kind == "sample-failed" else None
+    return f"worker {number} (pid {error.pid})" if number is not None else f"the main process (pid {error.pid})"
 
 
 def _users(end: Death, shm: dict[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import Error, error_of, spot
 from unstuck.rules.rule import Rule
 
 CROWDED = (errno.EMFILE, errno.ENFILE)
@@ -47,16 +47,16 @@ def decide(case: Case) -> Iterable[Finding]:
     numbers = (
         f"{count:,} of {limit:,} descriptors" if crowd else f"all {limit:,} descriptors" if limit else "all it may"
     )
-    source = next((e for e in end.errors if e.user is not None), error)
+    source = error if error.user is not None else next((e for e in end.errors if e.user is not None), error)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
         confidence=0.98 if error.errno in CROWDED else 0.93,
-        title=f"too many open files: {_who(error)} had {numbers} in use",
+        title=f"too many open files: {_who(error, found)} had {numbers} in use",
         evidence=(
             f"`{error.said}` at {spot(source.user)}",
-            f"{_who(error)} had {numbers} open at that moment"
+            f"{_who(error, found)} had {numbers} open at that moment"
             if crowd
             else f"its limit is {limit}; {count} were open when the exception had freed what it held",
             *([f"they are {_list(kinds)}"] if kinds else []),
@@ -76,22 +76,44 @@ def crowded(end: Death) -> Error | None:
         return named
     for error in (end.sample, end.batch, end.error):
         if error is not None and error.type != "SystemExit" and any(e.passes(*SHARING) for e in error.whole):
-            found = error.measured.get("descriptors") or {}
-            if found.get("open") and found["open"] >= found["limit"] - NEAR:
+            own = _of_workers(end, error)
+            if own is not None:
+                return own
+            if _full(error.measured.get("descriptors") or {}) or _full_worker(error):
                 return error
     return None
 
 
+def _full(found: dict[str, Any]) -> bool:
+    return bool(found.get("open")) and found["open"] >= found["limit"] - NEAR
+
+
+def _full_worker(error: Error) -> dict[str, Any]:
+    """A worker that had none left, as main counted: it could not hand its batch over."""
+    return next((each for each in error.measured.get("crowded") or () if _full(each)), {})
+
+
+def _of_workers(end: Death, error: Error) -> Error | None:
+    """A worker's own error of that kind, which main did not get to see."""
+    pids = [w["pid"] for w in error.data.get("workers") or ()]
+    told = [error_of(f) for f in end.case.facts if f.kind in ("sample-failed", "thread-exception") and f.pid in pids]
+    return next((e for e in reversed(told) if any(each.errno in CROWDED for each in e.whole)), None)
+
+
 def _counted(end: Death, error: Error) -> dict[str, Any]:
     """Taken with that error; an inner one carries no count of its own."""
-    for each in (end.sample, end.batch, end.error):
+    for each in (error, end.sample, end.batch, end.error):
         if each is not None and error in each.whole and each.measured.get("descriptors"):
             found: dict[str, Any] = each.measured["descriptors"]
-            return found
+            return found if _full(found) else _full_worker(each) or found
     return {}
 
 
-def _who(error: Error) -> str:
+def _who(error: Error, found: dict[str, Any]) -> str:
+    other = found.get("pid")
+    if other is not None:
+        numbers = {w["pid"]: w["worker"] for w in error.data.get("workers") or ()}
+        return f"worker {numbers[other]} (pid {other})" if other in numbers else f"worker process {other}"
     number = error.data.get("worker")
     in_worker = number is not None and "workers" not in error.data
     return f"worker {number} (pid {error.pid})" if in_worker else f"the main process (pid {error.pid})"
