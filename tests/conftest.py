@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -55,13 +56,16 @@ class Runner:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, *words: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        """`unstuck WORDS…` in a session of its own, standard input a silent pipe."""
+        """`unstuck WORDS…` in a session of its own, standard input a silent pipe. `launch`: a shell line around it, in
+        which PY SCRIPT stands for it."""
         options.setdefault("stdin", subprocess.PIPE)
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         options.setdefault("cwd", self.folder)
+        line = options.pop("launch", "PY SCRIPT")
+        command = [sys.executable, "-m", "unstuck", *map(str, words)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "unstuck", *map(str, words)],
+            command if line == "PY SCRIPT" else ["sh", "-c", line.replace("PY SCRIPT", shlex.join(command))],
             start_new_session=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "UNSTUCK_TEST_MARK": str(self.folder), **(env or {})},
             **options,
@@ -124,6 +128,11 @@ def _drain(process: subprocess.Popen[bytes]) -> tuple[str, str]:
     for reader in readers:
         reader.join(20)
     return taken["out"].decode(errors="replace"), taken["err"].decode(errors="replace")
+
+
+def can_mount() -> bool:
+    """A file system of one's own needs a root that may make mount namespaces."""
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
 
 
 @pytest.fixture
