@@ -208,7 +208,8 @@ def _reset(loop: Loop, condition: dict[str, Any], wanted: bool) -> str:
                 continue
             seen = [number(each[side]) or 0.0 for each in (*_earlier(loop, leaf), leaf)]
             fell = any(later < sooner for sooner, later in pairwise(seen))
-            if max(seen) < bound and loop.steps_since >= 2 * bound and (fell or loop.passes_since > bound):
+            rounds = loop.steps_since >= 2 * bound or loop.passes_since >= MANY_PASSES
+            if max(seen) < bound and ((fell and rounds) or loop.passes_since > bound):
                 return (
                     f"`{name}` is set back by `{always[0]['text']}` (line {always[0]['line']}) each time round, so it "
                     f"never reaches `{quoted(leaf[other])}`; it is {value:g} after {loop.step:,} training steps"
