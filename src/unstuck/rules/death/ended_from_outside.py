@@ -40,8 +40,6 @@ def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None or (end.error is not None and not end.fallen):
         return
-    if any(group.kills > group.kills_before for group in case.groups):
-        return
     if end.exit.signal in OUTSIDE:
         yield _direct(end)
         return

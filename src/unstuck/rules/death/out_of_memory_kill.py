@@ -90,12 +90,13 @@ def _proof(case: Case, victim: Victim) -> tuple[str, MemoryGroup, float] | None:
 
 
 def _hit(case: Case, pid: int) -> MemoryGroup:
-    """The limit that was reached: the narrowest cgroup that was full, else the machine."""
+    """The limit that was reached: the narrowest cgroup that was full; the machine only if it was full itself."""
     around = memory.groups_of(case, pid)
-    full = [group for group in around if group.limit and group.peak >= 0.9 * group.limit]
     limited = [group for group in around if group.limit]
+    full = [group for group in limited if group.peak >= 0.9 * (group.limit or 0)]
     whole = memory.machine(case)
-    return (full or ([whole] if whole else limited) or around)[0]
+    crowded = [whole] if whole and (not limited or whole.usage >= 0.9 * (whole.limit or 0)) else []
+    return (full or crowded or limited or around)[0]
 
 
 def _filled(case: Case, group: MemoryGroup) -> float:
@@ -173,4 +174,9 @@ def _fix_without_holder(case: Case, grower: int, group: MemoryGroup) -> str:
     return f"Take smaller batches,{fewer} or give the run more than {memory.size(group.limit or group.peak)}."
 
 
-RULE = Rule("out-of-memory-kill", "death", decide, explains=frozenset({"memory-leak-in-loop"}))
+RULE = Rule(
+    "out-of-memory-kill",
+    "death",
+    decide,
+    explains=frozenset({"memory-leak-in-loop", "uncaught-exception", "ended-from-outside"}),
+)

@@ -32,7 +32,7 @@ from unstuck.rules.death.memory import flight_of, who
 from unstuck.rules.rule import Rule
 
 POINTS = 4
-LAST_STEP = 32
+LAST_STEP = 64
 """It must still grow here: windows of truncated backpropagation are rarely longer."""
 
 
