@@ -75,8 +75,16 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
         remove_folder(folder)
         return Watcher(None, None, f"{type(fault).__name__}: {fault}")
     _current = Watcher(helper, folder)
-    atexit.register(_current.stop)
+    atexit.register(_at_exit, _current)
     return _current
+
+
+def _at_exit(watcher: Watcher) -> None:
+    """The hooks are about to be taken out: what the process ends of is noted first."""
+    from unstuck.record import ends
+
+    ends.leaving()
+    watcher.stop()
 
 
 def _record(folder: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from unstuck import serial
 from unstuck.errors import UsageError
-from unstuck.model import Case, Exit, Flight, Outcome
+from unstuck.model import Case, Exit, Fact, Flight, Outcome
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.store import CASE, FLIGHT, FOLDER, REPORT, RUN
 
@@ -60,7 +60,7 @@ def case_of_flights(folder: Path) -> Case:
     return Case(
         now=now,
         seconds=max(0.0, now - began),
-        outcome=_outcome(flights),
+        outcome=_outcome(flights, facts),
         root=root,
         flights=tuple(flights),
         facts=tuple(facts),
@@ -176,8 +176,11 @@ def _last_sign(flight: Flight) -> float:
     return max(flight.began, flight.since, flight.sample_since, *(step.ended for step in flight.steps[-1:]))
 
 
-def _outcome(flights: list[Flight]) -> Outcome:
+def _outcome(flights: list[Flight], facts: list[Fact]) -> Outcome:
     training = [flight for flight in flights if flight.role in ("main", "rank")] or flights
     if any(flight.alive for flight in training):
         return "running"
+    pids = {flight.pid for flight in training}
+    if any(fact.kind == "exception" and fact.pid in pids for fact in facts):
+        return "died"
     return "finished" if all(flight.phase == "ended" for flight in training) else "died"

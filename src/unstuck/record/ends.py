@@ -18,8 +18,8 @@ _left = False
 
 
 def install() -> None:
-    atexit.register(_leaving)
-    probes.on("end", lambda: atexit.unregister(_leaving))
+    atexit.register(leaving)
+    probes.on("end", lambda: atexit.unregister(leaving))
     imports.when_imported("threading", _hear_threads)
 
 
@@ -42,7 +42,7 @@ def _hear_threads(threading: Any) -> None:
     probes.on("thread ends", remove)
 
 
-def _leaving() -> None:
+def leaving() -> None:
     """At exit the interpreter still knows the exception it printed: no hook of the user's is touched."""
     global _left
     try:

@@ -57,15 +57,27 @@ def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
 
 
 def _finish(watch: Watch, folder: store.RunFolder) -> None:
+    from unstuck.model import Exit
     from unstuck.record import layout as at
+    from unstuck.record.reader import read_facts
 
     watch.hangar.scan()
     gauge = watch.hangar.gauge_of(watch.root)
     ended = gauge is not None and bool(gauge.words[at.W_ENDED])
-    if watch.inquired and (ended or _alive(watch.root)):
-        watch.inquiry.withdraw_disproved()  # it came to the end of the watch by itself
-    if watch.inquired or watch.options.report:
-        _save(watch, folder, "finished" if ended or _alive(watch.root) else "died")
+    failed = gauge is not None and any(fact.kind == "exception" for fact in read_facts(gauge))
+    if not failed and (ended or _alive(watch.root)):
+        if watch.inquired:
+            watch.inquiry.withdraw_disproved()  # it came to the end of the watch by itself
+        if watch.inquired or watch.options.report:
+            _save(watch, folder, "finished")
+        return
+    exits = (Exit(watch.root, inferred=True),)
+    news = watch.inquiry.explain_death(exits)
+    diagnosis = _save(watch, folder, "died")
+    if news:
+        voice = Voice()
+        voice.findings(watch.inquiry.case("died", exits), diagnosis)
+        voice.next_command(f"unstuck report {folder.name}")
 
 
 def _save(watch: Watch, folder: store.RunFolder, outcome: str):  # type: ignore[no-untyped-def]

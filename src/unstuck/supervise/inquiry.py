@@ -220,6 +220,7 @@ class Inquiry:
 
     def explain_death(self, exits: tuple[Exit, ...]) -> bool:
         """The run died: what it left behind is the Case, and the rules speak. True if they found something new."""
+        self.note_flights()  # beside a notebook or under a launcher some still live
         return self.think("died", exits)
 
     def explain_end(self, exits: tuple[Exit, ...]) -> bool:

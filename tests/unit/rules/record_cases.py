@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,14 +26,16 @@ def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "unstuck", "run", *FLAGS, str(FAULTS / "faulty" / f"{name}.py")]
+        line = EXPECTED[name].get("launch", "PY SCRIPT").replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(
-            [sys.executable, "-m", "unstuck", "run", *FLAGS, str(FAULTS / "faulty" / f"{name}.py")],
+            ["sh", "-c", line if ";" in line or line.startswith("unshare") else f"exec {line}"],
             cwd=folder,
             stdin=silent,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **EXPECTED[name].get("env", {})},
         )
         try:
             process.wait(15 if EXPECTED[name].get("before_any_seam") else 120)
