@@ -35,8 +35,8 @@ format: $(STAMP)  ## put the code into shape
 bench: $(STAMP)  ## what unstuck costs, with intervals (keep the machine quiet)
 	$(BIN)/python -m bench
 
-docs: $(STAMP)  ## write docs/rules/ from the rules' own pages
-	$(BIN)/python docs/write_rule_pages.py
+docs: $(STAMP)  ## write docs/rules/ and docs/messages/ from the texts of explain
+	$(BIN)/python docs/write_pages.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

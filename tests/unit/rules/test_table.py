@@ -49,11 +49,14 @@ def test_what_is_explained_exists() -> None:
     assert all(rule.explains <= names for rule in RULES)
 
 
-def test_doc_pages_are_those_of_the_rules() -> None:
-    spec = importlib.util.spec_from_file_location("write_rule_pages", DOCS / "write_rule_pages.py")
+def test_doc_pages_are_those_of_the_rules_and_messages() -> None:
+    spec = importlib.util.spec_from_file_location("write_pages", DOCS / "write_pages.py")
     assert spec is not None
     assert spec.loader is not None
     writer = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(writer)
     for path, text in writer.pages().items():
         assert path.read_text() == text, f"{path.name} is out of date: make docs"
+    for folder in ("rules", "messages"):
+        pages = {path for path in writer.pages() if path.parent.name == folder}
+        assert set((DOCS / folder).glob("*.md")) == pages, f"docs/{folder} has pages of what is no more"
