@@ -13,6 +13,7 @@ _ANY_DEATH = (
     ("native-crash", "“Unexpected segmentation fault” stands above, or `dmesg` has a segfault line for the pid"),
     ("too-many-open-files", "“Too many open files” stands above, from the worker's own thread"),
     ("spawn-without-main-guard", "“bootstrapping phase” stands above, and it fails before the first batch"),
+    ("ended-from-outside", "nothing stands above and nothing was counted: somebody ended the worker"),
 )
 
 WORKER_BUS_ERROR = Message(
