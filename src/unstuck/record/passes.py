@@ -32,12 +32,12 @@ class Ledger:
     __slots__ = (
         *("number", "length", "workers", "passes", "empty", "full_passes", "short", "steps", "ended", "site", "over"),
         *("seen", "rows", "own", "other", "last", "same", "told_repeats", "iterable", "began", "loader", "loaders"),
-        *("opening", "first"),
+        *("opening", "first", "trained"),
     )
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.loaders = self.workers = self.opening = 0
+        self.loaders = self.workers = self.opening = self.trained = 0
         self.first = monotonic_ns()
         self.length: int | None = None
         self.iterable = False
@@ -102,6 +102,7 @@ def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
 def ended(ledger: Ledger, batches: int) -> None:
     """A pass came to its own end."""
     ledger.ended = True
+    ledger.trained += flight.steps - ledger.steps
     if batches:
         ledger.full_passes += 1
         ledger.empty = 0
@@ -110,7 +111,9 @@ def ended(ledger: Ledger, batches: int) -> None:
         return
     ledger.empty += 1
     if ledger.empty < 4 or not ledger.empty & (ledger.empty - 1):
-        facts.tell("empty-pass", ledger.facts())
+        # The same lines made steps with another loader: then they train, and this one should have been trained on.
+        others = any(each.trained for each in _ledgers.values() if each is not ledger and each.site == ledger.site)
+        facts.tell("empty-pass", {**ledger.facts(), "trains": others})
 
 
 def look(ledger: Ledger, batches: int, batch: Any) -> None:

@@ -28,17 +28,18 @@ from unstuck.rules.loop.loaders import Told, told
 from unstuck.rules.rule import Rule
 
 ENOUGH = 32
-"""Samples looked at."""
+"""Samples that came from another worker before."""
+LEAST = 0.05
+"""Share of the samples looked at; shuffled streams meet only by and by."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for about in told(case, "repeats"):
-        workers = about["workers"]
-        if not about["iterable"] or workers < 2 or about["rows"] < ENOUGH:
+        workers, other = about["workers"], about["other"]
+        if not about["iterable"] or workers < 2 or other < max(ENOUGH, LEAST * about["rows"]):
             continue
-        expected = (workers - 1) / workers
-        if about["other"] < 0.6 * expected * about["rows"] or about["own"] * 4 > about["other"]:
-            continue  # by chance, or the data itself repeats
+        if about["own"] * (workers - 1) * 4 > other:
+            continue  # the data repeats within each worker too: then it is the data itself
         dataset = about.settings.get("dataset") or "the data set"
         yield Finding(
             rule=RULE.name,
@@ -48,7 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"all {workers} workers give the same samples: each comes {workers} times in an epoch",
             evidence=(
                 f"of {about['rows']:,} samples looked at in the first {about['batches']:,} batches of a pass, "
-                f"{about['other']:,} had already come from another worker, byte for byte the same",
+                f"{other:,} had already come from another worker, byte for byte the same",
                 *_length(about, workers),
             ),
             where=about.where("dataset_site"),

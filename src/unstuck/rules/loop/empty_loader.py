@@ -15,7 +15,8 @@ Fix
     set empty.
 
 When it is wrong
-    An empty validation loader beside a training that makes steps is information only.
+    An empty validation loader beside a training that makes steps is information only; it is a warning where the very
+    lines that go over it have made steps with another loader.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ def decide(case: Case) -> Iterable[Finding]:
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="info" if steps else "error",
+            severity=("warning" if about["trains"] else "info") if steps else "error",
             confidence=0.97,
             title=f"{about.name} gives no batch{why and ': ' + why}",
             evidence=(
-                f"{passes} over it at {about.line} gave no batch, and {steps or 'no'} training step was made",
+                f"{passes} over it at {about.line} gave no batch, and "
+                + ("no training step was made" if not steps else f"the training stands at step {steps:,}"),
+                *(("the same lines have trained on another loader",) if about["trains"] else ()),
                 f"its data set has {_samples(about)}, batch_size={about.settings.get('batch_size')}, "
                 f"drop_last={about.settings.get('drop_last')}",
             ),

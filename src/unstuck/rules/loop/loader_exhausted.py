@@ -24,10 +24,15 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.loop.loaders import told
+from unstuck.rules.loop.rounds import moments
 from unstuck.rules.rule import Rule
+
+ROUNDS = 2
+"""Passes over other loaders without a step that show that the epochs go on."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from _iterators(case)
     for about in told(case, "empty-pass"):
         if not about["full_passes"]:
             continue
@@ -54,6 +59,38 @@ def decide(case: Case) -> Iterable[Finding]:
             seen_by="flight",
             also=(about.where(),),
         )
+
+
+def _iterators(case: Case) -> Iterable[Finding]:
+    """`pairs = zip(a, b)` made before the epochs: the loop goes on, other passes are made, and no step any more."""
+    for moment in moments(case):
+        for loop in moment.loops:
+            since = [each for each in loop.earlier if each.step == loop.step]
+            if not loop.step or not since or not loop.told.get("used_up"):
+                continue
+            rounds = loop.passes - since[0].passes
+            if rounds < ROUNDS or loop.told.get("targets") == since[0].told.get("targets"):
+                continue
+            drawn = loop.told["used_up"][0]
+            yield Finding(
+                rule=RULE.name,
+                family=RULE.family,
+                severity="error",
+                confidence=0.9,
+                title=f"`{drawn['name']}` is used up after one round: every further epoch makes no step",
+                evidence=(
+                    f"the training stands at step {loop.step:,} while `{loop.text}` (line {loop.told['first']}) "
+                    f"went on and {rounds:,} passes over other loaders were made",
+                    f"line {drawn['line']} draws from `{drawn['name']}`, a {drawn['type']} made before the loop: it "
+                    f"can be gone through once",
+                ),
+                where=loop.where(drawn["line"]),
+                fix=Fix(
+                    f"Make `{drawn['name']}` anew inside the loop at line {loop.told['first']}, or draw from a list."
+                ),
+                seen_by="flight",
+            )
+            break
 
 
 RULE = Rule("loader-exhausted", "loop", decide, explains=frozenset(("stop-condition-never-met", "endless-epoch")))
