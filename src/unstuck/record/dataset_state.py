@@ -6,6 +6,9 @@ with what it had then; each worker writes what it has. Only attributes that the 
 
 from __future__ import annotations
 
+import ctypes
+import struct
+import sys
 from types import CodeType, FunctionType
 
 from . import facts
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 _PLAIN = (int, float, str, bool, type(None))
+SMALL = 16  # numbers in a tensor or array that is still taken for a setting
+_CODES = {"torch.float32": "f", "torch.float64": "d", "torch.int64": "q", "torch.int32": "i", "torch.bool": "?"}
 _then: dict[int, dict[str, object]] = {}
 _fetcher = 0
 _passes = 0
@@ -67,6 +72,8 @@ def state(dataset: Any, depth: int = 0) -> dict[str, object]:
             found[name] = value if not isinstance(value, str) else value[:200]
         elif type(value) in (list, tuple) and len(value) <= 32 and all(type(v) in _PLAIN for v in value):
             found[name] = list(value)
+        elif (numbers := _numbers(value)) is not None:
+            found[name] = numbers
         elif depth < 2 and type(value).__module__.partition(".")[0] not in (
             "torch",
             "numpy",
@@ -75,6 +82,21 @@ def state(dataset: Any, depth: int = 0) -> dict[str, object]:
         ):
             found.update({f"{name}.{inner}": v for inner, v in state(value, depth + 1).items()})
     return found
+
+
+def _numbers(value: Any) -> object | None:
+    """The numbers of a small tensor or array, read from memory; a single one by itself. None for anything else."""
+    kind = type(value)
+    if (kind.__module__, kind.__name__) == ("numpy", "ndarray") and value.size <= SMALL and value.dtype.kind in "biuf":
+        return value.tolist()  # type: ignore[no-any-return]
+    if kind is not getattr(sys.modules.get("torch"), "Tensor", None) or not value.is_cpu:
+        return None
+    code = _CODES.get(str(value.dtype))
+    if code is None or not 0 < value.numel() <= SMALL or not value.is_contiguous() or not value.data_ptr():
+        return None
+    raw = ctypes.string_at(value.data_ptr(), value.numel() * value.element_size())
+    numbers = struct.unpack(f"={value.numel()}{code}", raw)
+    return numbers[0] if len(numbers) == 1 else list(numbers)
 
 
 def names_read(dataset: Any) -> set[str]:
