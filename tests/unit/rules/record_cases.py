@@ -26,7 +26,8 @@ def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "unstuck", "run", *FLAGS, str(FAULTS / "faulty" / f"{name}.py")]
+        flags = FLAGS if EXPECTED[name]["family"] != "death" else ()
+        command = [sys.executable, "-m", "unstuck", "run", *flags, str(FAULTS / "faulty" / f"{name}.py")]
         line = EXPECTED[name].get("launch", "PY SCRIPT").replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(
             ["sh", "-c", line if ";" in line or line.startswith("unshare") else f"exec {line}"],
