@@ -37,7 +37,7 @@ REPEATED = 64
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    if case.outcome not in ("running", "interrupted"):
+    if case.outcome in ("finished", "died"):
         return
     for about in told(case, "over-length"):
         if about["length"] and about["batches"] >= TIMES * about["length"] and _current(case, about):

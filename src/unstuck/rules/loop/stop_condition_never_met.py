@@ -32,7 +32,7 @@ from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    if case.outcome not in ("running", "interrupted"):
+    if case.outcome in ("finished", "died"):
         return
     for moment in moments(case):
         for place, loop in enumerate(moment.loops):
