@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import flight, graph, probes
+from . import device, flight, graph, probes
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -27,6 +27,7 @@ def install(module: Any) -> None:
             return original(*arguments, **options)
         try:
             graph.at_backward(arguments, options)
+            device.sample()
             flight.enter(at.BACKWARD)
         except Exception as fault:
             probes.off("backward", fault)

@@ -96,8 +96,10 @@ def _some(word: int) -> int | None:
 
 def last_error(error: BaseException) -> None:
     """A process ends of this."""
+    from . import device
+
     more = {"workers": worker_exits(), "torch": torch_frames.read(error), "batches": batches()}
-    note("exception", error, {**more, **in_work()})
+    note("exception", error, {**more, **in_work(), "device": device.at_death(error)})
 
 
 class Drawn:

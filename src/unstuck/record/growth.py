@@ -9,7 +9,7 @@ import sys
 from collections import deque
 from time import thread_time
 
-from . import flight, graph, growers
+from . import device, flight, graph, growers
 from .reach import Found, ends, length, reached
 
 TYPE_CHECKING = False
@@ -88,6 +88,7 @@ def describe(frame: FrameType) -> dict[str, object] | None:
     return {
         "step": step,
         "rss": _resident(),
+        "device": device.allocated(),
         "objects": objects,
         "seconds": round(thread_time() - began, 5),
         "growing": told,

@@ -76,7 +76,8 @@ class Memory:
     def __init__(self, root: int, hangar: Hangar) -> None:
         self.root, self.hangar = root, hangar
         self._curves: dict[int, Curve] = {}
-        self._asking: dict[int, Asking] = {}
+        self._asking: dict[tuple[int, bool], Asking] = {}
+        """By process: for its own memory, and for what it has of a GPU."""
         self._asks: list[int] = []
         self._ticks = 0
         self._member: dict[int, tuple[int, str] | None] = {}
@@ -101,13 +102,17 @@ class Memory:
             if (self._ticks + pid) % 4 == 0 or pid not in self._member:
                 self._note_member(pid)
             if gauge is not None and step and gauge.trains:
-                asking = self._asking.setdefault(pid, Asking(0))
-                if asking.due(now, rss):
+                on_device = int(gauge.words[at.W_DEVICE_BYTES])
+                due = [self._asked(pid, False).due(now, rss), self._asked(pid, True).due(now, on_device)]
+                if any(due):
                     self._asks.append(pid)
         for group in self._groups.values():
             group.read()
             self._file.use(group, now)
         self._file.flush()
+
+    def _asked(self, pid: int, device: bool) -> Asking:
+        return self._asking.setdefault((pid, device), Asking(0))
 
     def _curve(self, pid: int) -> Curve:
         curve = self._curves.get(pid)

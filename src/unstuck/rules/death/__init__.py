@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unstuck.rules.death import (
     batchnorm_batch_of_one,
+    cuda_out_of_memory,
     disk_full,
     ended_from_outside,
     label_out_of_range,
@@ -21,6 +22,7 @@ from unstuck.rules.rule import Rule
 
 RULES: tuple[Rule, ...] = (
     out_of_memory_kill.RULE,
+    cuda_out_of_memory.RULE,
     memory_leak_in_loop.RULE,
     spawn_without_main_guard.RULE,
     unpicklable_dataset.RULE,

@@ -58,6 +58,8 @@ class Rise:
     limit: int
     full: float
     """Share of the limit that the run's processes hold."""
+    device: bool = False
+    """Memory of the GPU."""
 
     @property
     def bytes(self) -> int:
@@ -67,7 +69,7 @@ class Rise:
 def decide(case: Case) -> Iterable[Finding]:
     for pid in dict.fromkeys(fact.pid for fact in case.facts if fact.kind == "growth"):
         for holder in holders(case, pid):
-            rise = steady_rise(case, pid, holder.first_step)
+            rise = steady_rise(case, pid, holder.first_step) or device_rise(case, pid, holder.first_step)
             if holder.times < ANSWERS or rise is None:
                 continue
             loud = _severity(case, holder, rise)
@@ -78,13 +80,9 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def steady_rise(case: Case, pid: int, since_step: int) -> Rise | None:
     """Memory against the step, from the time the holder was first seen: a straight line that has not levelled off."""
-    points = sorted({p.step: p for p in _points(case, pid) if p.step >= since_step}.values(), key=lambda p: p.step)
-    if len(points) < 4:
-        return None
-    slope, straight = fit(points)
-    half = points[len(points) // 2 :]
-    late = fit(half)[0] if len(half) > 2 else (half[-1].rss - points[0].rss) / (half[-1].step - points[0].step)
-    if slope <= 0 or straight < STRAIGHT or late < 0.4 * slope:
+    points = _by_step(_points(case, pid), since_step)
+    slope = straight(points)
+    if slope is None:
         return None
     first, last = points[0], points[-1]
     group = memory.limit_of(case, pid)
@@ -94,6 +92,28 @@ def steady_rise(case: Case, pid: int, since_step: int) -> Rise | None:
     pace = (last.rss - first.rss) / max(1e-3, last.at - first.at)
     left = max(0.0, limit - held) / pace if limit and pace > 0 else None
     return Rise(first, last, slope, left, limit, held / limit if limit else 0.0)
+
+
+def device_rise(case: Case, pid: int, since_step: int) -> Rise | None:
+    """The same of the GPU's memory, as the process said at each answer."""
+    told = [f for f in case.facts if f.kind == "growth" and f.pid == pid and f.data.get("device")]
+    points = _by_step([MemoryPoint(f.at, int(f.data["device"]), int(f.data["step"])) for f in told], since_step)
+    slope = straight(points)
+    return None if slope is None else Rise(points[0], points[-1], slope, None, 0, 0.0, device=True)
+
+
+def _by_step(points: list[MemoryPoint], since: int) -> list[MemoryPoint]:
+    return sorted({p.step: p for p in points if p.step >= since}.values(), key=lambda p: p.step)
+
+
+def straight(points: list[MemoryPoint]) -> float | None:
+    """Bytes a step, if the points lie on a straight line that rises to its end."""
+    if len(points) < 4:
+        return None
+    slope, explained = fit(points)
+    half = points[len(points) // 2 :]
+    late = fit(half)[0] if len(half) > 2 else (half[-1].rss - points[0].rss) / (half[-1].step - points[0].step)
+    return None if slope <= 0 or explained < STRAIGHT or late < 0.4 * slope else slope
 
 
 def fit(points: list[MemoryPoint]) -> tuple[float, float]:
@@ -139,9 +159,10 @@ def _died_of_it(case: Case) -> bool:
 
 def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severity) -> Finding:
     flight = memory.flight_of(case, pid)
+    first, last = rise.first, rise.last
     evidence = [
-        f"memory of {memory.who(case, pid)} went from {memory.size(rise.first.rss)} at step {rise.first.step:,} to "
-        f"{memory.size(rise.last.rss)} at step {rise.last.step:,}, in a straight line that goes on",
+        f"{_which(rise)} of {memory.who(case, pid)} went from {memory.size(first.rss)} at step {first.step:,} to "
+        f"{memory.size(last.rss)} at step {last.step:,}, in a straight line that goes on",
         holder.sentence,
     ]
     if not holder.graph and holder.size:
@@ -156,7 +177,7 @@ def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severit
         family=RULE.family,
         severity=severity,
         confidence=0.95 if holder.graph and holder.times > ANSWERS else 0.85,
-        title=f"memory grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",
+        title=f"{_which(rise)} grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",
         evidence=tuple(evidence),
         where=replace(
             holder.where,
@@ -167,6 +188,10 @@ def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severit
         fix=Fix(memory.remedy(holder)),
         seen_by="flight",
     )
+
+
+def _which(rise: Rise) -> str:
+    return "GPU memory" if rise.device else "memory"
 
 
 def _keeps(holder: Holder) -> str:
