@@ -15,6 +15,9 @@ from unstuck.record.gauge import NANO, Gauge, quantile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+KEPT = 24
+"""Descriptions of loops a process."""
+
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     w = [int(word) for word in gauge.words[: at.RING_END]]
@@ -73,6 +76,13 @@ def _last_facts(gauge: Gauge) -> list[Fact]:
     """Those for which there was no room on the disk, or no descriptor."""
     text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
     return list(parse_facts(text.encode()))
+
+
+def _thin(facts: list[Fact]) -> None:
+    """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
+    places = [place for place, fact in enumerate(facts) if fact.kind == "loops"]
+    for place in reversed(places[KEPT // 2 : -KEPT // 2]):
+        del facts[place]
 
 
 def parse_facts(lines: bytes) -> Iterator[Fact]:
