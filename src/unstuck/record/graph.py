@@ -88,9 +88,9 @@ def _note(step: int, found: Walk) -> None:
     if not found.older:
         _points.clear()
         return
-    grown = bool(_points) and (found.older > _points[-1]["old"] or found.capped)
-    if _points and not (grown and found.oldest == _points[-1]["oldest"]):
-        grown = False
+    more = bool(_points) and found.older > _points[-1]["old"] and found.oldest == _points[-1]["oldest"]
+    grown = more or (bool(_points) and found.capped)  # what is old, and more than could be walked through
+    if not grown:
         _points.clear()  # it let go of what it had, or keeps a part that stays as it is
     point = {"step": step, "nodes": found.nodes, "old": found.older, "capped": found.capped, "oldest": found.oldest}
     _points.append(point)

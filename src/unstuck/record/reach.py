@@ -57,9 +57,16 @@ class Found:
 
 def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
     """Everything, each once, as long as time and number allow; `in_hooks` gets what a hook has by a name of its own."""
-    until = thread_time() + SECONDS
     seen: set[int] = set()
-    waiting = deque(_roots(frame))
+    mine, others = _frames(frame)
+    for roots, share in ((_of_frames(mine), 0.6), (_of_modules(), 0.25), (_of_frames(others), 0.15)):
+        yield from _breadth_first(roots, thread_time() + share * SECONDS, int(share * OBJECTS), seen, in_hooks)
+
+
+def _breadth_first(
+    roots: Iterator[Found], until: float, most: int, seen: set[int], in_hooks: dict[int, Found]
+) -> Iterator[Found]:
+    waiting = deque(roots)
     number = 0
     while waiting:
         found = waiting.popleft()
@@ -72,7 +79,7 @@ def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
             continue
         seen.add(id(thing))
         number += 1
-        if number > OBJECTS or (number & 63 == 0 and thread_time() > until):
+        if number > most or (number & 63 == 0 and thread_time() > until):
             return
         yield found
         if found.depth < DEPTH:
@@ -82,18 +89,26 @@ def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
                 continue
 
 
-def _roots(frame: FrameType) -> Iterator[Found]:
-    frames = []
+def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
+    """Frames of the user's own code, and the others without ours; the innermost first."""
+    mine: list[FrameType] = []
+    others: list[FrameType] = []
     here: FrameType | None = frame
     while here is not None:
         if not here.f_globals.get("__name__", "").startswith(_OURS):
-            frames.append(here)
+            (mine if sites.is_user_file(here.f_code.co_filename) else others).append(here)
         here = here.f_back
-    frames.sort(key=lambda each: not sites.is_user_file(each.f_code.co_filename))  # the user's own first
+    return mine, others
+
+
+def _of_frames(frames: list[FrameType]) -> Iterator[Found]:
     for each in frames:
-        if each.f_code.co_flags & _FAST:
+        if each.f_code.co_flags & _FAST == _FAST:
             for name, value in locals_of(each).items():
                 yield Found(value, name, sites.name_of(each.f_code), each.f_code.co_filename, 0, False, "")
+
+
+def _of_modules() -> Iterator[Found]:
     for module in list(sys.modules.values()):
         space = getattr(module, "__dict__", None)
         file = space.get("__file__") if type(space) is dict else None
@@ -104,11 +119,15 @@ def _roots(frame: FrameType) -> Iterator[Found]:
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """Locals of a function's frame. Before 3.13 the frame keeps what it gave out: then that is emptied again."""
+    """Locals of a function's frame. Before 3.13 asking for them fills a dict that stays with the frame: it is emptied
+    again, and never asked for where the function, or a debugger, may hold that very dict."""
+    if sys.version_info >= (3, 13):
+        return dict(frame.f_locals)
+    if sys.gettrace() is not None or not _HOLDERS.isdisjoint(frame.f_code.co_names):
+        return {}
     given = frame.f_locals
     known = dict(given)
-    if sys.version_info < (3, 13) and type(given) is dict and frame.f_code.co_flags & _FAST:
-        given.clear()
+    given.clear()
     return known
 
 
@@ -245,6 +264,7 @@ def _file_of(kind: type) -> str:
     return file if type(file) is str and sites.is_user_file(file) else ""
 
 
+_HOLDERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "f_locals"))
 _PLAIN = (dict, OrderedDict, list, tuple, set)
 _ATOMS = frozenset(
     (type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type(Ellipsis), types.ModuleType,

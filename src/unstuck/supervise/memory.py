@@ -32,22 +32,21 @@ FIRST_GAP, LONGEST_GAP = 0.4, 60.0
 class Curve:
     """Points (when, bytes, step) of one process: ever thinner, so that they span its whole life."""
 
-    __slots__ = ("_stride", "_unkept", "last", "points")
+    __slots__ = ("_seen", "_stride", "last", "points")
 
     def __init__(self) -> None:
         self.points: list[tuple[float, int, int]] = []
         self.last = (0.0, 0, 0)
-        self._stride, self._unkept = 1, 0
+        self._stride, self._seen = 1, 0
 
     def add(self, now: float, rss: int, step: int) -> None:
         self.last = (now, rss, step)
-        if self._unkept % self._stride == 0:
+        if self._seen % self._stride == 0:
             self.points.append(self.last)
-            if len(self.points) >= POINTS:
-                self.points = self.points[::2]
-                self._stride *= 2
-                self._unkept = 0
-        self._unkept += 1
+        self._seen += 1
+        if len(self.points) > POINTS:
+            self.points = self.points[::2]
+            self._stride *= 2
 
     def all(self) -> list[tuple[float, int, int]]:
         return self.points if self.points[-1:] == [self.last] else [*self.points, self.last]

@@ -30,23 +30,21 @@ CPU, NUMBER = 5, 7
 class Series:
     """Steps of one process as the ring has them, ever thinner."""
 
-    __slots__ = ("_stride", "_unkept", "asked", "called", "read", "steps")
+    __slots__ = ("_seen", "_stride", "asked", "called", "read", "steps")
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, ...]] = []
-        self.read, self._stride, self._unkept = 0, 1, 0
+        self.read, self._stride, self._seen = 0, 1, 0
         self.called, self.asked = 0.0, 0
 
     def take(self, gauge: Gauge) -> None:
         done = int(gauge.words[at.W_RING])
         for entry in range(max(self.read, done - at.RING_STEPS), done):
-            self._unkept += 1
-            if self._unkept < self._stride:
-                continue
-            self._unkept = 0
-            place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
-            self.steps.append(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
-            if len(self.steps) >= KEPT:
+            if self._seen % self._stride == 0:
+                place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
+                self.steps.append(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
+            self._seen += 1
+            if len(self.steps) > KEPT:
                 self.steps = self.steps[::2]
                 self._stride *= 2
         self.read = done

@@ -46,7 +46,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _rises(points: list[dict[str, Any]]) -> bool:
     """Each look found more that is old, or as much as could be counted, and all reach back to the same node."""
-    same = len({point["oldest"] for point in points}) == 1
+    same = len({point["oldest"] for point in points if not point["capped"]}) <= 1
     return same and all(later["old"] > earlier["old"] or later["capped"] for earlier, later in pairwise(points))
 
 
