@@ -33,7 +33,8 @@ def cases(slow: bool = False) -> list[Any]:
 def test_what_it_died_of_is_named(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     script = FAULTS / "faulty" / f"{name}.py"
-    outcome = unstuck.run(script, launch=facts.get("launch", "PY SCRIPT"), env=facts.get("env"))
+    launch = facts.get("launch", "PY SCRIPT")
+    outcome = unstuck.run(script, flags=("--on-hang", "stop"), launch=launch, env=facts.get("env"))
     assert outcome.rules, f"nothing said; stderr:\n{outcome.err[-3000:]}"
     first = outcome.loud[0]
     assert outcome.rules == [first["rule"]], "one death, one cause"

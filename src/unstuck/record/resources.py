@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 
+from . import flight
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +62,8 @@ def _kind(link: str) -> str:
         return "gone"
     if not target.startswith("/"):
         return target.partition(":[")[0].removeprefix("anon_inode:").strip("[]")
-    return SHM if target.startswith(SHM) else os.path.dirname(target)
+    folder = os.path.dirname(target)
+    return SHM if target.startswith(SHM) else "of unstuck" if folder == os.path.dirname(flight.path) else folder
 
 
 def shared_memory(pids: Iterable[int] = ()) -> dict[str, object]:

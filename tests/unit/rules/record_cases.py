@@ -26,7 +26,7 @@ def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
-        flags = FLAGS if EXPECTED[name]["family"] != "death" else ()
+        flags = FLAGS if EXPECTED[name]["family"] != "death" else ("--on-hang", "stop")
         command = [sys.executable, "-m", "unstuck", "run", *flags, str(FAULTS / "faulty" / f"{name}.py")]
         line = EXPECTED[name].get("launch", "PY SCRIPT").replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(

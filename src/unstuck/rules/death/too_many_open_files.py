@@ -2,7 +2,7 @@
 
 What it sees
     EMFILE or ENFILE in the exception the run died of, or an exception of torch's way of handing tensors over, in
-    a process that had as many descriptors open as it may have.
+    a process that had as many descriptors open as it may have. Or main waits for a batch of a worker at its limit.
 
 Why training stops
     Every open file, pipe, socket and, with the sharing strategy `file_descriptor`, every tensor received from a
@@ -25,10 +25,12 @@ import errno
 from collections.abc import Iterable
 from typing import Any
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding, Fix, Process, Where
 from unstuck.rules.death.died import Death, death
 from unstuck.rules.death.errors import Error, error_of, spot
+from unstuck.rules.hang.standstill import standstills
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds, who
 
 CROWDED = (errno.EMFILE, errno.ENFILE)
 NEAR = 12  # torch itself gives up when ten more cannot be opened
@@ -36,6 +38,9 @@ SHARING = ("multiprocessing/reduction.py", "torch/multiprocessing/reductions.py"
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    if case.outcome in ("running", "interrupted", "stopped"):
+        yield from _standing(case)
+        return
     end = death(case)
     error = crowded(end) if end is not None else None
     if end is None or error is None:
@@ -67,6 +72,49 @@ def decide(case: Case) -> Iterable[Finding]:
         fix=Fix(_fix(kinds)),
         seen_by="exit",
     )
+
+
+def _standing(case: Case) -> Iterable[Finding]:
+    """Main waits for a batch that a worker could not hand over: its queue drops what it has no descriptor for."""
+    for still in standstills(case):
+        full = [p for p in still.look.processes if p.role == "worker" and _at_limit(p)]
+        if still.stall.phase != "data" or not full or not still.certain:
+            continue
+        worker = full[0]
+        told = [error_of(f) for f in case.facts if f.kind == "sample-failed" and f.pid == worker.pid]
+        error = next((e for e in told if e.errno in CROWDED), None)
+        line = error.user if error is not None else None
+        counted = (error.measured.get("descriptors") or {}) if error is not None else {}
+        kinds: dict[str, int] = counted.get("kinds") or {}
+        numbers = f"{worker.open_files:,} of {worker.open_files_limit:,} descriptors"
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=0.95,
+            title=f"too many open files: {who(worker)} has {numbers} in use and cannot hand over its batch",
+            evidence=(
+                f"main has waited for a batch for {seconds(still.stall.standing)}",
+                f"{who(worker)} has {numbers} open",
+                *([f"`{error.said}` there, at {spot(line)}"] if error is not None else []),
+                *([f"they are {_list(kinds)}"] if kinds else []),
+            ),
+            where=Where(
+                line.file if line else None,
+                line.line if line else None,
+                line.function if line else None,
+                pid=worker.pid,
+                worker=worker.worker,
+                sample=error.data.get("sample") if error is not None else None,
+            ),
+            fix=Fix(_fix(kinds)),
+            seen_by="kernel",
+        )
+        return
+
+
+def _at_limit(process: Process) -> bool:
+    return bool(process.open_files_limit) and (process.open_files or 0) >= (process.open_files_limit or 0) - NEAR
 
 
 def crowded(end: Death) -> Error | None:
@@ -127,8 +175,8 @@ def _list(kinds: dict[str, int]) -> str:
 def _kind(kind: str, count: int) -> str:
     if kind == "/dev/shm":
         return "in shared memory (/dev/shm)"
-    if kind.startswith("/"):
-        return f"{'file' if count == 1 else 'files'} in {kind}"
+    if kind.startswith(("/", "of ")):
+        return kind if kind.startswith("of ") else f"{'file' if count == 1 else 'files'} in {kind}"
     return kind if count == 1 else f"{kind}s"
 
 
@@ -159,4 +207,6 @@ def _fix(kinds: dict[str, int]) -> str:
     return "Close what is opened, or raise the limit with `ulimit -n`."
 
 
-RULE = Rule("too-many-open-files", "death", decide)
+RULE = Rule(
+    "too-many-open-files", "death", decide, explains=frozenset(("waits-for-nobody", "waits-on-io", "progress-unknown"))
+)
