@@ -69,6 +69,7 @@ def read_facts(gauge: Gauge) -> list[Fact]:
     whole = new[: new.rfind(b"\n") + 1]
     gauge.facts_read += len(whole)
     known.extend(parse_facts(whole))
+    _thin(known)
     return [*known, *last]
 
 

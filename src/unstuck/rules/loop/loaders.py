@@ -61,7 +61,9 @@ def nobody_leaves(case: Case, about: Told) -> Loop | None:
         direct = [loop for loop in moment.loops if _draws(loop, site)]
         if direct:
             loop = direct[-1]
-            return loop if all(why_never_taken(loop, way) for way in loop.exits) else None
+            through = loop.told["iterates"]  # islice(loader, n) ends; of a function of whoever's it is not known
+            bounded = through["ends"] is True or "type" not in through
+            return loop if not bounded and all(why_never_taken(loop, way) for way in loop.exits) else None
         # Drawn with next(): each loop around it may be the one that stops.
         if moment.loops and all(_goes_on(loop) for loop in moment.loops):
             return moment.loops[-1]
