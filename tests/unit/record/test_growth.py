@@ -1,4 +1,7 @@
-"""What grows is found by name, whatever holds it; nothing of the user's is run, nothing is kept."""
+"""What grows is found by name, whatever holds it; nothing of the user's is run, nothing is kept.
+
+No assert here may compare a bare name: pytest then writes `locals()` into the test, and such functions are passed over.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +56,12 @@ def test_losses_kept_with_their_graphs() -> None:
         kept_losses.append(model(torch.ones(2, 4)).sum())
 
     first, *later = answers(step, here())
-    assert first is None
     found = growing(later[-1], "kept_losses in ")
+    assert [first] == [None]
     assert (found["first"], found["now"], found["times"]) == (10, 40, 3)
     assert found["graph"]
     assert found["holds"] == "Tensor"
-    assert found["site"][0] == __file__
-    assert "kept_losses.append" in Path(__file__).read_text().splitlines()[found["site"][1] - 1]
+    assert "kept_losses.append" in Path(found["site"][0]).read_text().splitlines()[found["site"][1] - 1]
 
 
 def test_numbers_carry_no_graph() -> None:
@@ -176,8 +178,8 @@ def test_inside_a_generator_a_method_and_a_partial() -> None:
 
     del recorder
     told = answers(step, here())
-    assert growing(told[-1], "handed_out in ")
-    assert any("history['loss']" in each["path"] for each in told[-1]["growing"])
+    found = [each["path"].partition(" in ")[0] for each in told[-1]["growing"]]
+    assert sorted(found)[:2] == ["callback.history['loss']", "handed_out"]
 
 
 def test_nothing_is_kept() -> None:
