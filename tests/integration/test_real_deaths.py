@@ -52,6 +52,7 @@ WAYS = {
     "descriptors": Way("too-many-open-files", ("descriptors", "1"), "of 256", launch=CROWDED, may_stand=True),
     "descriptors-in-main": Way("too-many-open-files", ("descriptors", MAIN), "of 256", launch=CROWDED),
     "shared-memory": Way("shared-memory-full", ("big-samples",), "/dev/shm", launch=SMALL_SHM),
+    "bus-of-shared-memory": Way("shared-memory-full", ("shm-bus",), "SIGBUS", 21, launch=SMALL_SHM),
     "checkpoint": Way("disk-full", ("checkpoint", MAIN), "last.pt", launch=FULL, quick=True),
     "log": Way("disk-full", ("log", MAIN), "full", launch=FULL),
 }

@@ -26,13 +26,15 @@ def sender(number: int, pid: int, uid: int, at: float) -> Sender:
     from unstuck.model import Sender
 
     ours, theirs = stat_fields(os.getpid()), stat_fields(pid) if pid > 0 else []
+    at_terminal = ours[4] not in (b"0", b"-1")
+    gone = pid > 0 and not theirs and uid == os.getuid()  # a `kill` or `pkill` of this very user, most likely typed
     return Sender(
         signal=number,
         pid=pid,
         uid=uid,
         command=_command(pid) if theirs else "",
         ancestor=pid in _ancestors(),
-        terminal=bool(theirs) and ours[4] not in (b"0", b"-1") and theirs[4] == ours[4],
+        terminal=at_terminal and (gone or (bool(theirs) and theirs[4] == ours[4])),
         at=at,
     )
 

@@ -26,7 +26,16 @@ def cut_short():
         return mapped[40000]
 
 
+def beyond_shared_memory():
+    from multiprocessing.shared_memory import SharedMemory
+
+    memory = SharedMemory(create=True, size=8 << 20)
+    for place in range(0, 8 << 20, 4096):
+        memory.buf[place] = 1
+
+
 WAYS = {
+    "shm-bus": beyond_shared_memory,
     "segv": lambda: ctypes.string_at(0),
     "abort": os.abort,
     "bus": cut_short,
@@ -39,9 +48,10 @@ WAYS = {
 }
 
 
-class Rows(Dataset):
-    kept = []
+kept = []
 
+
+class Rows(Dataset):
     def __len__(self):
         return 64
 
@@ -49,7 +59,7 @@ class Rows(Dataset):
         if i == BAD and KIND in WAYS:
             WAYS[KIND]()
         if KIND == "descriptors":
-            self.kept.append([os.pipe() for _ in range(8)])
+            kept.append([os.pipe() for _ in range(8)])
         if KIND == "big-samples":
             return torch.ones(1 << 18), i % 2
         return torch.ones(4) * (i % 2), i % 2

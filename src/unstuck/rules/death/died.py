@@ -161,6 +161,9 @@ def death(case: Case) -> Death | None:
     below = _below(case, root, errors)
     if below is not None and exit_.signal is None:
         return _of(case, below.pid, exit_, below)
+    crashed = next((f.pid for f in case.flights if f.crash is not None and f.pid != root and _plays(f)), None)
+    if crashed is not None and own is None and exit_.signal is None:
+        return _of(case, crashed, exit_, None)
     return _of(case, root, exit_, own)
 
 

@@ -29,6 +29,7 @@ from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
 OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh")
 NEAR = 120.0
 """Seconds before a job's end time in which its scheduler may well have sent the signal."""
 
@@ -57,7 +58,7 @@ def _through_us(case: Case) -> Iterable[Finding]:
     root = next((e for e in case.exits if e.pid == case.root), Exit(case.root or 0))
     by_itself = root.signal is None
     name = signal_name(first.signal)
-    person = first.terminal and not first.ancestor
+    person = first.terminal and (not first.ancestor or _is_a_prompt(first.command))
     severity: Severity = "info" if person or by_itself else "error"
     flight = next((f for f in case.flights if f.pid == case.root), None)
     end = Death(case, case.root or 0, root)
@@ -68,7 +69,7 @@ def _through_us(case: Case) -> Iterable[Finding]:
         confidence=0.97,
         title=f"the run was ended from outside: {name} from {_who(first)}",
         evidence=(
-            f"{name} came to unstuck from {_who(first)} and was passed on to the training",
+            f"{name} came to unstuck, which passed it on to the training; it was sent by {_who(first)}",
             *_scheduled(case, first.at),
             *(["the training handled it and ended by itself"] if by_itself else []),
             end.progress(),
@@ -77,6 +78,12 @@ def _through_us(case: Case) -> Iterable[Finding]:
         fix=Fix(_fix(case, first)),
         seen_by="kernel",
     )
+
+
+def _is_a_prompt(command: str) -> bool:
+    """A shell without a script: `kill` was typed into it."""
+    words = [word for word in command.split() if not word.startswith("-")] or [command.removeprefix("-")]
+    return len(words) == 1 and words[0].rpartition("/")[2].removeprefix("-") in SHELLS
 
 
 def _who(sender: Sender) -> str:

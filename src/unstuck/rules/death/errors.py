@@ -81,6 +81,8 @@ class Error:
         """`ValueError: cannot reshape array of size 12`"""
         lines = [line.strip() for line in self.message.splitlines() if line.strip()]
         first = lines[0] if lines else ""
+        if first and lines[1:] and first[-1].isalnum():  # a sentence that goes on
+            first = f"{first} {lines[1]}"
         text = f"{self.type}: {first}" if first else self.type
         return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

@@ -64,7 +64,7 @@ def decide(case: Case) -> Iterable[Finding]:
     total, free = short.shm.get("size", 0), short.shm.get("free", 0)
     batches = _in_flight(end)
     if short.worker is not None:
-        happened = f"{short.worker.who} died of SIGBUS while it wrote a batch to shared memory"
+        happened = f"{short.worker.who} died of SIGBUS while it wrote to shared memory"
     else:
         happened = f"`{short.error.said}` in {_who(short.error)}" if short.error is not None else ""
     yield Finding(
@@ -102,11 +102,11 @@ def shortage(end: Death) -> Shortage | None:
     batch, needed = _need(end, bus)
     total, free = shm.get("size", 0), shm.get("free", 0)
     sharing, known = _in_sharing(bus), bool(batch and total)
-    tight = known and (free < batch or total < needed)
-    if sharing is False and not (tight and free < batch):
+    tight = bool(shm.get("full")) or (known and (free < batch or total < needed))
+    if sharing is False and not (shm.get("full") or (known and free < batch)):
         return None
     if tight:
-        return Shortage(bus, None, shm, batch, needed, 0.97 if sharing else 0.8)
+        return Shortage(bus, None, shm, batch, needed, 0.97 if sharing else 0.85)
     if sharing and not known and total and total <= SMALL:
         return Shortage(bus, None, shm, batch, needed, 0.7)
     return None
