@@ -16,68 +16,24 @@ from typing import Any
 
 import pytest
 
+from tests import memory_group
 from tests.conftest import FAULTS, Runner
-from unstuck.observe import cgroups
+from tests.memory_group import MemoryGroup
 
 FACTS: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 LIMIT: int = FACTS["oom-kept-predictions"]["memory"]
 
 
-class Limited:
-    """A memory cgroup of its own, beside the one the tests run in."""
-
-    def __init__(self, folder: Path, version: int) -> None:
-        self.folder, self.version = folder, version
-
-    def enter(self) -> None:
-        """In a child, before it starts."""
-        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
-
-    @property
-    def kills(self) -> int:
-        return cgroups.read_kills(str(self.folder), self.version)
-
-
-def make_cgroup() -> Limited | None:
-    member = cgroups.membership(os.getpid())
-    around = cgroups.folders(*member) if member else []
-    if not member or not around:
-        return None
-    for place in (*around, ""):
-        folder = Path(place or "/nowhere") / f"unstuck-test-{os.getpid()}-{time.monotonic_ns()}"
-        try:
-            folder.mkdir()
-        except OSError:
-            continue
-        try:
-            (folder / ("memory.limit_in_bytes" if member[0] == 1 else "memory.max")).write_text(str(LIMIT))
-            return Limited(folder, member[0])
-        except OSError:
-            folder.rmdir()
-    return None
-
-
 @pytest.fixture
-def limited() -> Iterator[Limited]:
-    group = make_cgroup()
+def limited() -> Iterator[MemoryGroup]:
+    group = memory_group.make(LIMIT)
     if group is None:
         pytest.skip("no memory cgroup can be made here")
     yield group
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        for pid in (group.folder / "cgroup.procs").read_text().split():
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        try:
-            group.folder.rmdir()
-            return
-        except OSError:
-            time.sleep(0.1)
+    group.remove()
 
 
-def test_a_worker_killed_for_want_of_memory(unstuck: Runner, limited: Limited) -> None:
+def test_a_worker_killed_for_want_of_memory(unstuck: Runner, limited: MemoryGroup) -> None:
     outcome = unstuck.run(FAULTS / "faulty" / "oom-decoded-cache.py", preexec_fn=limited.enter)
     assert limited.kills >= 1
     assert outcome.rules == ["out-of-memory-kill"], outcome.err[-3000:]
@@ -90,7 +46,7 @@ def test_a_worker_killed_for_want_of_memory(unstuck: Runner, limited: Limited) -
     assert outcome.code == 1
 
 
-def test_main_killed_for_want_of_memory(unstuck: Runner, limited: Limited) -> None:
+def test_main_killed_for_want_of_memory(unstuck: Runner, limited: MemoryGroup) -> None:
     outcome = unstuck.run(FAULTS / "faulty" / "oom-kept-predictions.py", preexec_fn=limited.enter)
     assert limited.kills >= 1
     assert outcome.rules == ["out-of-memory-kill"], outcome.err[-3000:]
@@ -103,7 +59,7 @@ def test_main_killed_for_want_of_memory(unstuck: Runner, limited: Limited) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["oom-decoded-cache", "oom-kept-predictions"])
-def test_the_healthy_twin_has_room(unstuck: Runner, limited: Limited, name: str) -> None:
+def test_the_healthy_twin_has_room(unstuck: Runner, limited: MemoryGroup, name: str) -> None:
     outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", preexec_fn=limited.enter)
     assert outcome.code == 0, outcome.err[-3000:]
     assert limited.kills == 0
@@ -111,7 +67,7 @@ def test_the_healthy_twin_has_room(unstuck: Runner, limited: Limited, name: str)
 
 
 @pytest.mark.slow
-def test_a_plain_sigkill_is_not_called_so(unstuck: Runner, limited: Limited) -> None:
+def test_a_plain_sigkill_is_not_called_so(unstuck: Runner, limited: MemoryGroup) -> None:
     script = unstuck.folder / "killed.py"
     script.write_text(
         "import os, signal, torch\n"
@@ -128,7 +84,7 @@ def test_a_plain_sigkill_is_not_called_so(unstuck: Runner, limited: Limited) -> 
 
 
 @pytest.mark.slow
-def test_a_child_that_moves_into_a_cgroup_of_its_own(unstuck: Runner, limited: Limited) -> None:
+def test_a_child_that_moves_into_a_cgroup_of_its_own(unstuck: Runner, limited: MemoryGroup) -> None:
     """The supervisor stays outside: its own cgroup knows nothing of the kill."""
     script = unstuck.folder / "moves.py"
     script.write_text(
@@ -140,7 +96,7 @@ def test_a_child_that_moves_into_a_cgroup_of_its_own(unstuck: Runner, limited: L
     assert outcome.rules == ["out-of-memory-kill"], outcome.err[-3000:]
 
 
-def test_it_is_named_from_bare_flight_files(limited: Limited) -> None:
+def test_it_is_named_from_bare_flight_files(limited: MemoryGroup) -> None:
     """The supervisor is killed with the training: what lies in the flight folder still proves the kill."""
     temporary = Path(tempfile.mkdtemp(prefix="u-"))
     process = subprocess.Popen(

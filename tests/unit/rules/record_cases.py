@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests import memory_group
 from tests.conftest import FAULTS
 
 CASES = Path(__file__).parent / "cases"
@@ -24,6 +25,7 @@ EXPECTED = json.loads((FAULTS / "expected.json").read_text())
 
 def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
+    group = memory_group.make(EXPECTED[name]["memory"]) if "memory" in EXPECTED[name] else None
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
         flags = FLAGS if EXPECTED[name]["family"] != "death" else ("--on-hang", "stop")
@@ -36,6 +38,7 @@ def record(name: str) -> str:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=group.enter if group is not None else None,
             env={**os.environ, "OMP_NUM_THREADS": "1", **EXPECTED[name].get("env", {})},
         )
         try:
@@ -45,6 +48,8 @@ def record(name: str) -> str:
             process.wait(30)
         os.close(silent)
         os.close(kept_open)
+        if group is not None:
+            group.remove()
         found = list(Path(folder).glob(".unstuck/*/case.json"))
         if not found:
             return "no case"

@@ -1,0 +1,310 @@
+"""Rules about what grows, on Cases made by hand: where they speak, how loud, and where they must not."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from unstuck.model import (
+    Case,
+    Exit,
+    Fact,
+    Finding,
+    Flight,
+    MemoryCurve,
+    MemoryGroup,
+    MemoryPoint,
+    Step,
+    StepTrend,
+)
+from unstuck.rules.death import cuda_out_of_memory, memory_leak_in_loop, out_of_memory_kill
+from unstuck.rules.diagnose import diagnose
+from unstuck.rules.loop import step_time_grows
+
+MB = 10**6
+PID = 50
+
+
+def curve(*megabytes: float, pid: int = PID, per_step: int = 20) -> MemoryCurve:
+    points = [MemoryPoint(float(n), int(mb * MB), 1 + n * per_step) for n, mb in enumerate(megabytes)]
+    return MemoryCurve(pid, tuple(points))
+
+
+def held(step: int = 200, **more: Any) -> Fact:
+    """What the process answered: by default a list of losses with their graphs."""
+    told = {
+        "path": "losses in main",
+        "kind": "list",
+        "holds": "Tensor",
+        "graph": True,
+        "bytes": 4,
+        "first": 1,
+        "first_step": 1,
+        "now": step,
+        "times": 4,
+        "hook": False,
+        "site": ["train.py", 12, "main"],
+        **more,
+    }
+    return Fact(PID, 9.0, "growth", {"step": step, "growing": [told]})
+
+
+def leaking(*facts: Fact, megabytes: tuple[float, ...] = tuple(range(300, 500, 20)), **more: Any) -> Case:
+    flights = (Flight(PID, role="main", step=200),)
+    return Case(root=PID, flights=flights, memory=(curve(*megabytes),), facts=facts or (held(),), **more)
+
+
+def said(case: Case) -> list[tuple[str, str]]:
+    return [(f.rule, f.severity) for f in memory_leak_in_loop.decide(case)]
+
+
+# --- memory-leak-in-loop -------------------------------------------------------------------------------------
+
+
+def test_kept_graphs_are_a_warning_with_the_line_and_the_rate() -> None:
+    (finding,) = memory_leak_in_loop.decide(leaking())
+    assert finding.severity == "warning"
+    assert (finding.where.file, finding.where.line) == ("train.py", 12)
+    assert "1 MB every step" in finding.title
+    assert "losses in main grew from 1 to 200 tensors" in finding.evidence[1]
+
+
+@pytest.mark.parametrize(
+    "megabytes",
+    [
+        (300, 340, 380, 420, 430, 431, 431, 431, 431, 431),  # a warm-up
+        (300, 300, 301, 300, 300, 301, 300, 300, 300, 301),
+        (500, 480, 460, 440, 420, 400, 380, 360, 340, 320),
+        (300, 400, 300, 400, 300, 400, 300, 400, 300, 400),
+    ],
+)
+def test_memory_that_does_not_go_on_rising_is_no_leak(megabytes: tuple[float, ...]) -> None:
+    assert said(leaking(megabytes=megabytes)) == []
+
+
+def test_what_nothing_holds_is_not_named() -> None:
+    assert said(replace(leaking(), facts=())) == []
+    assert said(leaking(held(times=1))) == []
+
+
+def test_plain_tensors_may_be_a_buffer() -> None:
+    buffer = held(graph=False, bytes=MB)
+    assert said(leaking(buffer)) == []
+    near = MemoryGroup("/job", 1, limit=540 * MB, pids=(PID,))
+    assert said(leaking(buffer, groups=(near,))) == [("memory-leak-in-loop", "warning")]
+    far = MemoryGroup("/job", 1, limit=100_000 * MB, pids=(PID,))
+    assert said(leaking(buffer, groups=(far,))) == []
+
+
+def test_kept_batches_count_where_they_make_the_growth() -> None:
+    cycle: dict[str, Any] = {
+        "kind": "itertools.cycle",
+        "path": "itertools.cycle batches in main",
+        "holds": "list",
+        "graph": False,
+    }
+    assert said(leaking(held(bytes=MB, **cycle))) == [("memory-leak-in-loop", "warning")]
+    assert said(leaking(held(bytes=1000, **cycle))) == []
+
+
+def test_a_small_leak_is_a_note() -> None:
+    slow = tuple(300 + n * 0.5 for n in range(10))
+    assert said(leaking(megabytes=slow)) == [("memory-leak-in-loop", "info")]
+
+
+def test_it_is_an_error_when_the_limit_is_about_to_be_hit_or_was() -> None:
+    near = MemoryGroup("/job", 2, limit=500 * MB, pids=(PID,))
+    assert said(leaking(groups=(near,))) == [("memory-leak-in-loop", "error")]
+    failed = Fact(PID, 10.0, "exception", {"type": "RuntimeError", "message": "can't allocate memory: you tried"})
+    assert said(leaking(held(), failed, outcome="died")) == [("memory-leak-in-loop", "error")]
+
+
+def test_memory_of_a_gpu() -> None:
+    told = [replace(held(step), data={**held(step).data, "device": step * MB}) for step in range(20, 220, 20)]
+    (finding,) = memory_leak_in_loop.decide(leaking(*told, megabytes=(300.0,) * 10))
+    assert finding.title.startswith("GPU memory grows by 1 MB")
+
+
+# --- out-of-memory-kill --------------------------------------------------------------------------------------
+
+
+def killed(group: MemoryGroup | None, signal: int | None = 9, **more: Any) -> Case:
+    groups = (group,) if group else ()
+    return replace(leaking(), outcome="died", exits=(Exit(PID, None if signal else 1, signal),), groups=groups, **more)
+
+
+COUNTED = MemoryGroup("/job", 1, 512 * MB, 500 * MB, 512 * MB, kills_before=2, kills=3, pids=(PID, 77))
+
+
+def test_a_kill_that_the_kernel_counted() -> None:
+    (finding,) = out_of_memory_kill.decide(killed(COUNTED))
+    assert finding.confidence > 0.9
+    assert "rose from 2 to 3" in finding.evidence[0]
+    assert "from 300 MB at step 1 to 480 MB at step 181" in finding.evidence[1]
+    assert "losses in main" in finding.evidence[-1]
+    assert finding.where.line == 12
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        None,
+        replace(COUNTED, kills=2),
+        replace(COUNTED, pids=(77,)),
+        replace(COUNTED, kills_before=-1, kills=-1, peak=9),
+    ],
+)
+def test_a_sigkill_alone_proves_nothing(group: MemoryGroup | None) -> None:
+    assert list(out_of_memory_kill.decide(killed(group))) == []
+
+
+def test_a_counter_that_says_no_is_believed_even_at_the_limit() -> None:
+    whole = MemoryGroup("", 0, 480 * MB, 470 * MB, 470 * MB, kills_before=0, kills=5, pids=(PID,))
+    case = killed(replace(COUNTED, kills=2, limit=490 * MB))
+    assert list(out_of_memory_kill.decide(replace(case, groups=(*case.groups, whole)))) == []
+
+
+def test_without_a_counter_the_limit_itself_tells() -> None:
+    blind = replace(COUNTED, kills_before=-1, kills=-1, limit=500 * MB, peak=499 * MB)
+    (finding,) = out_of_memory_kill.decide(killed(blind))
+    assert finding.confidence < 0.8
+    whole = MemoryGroup("", 0, 600 * MB, 590 * MB, 590 * MB, kills_before=0, kills=1, pids=(PID,))
+    (finding,) = out_of_memory_kill.decide(killed(whole))
+    assert "the machine's 600 MB were used up" in finding.title
+
+
+def test_a_worker_is_named_and_what_main_makes_of_it_is_beneath() -> None:
+    workers = [{"worker": 1, "pid": 77, "exitcode": -9}, {"worker": 0, "pid": 76, "exitcode": None}]
+    failed = Fact(PID, 9.0, "batch-failed", {"error": "RuntimeError", "message": "killed", "workers": workers})
+    case = killed(COUNTED, signal=None, facts=(failed,), memory=(curve(300, 301), curve(100, 400, pid=77)))
+    flights = (Flight(PID, role="main", step=9, ended=True), Flight(77, role="worker", worker=1, alive=False))
+    (finding,) = out_of_memory_kill.decide(replace(case, flights=flights))
+    assert finding.where.worker == 1
+    assert "worker 1 (pid 77)" in finding.title
+
+
+def test_bare_flight_files_are_enough() -> None:
+    case = replace(killed(COUNTED), exits=(), flights=(Flight(PID, role="main", step=9, alive=False),))
+    (finding,) = out_of_memory_kill.decide(case)
+    assert 0.8 < finding.confidence < 0.9
+    assert list(out_of_memory_kill.decide(replace(case, outcome="running"))) == []
+
+
+def test_the_leak_is_shown_beneath_the_kill() -> None:
+    findings = diagnose(killed(COUNTED)).findings
+    assert [f.rule for f in findings] == ["out-of-memory-kill"]
+    assert any(line.startswith("memory-leak-in-loop") for line in findings[0].consequences)
+
+
+# --- step-time-grows -----------------------------------------------------------------------------------------
+
+
+def steps(cpu: Any, count: int = 1000, size: Any = lambda _: 64) -> Case:
+    made = [
+        Step(float(n), cpu(n) * 1.1, backward=cpu(n) / 4, cpu=cpu(n), size=size(n), number=n)
+        for n in range(1, count, 4)
+    ]
+    return Case(flights=(Flight(PID, role="main", step=count),), trends=(StepTrend(PID, tuple(made)),))
+
+
+def told(case: Case) -> list[str]:
+    return [finding.severity for finding in step_time_grows.decide(case)]
+
+
+noise = random.Random(7)
+
+
+def test_steps_that_become_dearer() -> None:
+    (finding,) = step_time_grows.decide(steps(lambda n: 0.001 + n * 4e-6))
+    assert finding.severity == "warning"
+    assert "64 elements at first, 64 at last" in finding.evidence[2]
+    assert told(steps(lambda n: 0.001 + n * 4e-6, size=lambda _: 0)) == ["info"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        steps(lambda n: 0.001 + n * 4e-6, size=lambda n: 64 + n // 4),
+        steps(lambda n: 0.001 + n * 4e-6, count=150),
+        steps(lambda _: 0.001 * noise.choice((1, 1, 1, 5))),
+        steps(lambda n: 0.05 if n < 30 else 0.001),
+        steps(lambda n: 0.001 + min(n, 300) * 1e-5),
+        steps(lambda n: 0.001 if n < 500 else 0.004),
+        steps(lambda n: 0.001 + n * 5e-7),
+    ],
+    ids=["longer", "few", "varies", "warm-up", "levels-off", "one-jump", "little"],
+)
+def test_steps_that_have_a_reason(case: Case) -> None:
+    assert told(case) == []
+
+
+def test_the_hooks_are_named() -> None:
+    hooks = held(path="forward hooks of model.0 in main", kind="hooks", holds="hooks", graph=False)
+    (finding,) = step_time_grows.decide(replace(steps(lambda n: 0.001 + n * 4e-6), facts=(hooks,)))
+    assert finding.where.line == 12
+    assert "Register the hook once" in finding.fix.text
+
+
+# --- cuda-out-of-memory --------------------------------------------------------------------------------------
+
+
+def exhausted(**more: Any) -> Case:
+    device = {
+        "device": 0,
+        "name": "NVIDIA X",
+        "total": 8000 * MB,
+        "allocated": 7600 * MB,
+        "reserved": 7800 * MB,
+        "free": 100 * MB,
+        "owners": {"parameters": 100 * MB, "gradients": 100 * MB, "optimizer": 200 * MB, "others": 3000 * MB},
+        "shapes": [{"shape": "(64, 64)", "dtype": "float32", "graph": True, "count": 300, "bytes": 2900 * MB}],
+        "curve": [[1, 300 * MB], [20, 700 * MB], [60, 2000 * MB], [100, 4000 * MB], [180, 7500 * MB]],
+        **more,
+    }
+    data = {
+        "type": "OutOfMemoryError",
+        "message": "CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has …",
+        "frames": [["/venv/torch/nn/x.py", 3, "forward", False], ["/home/train.py", 31, "main", True]],
+        "step": 190,
+        "device": device,
+    }
+    return Case(root=PID, outcome="died", exits=(Exit(PID, 1),), facts=(Fact(PID, 3.0, "exception", data),))
+
+
+def gpu(case: Case) -> Finding:
+    (finding,) = cuda_out_of_memory.decide(case)
+    return finding
+
+
+def test_a_gpu_that_one_step_filled() -> None:
+    finding = gpu(exhausted(curve=[[1, 300 * MB], [20, 700 * MB], [60, 700 * MB], [100, 700 * MB], [180, 701 * MB]]))
+    assert (finding.where.file, finding.where.line, finding.where.step) == ("/home/train.py", 31, 190)
+    assert "128.00 MiB more at step 190" in finding.evidence[0]
+    assert "optimizer state 200 MB" in finding.evidence[2]
+    assert "graphs or inside torch 4.2 GB" in finding.evidence[2]
+    assert "smaller batch" in finding.fix.text
+
+
+def test_a_gpu_that_filled_step_by_step() -> None:
+    case = exhausted()
+    finding = gpu(replace(case, facts=(held(), *case.facts)))
+    assert finding.where.line == 12
+    assert finding.also[0].line == 31
+    assert "losses in main grows" in finding.title
+    assert "`.item()`" in gpu(exhausted()).fix.text
+
+
+def test_other_errors_are_not_called_so() -> None:
+    case = exhausted()
+    other = replace(case.facts[0], data={**case.facts[0].data, "type": "RuntimeError"})
+    assert list(cuda_out_of_memory.decide(replace(case, facts=(other,)))) == []
+    assert list(cuda_out_of_memory.decide(replace(case, outcome="running"))) == []
+
+
+def test_it_speaks_without_what_the_device_told() -> None:
+    case = exhausted()
+    bare = replace(case.facts[0], data={**case.facts[0].data, "device": None})
+    assert gpu(replace(case, facts=(bare,))).evidence
