@@ -40,18 +40,6 @@ def describe(node: ast.expr, frame: FrameType) -> dict[str, Any]:
     return {"text": text, **_thing(reading.find(node, frame))}
 
 
-def used_up(loop: ast.While | ast.For | ast.AsyncFor, frame: FrameType) -> list[dict[str, Any]]:
-    """Inner `for`s that draw from an iterator: it was made before the loop, so it lasts for one round only."""
-    found = []
-    for node in ast.walk(loop):
-        if isinstance(node, ast.For) and node is not loop and isinstance(node.iter, (ast.Name, ast.Attribute)):
-            thing = reading.find(node.iter, frame)
-            if hasattr(type(thing), "__next__") and not isinstance(thing, (itertools.cycle, itertools.count)):
-                name = ast.unparse(node.iter)
-                found.append({"line": node.lineno, "name": name, "type": type(thing).__name__})
-    return found
-
-
 def counts(node: ast.For | ast.AsyncFor, frame: FrameType) -> dict[str, Any] | None:
     """The name that counts the rounds of a `for … in enumerate(…)`, and the most it can come to."""
     call = node.iter

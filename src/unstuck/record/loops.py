@@ -91,9 +91,6 @@ def _loop(
         guards = [guard for given in assigned.values() for each in given for guard in each["guards"]]
         wanted = {name for guard in guards for name in ways.names_in(guard)} - assigned.keys()
     told["assigned"] = assigned
-    drawn = iterated.used_up(node, frame)
-    made = ways.assignments(node, scope, tree, {each["name"] for each in drawn}, frame)
-    told["used_up"] = [each for each in drawn if not made[each["name"]]]
     told["accounted"] = [
         name for name in assigned if not name.isidentifier() and ways.owner_of(name, frame) is not None
     ]

@@ -32,12 +32,12 @@ class Ledger:
     __slots__ = (
         *("number", "length", "workers", "passes", "empty", "full_passes", "short", "steps", "ended", "site", "over"),
         *("seen", "rows", "own", "other", "last", "same", "told_repeats", "iterable", "began", "loader", "loaders"),
-        *("opening", "first", "trained"),
+        *("opening", "first", "trained", "again"),
     )
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.loaders = self.workers = self.opening = self.trained = 0
+        self.loaders = self.workers = self.opening = self.trained = self.again = 0
         self.first = monotonic_ns()
         self.length: int | None = None
         self.iterable = False
@@ -93,14 +93,19 @@ def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
     elif ledger.passes:
         ledger.short = 0
     ledger.passes += 1
-    ledger.ended, ledger.site = False, site
+    ledger.ended, ledger.site, ledger.again = False, site, 0
     same, last = ledger.same, ledger.last  # these go on from pass to pass: next(iter(loader)) begins one a step
     ledger.begin(flight.steps)
     ledger.same, ledger.last = same, last
 
 
 def ended(ledger: Ledger, batches: int) -> None:
-    """A pass came to its own end."""
+    """A pass came to its own end, or was asked again after it."""
+    if ledger.ended:
+        ledger.again += 1
+        if ledger.again > 1 and not ledger.again & (ledger.again - 1):
+            facts.tell("asked-after-end", {**ledger.facts(), "again": ledger.again})
+        return
     ledger.ended = True
     ledger.trained += flight.steps - ledger.steps
     if batches:

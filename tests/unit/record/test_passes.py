@@ -110,3 +110,14 @@ def test_a_loader_made_anew_at_the_same_line_goes_on_in_the_same_ledger() -> Non
     _second, again = ledger()
     assert again is book
     assert again.loaders == 2
+
+
+def test_an_iterator_asked_after_its_end(told: list[tuple[str, Any]]) -> None:
+    _keep, book = ledger()
+    passes.began(book, None, 0)
+    passes.ended(book, 5)
+    passes.ended(book, 5)
+    assert not told, "a loop may notice the end, and then make it anew"
+    passes.ended(book, 5)
+    assert kinds(told) == ["asked-after-end"]
+    assert book.full_passes == 1

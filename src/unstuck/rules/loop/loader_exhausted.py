@@ -12,7 +12,7 @@ Evidence
 
 Fix
     The data set keeps a generator, an open file or a position that is used up after one pass: make it anew in
-    `__iter__`.
+    `__iter__`. Or the iterator itself was made once, before the epochs (`zip(a, b)`, `iter(loader)`): make it in them.
 
 When it is wrong
     A stream that is meant to be read once, and is asked once more only to see that it is empty.
@@ -24,11 +24,11 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.loop.loaders import told
-from unstuck.rules.loop.rounds import moments
 from unstuck.rules.rule import Rule
 
-ROUNDS = 2
-"""Passes over other loaders without a step that show that the epochs go on."""
+AGAIN = 2
+"""Times an iterator was asked after its end; once is how a loop notices that it must be made anew."""
+KINDS = ("pass", "empty-pass", "over-length", "repeats")
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -62,35 +62,26 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _iterators(case: Case) -> Iterable[Finding]:
-    """`pairs = zip(a, b)` made before the epochs: the loop goes on, other passes are made, and no step any more."""
-    for moment in moments(case):
-        for loop in moment.loops:
-            since = [each for each in loop.earlier if each.step == loop.step]
-            if not loop.step or not since or not loop.told.get("used_up"):
-                continue
-            rounds = loop.passes - since[0].passes
-            if rounds < ROUNDS or loop.told.get("targets") == since[0].told.get("targets"):
-                continue
-            drawn = loop.told["used_up"][0]
-            yield Finding(
-                rule=RULE.name,
-                family=RULE.family,
-                severity="error",
-                confidence=0.9,
-                title=f"`{drawn['name']}` is used up after one round: every further epoch makes no step",
-                evidence=(
-                    f"the training stands at step {loop.step:,} while `{loop.text}` (line {loop.told['first']}) "
-                    f"went on and {rounds:,} passes over other loaders were made",
-                    f"line {drawn['line']} draws from `{drawn['name']}`, a {drawn['type']} made before the loop: it "
-                    f"can be gone through once",
-                ),
-                where=loop.where(drawn["line"]),
-                fix=Fix(
-                    f"Make `{drawn['name']}` anew inside the loop at line {loop.told['first']}, or draw from a list."
-                ),
-                seen_by="flight",
-            )
-            break
+    """`pairs = zip(a, b)` or `it = iter(loader)`, made before the epochs: it has ended and is asked again and again."""
+    passes = {about.fact.data["number"]: about["passes"] for kind in KINDS for about in told(case, kind)}
+    for about in told(case, "asked-after-end"):
+        if about["again"] < AGAIN or passes.get(about["number"], 0) > about["passes"]:
+            continue
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=0.95,
+            title=f"the iterator made at {about.line} is used up: every further epoch gets nothing from it",
+            evidence=(
+                f"its one pass came to an end, and it was asked {about['again']:,} more times without being made anew",
+                f"the training stands at step {about['step']:,}",
+            ),
+            where=about.where(),
+            fix=Fix("Make the iterator (`iter(loader)`, `zip(…)`) inside the loop over the epochs, not before it."),
+            seen_by="flight",
+        )
+        break  # of loaders drawn together one tells it
 
 
 RULE = Rule("loader-exhausted", "loop", decide, explains=frozenset(("stop-condition-never-met", "endless-epoch")))
