@@ -28,26 +28,33 @@ CPU, NUMBER = 5, 7
 
 
 class Series:
-    """Steps of one process as the ring has them, ever thinner."""
+    """Steps of one process as the ring has them, ever further apart."""
 
-    __slots__ = ("_seen", "_stride", "asked", "called", "read", "steps")
+    __slots__ = ("_gap", "asked", "called", "read", "steps")
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, ...]] = []
-        self.read, self._stride, self._seen = 0, 1, 0
+        self.read, self._gap = 0, 1
         self.called, self.asked = 0.0, 0
 
     def take(self, gauge: Gauge) -> None:
         done = int(gauge.words[at.W_RING])
         for entry in range(max(self.read, done - at.RING_STEPS), done):
-            if self._seen % self._stride == 0:
-                place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
-                self.steps.append(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
-            self._seen += 1
-            if len(self.steps) > KEPT:
-                self.steps = self.steps[::2]
-                self._stride *= 2
+            place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
+            self._keep(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
         self.read = done
+
+    def _keep(self, step: tuple[int, ...]) -> None:
+        """Thinned by number, not by place: where one step in thirty-two was recorded, each of them counts."""
+        if self.steps and step[NUMBER] - self.steps[-1][NUMBER] < self._gap:
+            return
+        self.steps.append(step)
+        while len(self.steps) > KEPT:
+            self._gap *= 2
+            every, self.steps = self.steps, self.steps[:1]
+            for each in every[1:]:
+                if each[NUMBER] - self.steps[-1][NUMBER] >= self._gap:
+                    self.steps.append(each)
 
     def ratio(self, steps: int) -> float:
         """Processor time of the last quarter of all steps against that of the first; 0 while there are too few."""

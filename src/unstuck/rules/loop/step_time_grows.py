@@ -39,7 +39,7 @@ STEPS = 200
 RATIO = 2.0
 RISES = 1.1
 """Each quarter must need so much more than the one before: what has levelled off is not growing."""
-ENOUGH = 5
+ENOUGH = 4
 """Steps seen in each quarter."""
 SAME_SIZE = 1.15
 PHASES = {
