@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    Draw = tuple[int, int, int, Any]  # its number, that of the batch handed out meanwhile, the step, the indices
+
 MOST = 1000  # samples that fail; a script may catch them and go on
-KEPT = 64  # batches whose indices are remembered
+KEPT = 192  # batches drawn that are remembered: more than are in flight
 _failed = 0
 _noted = 0  # id of the last error that was noted
 _iterators: list[Callable[[], Any]] = []
-_latest: Drawn | None = None
-_other: Drawn | None = None
+latest: deque[Draw] | None = None
+_other: deque[Draw] | None = None
 
 
 def opened(iterator: Any) -> None:
@@ -102,35 +104,26 @@ def last_error(error: BaseException) -> None:
     note("exception", error, {**more, **in_work(), "device": device.at_death(error)})
 
 
-class Drawn:
-    """Indices of the last batches of one pass. Kept when the iterator is gone: an exception on its way out ends it."""
-
-    __slots__ = ("lists", "number", "step")
-
-    def __init__(self) -> None:
-        self.lists: deque[tuple[int, Any]] = deque(maxlen=KEPT)
-        self.number = -1  # of the batch that is handed out
-        self.step = 0
-
-
-def asked(drawn: Drawn, number: int) -> None:
-    """A batch is about to be handed out, and the indices of another are drawn."""
-    global _latest, _other
-    if drawn is not _latest:
-        _latest, _other = drawn, _latest
-    drawn.number = number
-    drawn.step = flight.steps
+def drawing(known: deque[Draw] | None) -> deque[Draw]:
+    """A loader draws indices, and another one did before it. What was drawn is kept when the iterator is gone: an
+    exception on its way out ends it."""
+    global latest, _other
+    drawn = deque(maxlen=KEPT) if known is None else known
+    latest, _other = drawn, latest
+    return drawn
 
 
 def batches() -> list[dict[str, object]]:
     """The last batch handed out: its number and the indices that made it up. Two, if a step uses two loaders."""
     found: list[dict[str, object]] = []
-    used = [each for each in (_latest, _other) if each is not None and each.number >= 0]
-    for drawn in [each for each in used if each is _latest or each.step == flight.steps]:
-        indices = next((list(i) for key, i in reversed(drawn.lists) if key == drawn.number and _is_batch(i)), None)
+    for drawn in [each for each in (latest, _other) if each]:
+        number, step = drawn[-1][1], drawn[-1][2]
+        if number < 0 or (drawn is not latest and step != flight.steps):
+            continue
+        indices = next((list(i) for key, _, _, i in reversed(drawn) if key == number and _is_batch(i)), None)
         plain = indices is not None and all(type(each) is int for each in indices)
         size = len(indices) if indices is not None else None
-        found.append({"number": drawn.number, "size": size, "indices": indices if plain else None})
+        found.append({"number": number, "size": size, "indices": indices if plain else None})
     return found
 
 

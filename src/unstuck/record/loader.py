@@ -92,21 +92,22 @@ def _wrap_index(iterator_class: Any, name: str) -> None:
 
     @wraps(original)
     def _next_index(self: Any) -> Any:
-        own = self.__dict__
-        drawn = own.get(DRAWN)
+        index = None
         try:
-            if drawn is None:
-                drawn = own[DRAWN] = failures.Drawn()
-            failures.asked(drawn, own["_rcvd_idx"] - 1 if "_rcvd_idx" in own else own["_num_yielded"])
-        except Exception as fault:
-            probes.off(name, fault)
-        index = original(self)
-        try:
-            if drawn is not None:
-                drawn.lists.append((own["_send_idx"] if "_send_idx" in own else own["_num_yielded"], index))
-        except Exception as fault:
-            probes.off(name, fault)
-        return index
+            index = original(self)
+            return index
+        finally:  # also at the sampler's end: batches drawn before it are still handed out
+            try:
+                own = self.__dict__
+                drawn = own.get(DRAWN)
+                if drawn is not failures.latest or drawn is None:
+                    drawn = own[DRAWN] = failures.drawing(drawn)
+                if "_send_idx" in own:
+                    drawn.append((own["_send_idx"], own["_rcvd_idx"] - 1, flight.steps, index))
+                else:
+                    drawn.append((own["_num_yielded"], own["_num_yielded"], flight.steps, index))
+            except Exception as fault:
+                probes.off(name, fault)
 
     iterator_class._next_index = _next_index
     probes.on(name, lambda: setattr(iterator_class, "_next_index", original))
