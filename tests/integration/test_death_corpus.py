@@ -22,7 +22,7 @@ def cases(slow: bool = False) -> list[Any]:
             name,
             marks=[
                 *([pytest.mark.slow] if slow and name not in QUICK else []),
-                *([pytest.mark.skipif(not can_mount(), reason="needs a mount of its own")] if facts.get("root") else []),
+                *([pytest.mark.skipif(not can_mount(), reason="needs mounts")] if facts.get("root") else []),
             ],
         )
         for name, facts in sorted(EXPECTED.items())

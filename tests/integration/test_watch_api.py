@@ -70,3 +70,19 @@ def test_a_healthy_script_hears_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert findings == []
     assert done.stderr == ""
+
+
+def test_what_a_watched_script_dies_of_is_told(tmp_path: Path) -> None:
+    script, report = tmp_path / "train.py", tmp_path / "report.json"
+    script.write_text(
+        "import sys, torch, unstuck\nfrom torch.utils.data import DataLoader\n"
+        "unstuck.watch(report=sys.argv[1])\n"
+        "for x in DataLoader(torch.arange(5)):\n    assert x[0] < 3, 'too large'\n"
+    )
+    done = subprocess.run([sys.executable, script, report], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    told = json.loads(report.read_text())
+    assert done.returncode == 1
+    assert told["run"]["outcome"] == "died"
+    assert [f["rule"] for f in told["findings"]] == ["uncaught-exception"]
+    assert told["findings"][0]["where"]["line"] == 5
+    assert "AssertionError" in done.stderr

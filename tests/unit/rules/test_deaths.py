@@ -151,3 +151,17 @@ def test_below_a_launcher_the_first_rank_counts() -> None:
     case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, facts=facts)
     finding = diagnose(case, death.RULES).findings[0]
     assert (finding.rule, finding.where.rank, finding.where.line) == ("uncaught-exception", 0, 20)
+
+
+def test_an_error_that_the_script_caught_before_it_left_is_named_with_less_confidence() -> None:
+    frames = [["/a/t.py", 4, "Rows.__getitem__", True]]
+    sample = {"type": "ValueError", "message": "bad", "frames": frames, "worker": 0, "sample": 12}
+    batch = {"type": "ValueError", "message": "Caught", "frames": [], "worker": 0, "step": 7}
+    batch["workers"] = [{"worker": 0, "pid": 6, "exitcode": None}]
+    facts = (Fact(6, 1.0, "sample-failed", sample), Fact(5, 1.1, "batch-failed", batch))
+    flights = (Flight(5, role="main", step=7), Flight(6, role="worker", worker=0))
+    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, facts=facts)
+    finding = diagnose(case, death.RULES).findings[0]
+    assert (finding.rule, finding.where.sample, finding.confidence) == ("sample-raises", 12, 0.8)
+    went_on = (Flight(5, role="main", step=90), flights[1])
+    assert said(replace(case, flights=went_on)) == []
