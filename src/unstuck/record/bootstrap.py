@@ -51,14 +51,14 @@ def stop() -> None:
 
 
 def _answer() -> None:
-    """Loaded when the supervisor first asks."""
+    """What answers is loaded when first asked for; none of it is for the compiler to see."""
     try:
-        from . import answers
+        from . import unseen
 
-        if flight.answer is _answer:
-            flight.answer = answers.give
-            _part("unseen by the compiler", _pass_over, answers)
-        answers.give()
+        with unseen.Uncompiled():
+            from . import answers
+
+            answers.give()
     except Exception as fault:
         flight.answer = _silent
         probes.off("answers", fault)

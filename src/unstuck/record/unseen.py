@@ -25,6 +25,21 @@ def pass_over(modules: tuple[ModuleType, ...]) -> None:
             frames.skip_code(code)
 
 
+class Uncompiled:
+    """While this is open, the compiler sees no frame of this thread: for what is loaded and run now and then."""
+
+    __slots__ = ("_before", "_set")
+
+    def __enter__(self) -> None:
+        torch = sys.modules.get("torch")
+        self._set = None if torch is None else torch._C._dynamo.eval_frame.set_eval_frame
+        self._before = None if self._set is None else self._set(None)
+
+    def __exit__(self, *raised: object) -> None:
+        if self._set is not None:
+            self._set(self._before)
+
+
 def _is_of(value: object, module: ModuleType) -> bool:
     return isinstance(value, (FunctionType, type)) and value.__module__ == module.__name__
 
