@@ -24,6 +24,17 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 def describe(frame: FrameType) -> dict[str, object] | None:
     """Everything about the loops around this moment; None where there are none in the user's own code."""
+    try:
+        found = _frames(frame)
+    finally:
+        reading.forget()
+    if not found:
+        return None
+    w = flight.words
+    return {"step": flight.steps, "passes": flight.passes, "batch": w[at.W_BATCH], "frames": found}
+
+
+def _frames(frame: FrameType) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     here: FrameType | None = frame
     while here is not None and len(found) < FRAMES:
@@ -32,10 +43,7 @@ def describe(frame: FrameType) -> dict[str, object] | None:
             if loops:
                 found.append(_place(here, loops))
         here = here.f_back
-    if not found:
-        return None
-    w = flight.words
-    return {"step": flight.steps, "passes": flight.passes, "batch": w[at.W_BATCH], "frames": found}
+    return found
 
 
 def _place(frame: FrameType, loops: list[dict[str, object]]) -> dict[str, object]:

@@ -32,7 +32,7 @@ _ITERATORS: tuple[type, ...] = (
     type(iter([])), type(iter({})), type(iter({}.values())),
 )  # fmt: skip
 _OURS = (__package__ or "") + "."
-_FAST = 0x3  # code flags: its locals are its own, not those of a module or a class
+FAST = 0x3  # code flags: its locals are its own, not those of a module or a class
 _instance_dicts: dict[type, Any] = {}
 
 
@@ -103,7 +103,7 @@ def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
 
 def _of_frames(frames: list[FrameType]) -> Iterator[Found]:
     for each in frames:
-        if each.f_code.co_flags & _FAST == _FAST:
+        if each.f_code.co_flags & FAST == FAST:
             for name, value in locals_of(each).items():
                 yield Found(value, name, sites.name_of(each.f_code), each.f_code.co_filename, 0, False, "")
 

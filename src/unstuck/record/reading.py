@@ -11,6 +11,7 @@ import operator
 from types import FunctionType
 
 from . import inlined
+from .reach import FAST, locals_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,12 +51,28 @@ _COMPARE: dict[type, tuple[str, Any]] = {
 }
 
 
+_known: dict[int, dict[str, Any]] = {}  # locals by frame, for as long as one description takes
+
+
+def forget() -> None:
+    """Let go of what was read: a tensor must not live longer because we looked at it."""
+    _known.clear()
+
+
+def _locals(frame: FrameType) -> dict[str, Any]:
+    if frame.f_code.co_flags & FAST != FAST:  # a module's own names
+        return frame.f_locals
+    if id(frame) not in _known:
+        _known[id(frame)] = locals_of(frame)
+    return _known[id(frame)]
+
+
 def find(node: ast.expr, frame: FrameType) -> Any:
     """The object an expression stands for, or an Unknown."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        for space in (frame.f_locals, frame.f_globals, frame.f_builtins):
+        for space in (_locals(frame), frame.f_globals, frame.f_builtins):
             if node.id in space:
                 return space[node.id]
         return Unknown()

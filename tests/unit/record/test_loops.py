@@ -1,0 +1,70 @@
+"""Describing loops reads everything and leaves nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from typing import Any
+
+from unstuck.record import loops
+
+
+def described() -> Any:
+    return loops.describe(sys._getframe(1))
+
+
+class Thing:
+    def __init__(self) -> None:
+        self.count, self.most = 0, 10
+
+    @property
+    def computed(self) -> int:
+        raise AssertionError("a property was run")
+
+    def ask(self) -> bool:
+        raise AssertionError("a method was run")
+
+
+def test_what_was_read_is_let_go() -> None:
+    def train() -> Any:
+        big = Thing()
+        known = weakref.ref(big)
+        told = None
+        while big.count < big.most:
+            told = described()
+            break
+        del big
+        gc.collect()
+        return known(), told
+
+    still_there, told = train()
+    assert still_there is None
+    assert told["frames"][0]["loops"][0]["test"]["left"] == {"text": "big.count", "value": 0}
+
+
+def test_nothing_of_the_user_s_is_run() -> None:
+    thing = Thing()
+    told: Any = None
+    while told is None or thing.computed or thing.ask():
+        told = described()
+        if told:
+            break
+    test = told["frames"][0]["loops"][0]["test"]
+    assert [part["value"] for part in test["parts"]][1:] == [None, None]
+
+
+def test_names_of_modules_and_closures() -> None:
+    limit = 5
+
+    def inner(step: int) -> Any:
+        while step < limit and step < FAR:
+            return described()
+        return None
+
+    told = inner(3)
+    parts = told["frames"][0]["loops"][0]["test"]["parts"]
+    assert [part["right"]["value"] for part in parts] == [5, FAR]
+
+
+FAR = 1000
