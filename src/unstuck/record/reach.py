@@ -34,6 +34,7 @@ _ITERATORS: tuple[type, ...] = (
 _OURS = (__package__ or "") + "."
 FAST = 0x3  # code flags: its locals are its own, not those of a module or a class
 _instance_dicts: dict[type, Any] = {}
+_users: dict[str, bool] = {}  # by file of a module: whether it is the user's
 
 
 class Found:
@@ -112,7 +113,11 @@ def _of_modules() -> Iterator[Found]:
     for module in list(sys.modules.values()):
         space = getattr(module, "__dict__", None)
         file = space.get("__file__") if type(space) is dict else None
-        if type(file) is str and sites.is_user_file(file):
+        if type(file) is not str:
+            continue
+        if file not in _users:
+            _users[file] = sites.is_user_file(file)
+        if _users[file]:
             for name, value in list(space.items()):  # type: ignore[union-attr]  # it is a dict
                 if not name.startswith("__"):
                     yield Found(value, name, file.rpartition("/")[2], file, 0, False, "")
