@@ -17,8 +17,9 @@ Fix
     Do not go through what all former steps left behind: keep a running sum, register hooks once, clear lists.
 
 When it is wrong
-    Longer sequences and larger batches: where batches grow nothing is said. Where no DataLoader shows their size this
-    is information, not a warning: a curriculum or a buffer on its way to its full size would look the same.
+    Longer sequences and larger batches: where batches grow nothing is said. Where no DataLoader shows their size
+    something else must be seen to grow, and even then this is information, not a warning: a curriculum or a buffer on
+    its way to its full size would look the same.
 """
 
 from __future__ import annotations
@@ -68,8 +69,11 @@ class Growth:
 def decide(case: Case) -> Iterable[Finding]:
     for pid, steps in _series(case):
         growth = grows(steps)
-        if growth is not None:
-            yield _finding(case, pid, growth)
+        if growth is None:
+            continue
+        held = next((h for h in _suspects(case, pid) if h.times >= 2), None)
+        if held is not None or min(growth.sizes) > 0:  # else longer sequences would look the same
+            yield _finding(case, pid, growth, held)
 
 
 def _series(case: Case) -> list[tuple[int, tuple[Step, ...]]]:
@@ -116,8 +120,7 @@ def _phase(early: list[Step], late: list[Step]) -> str:
     return max(after, key=lambda name: after[name] - before[name])
 
 
-def _finding(case: Case, pid: int, growth: Growth) -> Finding:
-    held = next((h for h in _suspects(case, pid) if h.times >= 2), None)
+def _finding(case: Case, pid: int, growth: Growth, held: Holder | None) -> Finding:
     known_size = min(growth.sizes) > 0
     flight = flight_of(case, pid)
     evidence = [
