@@ -6,6 +6,7 @@ instances, closures, bound methods, generators and iterators. Nothing is kept.
 
 from __future__ import annotations
 
+import dis
 import gc
 import itertools
 import sys
@@ -33,6 +34,7 @@ _ITERATORS: tuple[type, ...] = (
 )  # fmt: skip
 _OURS = (__package__ or "") + "."
 FAST = 0x3  # code flags: its locals are its own, not those of a module or a class
+_holding: dict[types.CodeType, bool] = {}
 _instance_dicts: dict[type, Any] = {}
 _users: dict[str, bool] = {}  # by file of a module: whether it is the user's
 
@@ -128,12 +130,22 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     again, and never asked for where the function, or a debugger, may hold that very dict."""
     if sys.version_info >= (3, 13):
         return dict(frame.f_locals)
-    if sys.gettrace() is not None or not _HOLDERS.isdisjoint(frame.f_code.co_names):
+    if sys.gettrace() is not None or _may_hold(frame.f_code):
         return {}
     given = frame.f_locals
     known = dict(given)
     given.clear()
     return known
+
+
+def _may_hold(code: types.CodeType) -> bool:
+    """It calls something that gives out that dict; `model.eval()` is not that `eval`."""
+    if _HOLDERS.isdisjoint(code.co_names):
+        return False
+    if code not in _holding:
+        steps = [step for step in dis.get_instructions(code) if step.argval in _HOLDERS]
+        _holding[code] = any(step.opname in _BY_NAME or step.argval in _BY_ATTRIBUTE for step in steps)
+    return _holding[code]
 
 
 def _beneath(at: Found) -> Iterator[Found]:
@@ -269,6 +281,8 @@ def _file_of(kind: type) -> str:
     return file if type(file) is str and sites.is_user_file(file) else ""
 
 
+_BY_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
+_BY_ATTRIBUTE = ("_getframe", "currentframe", "f_locals")
 _HOLDERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "f_locals"))
 _PLAIN = (dict, OrderedDict, list, tuple, set)
 _ATOMS = frozenset(

@@ -67,4 +67,32 @@ def test_names_of_modules_and_closures() -> None:
     assert [part["right"]["value"] for part in parts] == [5, FAR]
 
 
+class Model:
+    def eval(self) -> None:
+        pass
+
+
+def test_a_model_put_into_eval_mode_hides_nothing() -> None:
+    def validate(model: Model, most: int) -> Any:
+        model.eval()
+        seen = 0
+        while seen < most:
+            return described()
+        return None
+
+    told = validate(Model(), 7)
+    assert told["frames"][0]["loops"][0]["test"]["right"] == {"text": "most", "value": 7}
+
+
+def test_where_the_locals_are_handed_out_they_are_left_alone() -> None:
+    def train(most: int) -> Any:
+        known = locals()
+        while len(known) < most:
+            return described()
+        return None
+
+    told = train(7)
+    assert told["frames"][0]["loops"][0]["test"]["value"] is None
+
+
 FAR = 1000
