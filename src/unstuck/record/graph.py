@@ -6,7 +6,6 @@ before the step at which it was last walked is its old part; a training that let
 
 from __future__ import annotations
 
-import os
 import sys
 from heapq import heappop, heappush
 from time import thread_time
@@ -105,7 +104,7 @@ def _site() -> list[str | int] | None:
         frame = frame.f_back
     if frame is None:
         return None
-    return [os.path.abspath(frame.f_code.co_filename), frame.f_lineno, sites.name_of(frame.f_code)]
+    return [sites.absolute(frame.f_code.co_filename), frame.f_lineno, sites.name_of(frame.f_code)]
 
 
 def _root(tensors: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import wraps
 from time import monotonic_ns
 
@@ -115,13 +116,14 @@ def _wrap_index(iterator_class: Any, name: str) -> None:
 
 def _wrap_iter(loader_class: Any, name: str) -> None:
     original = loader_class.__iter__
+    torch = sys.modules["torch"]
 
     @wraps(original)
     def __iter__(self: Any) -> Any:
-        asked = monotonic_ns()
+        asked = 0 if torch.compiler.is_dynamo_compiling() else monotonic_ns()
         iterator = original(self)
         try:
-            opened(self, iterator, monotonic_ns() - asked)
+            opened(self, iterator, asked)
         except Exception as fault:
             probes.off(name, fault)
         return iterator
@@ -130,7 +132,7 @@ def _wrap_iter(loader_class: Any, name: str) -> None:
     probes.on(name, lambda: setattr(loader_class, "__iter__", original))
 
 
-def opened(loader: Any, iterator: Any, took: int) -> None:
+def opened(loader: Any, iterator: Any, asked: int) -> None:
     """A pass begins. Settings are written once a loader, pids whenever workers are new."""
     flight.pass_began()
     failures.opened(iterator)
@@ -140,7 +142,7 @@ def opened(loader: Any, iterator: Any, took: int) -> None:
         about = {"loader": id(loader), "number": ledger.number, "site": site, "length": ledger.length}
         facts.write("loader", {**about, "iterable": ledger.iterable, **settings(loader), **sources(loader)})
     iterator.__dict__[LEDGER] = ledger
-    passes.began(ledger, site, took)
+    passes.began(ledger, site, monotonic_ns() - asked if asked else 0)
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids

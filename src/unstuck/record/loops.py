@@ -7,7 +7,6 @@ out of them and what guards these, and what inside them changes the names that a
 from __future__ import annotations
 
 import ast
-import os
 
 from . import flight, inlined, iterated, reading, sites, ways
 from . import layout as at
@@ -49,7 +48,7 @@ def _frames(frame: FrameType) -> list[dict[str, object]]:
 def _place(frame: FrameType, loops: list[dict[str, object]]) -> dict[str, object]:
     code = frame.f_code
     return {
-        "file": os.path.abspath(code.co_filename),
+        "file": sites.absolute(code.co_filename),
         "line": frame.f_lineno,
         "function": sites.name_of(code),
         "id": id(frame),

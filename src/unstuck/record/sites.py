@@ -17,9 +17,14 @@ def call_site() -> list[str | int] | None:
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_HERE) and "/torch/utils/data/" not in file:
-            return [os.path.abspath(file), frame.f_lineno, name_of(frame.f_code)]
+            return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
         frame = frame.f_back
     return None
+
+
+def absolute(path: str) -> str:
+    """Without os.path, whose functions the compiler would take for the user's where a hook runs in compiled code."""
+    return path if path[:1] in ("/", "<") else f"{_FOLDER}/{path.removeprefix('./')}"
 
 
 def name_of(code: CodeType) -> str:
@@ -31,7 +36,7 @@ def code_site(function: Any) -> list[str | int] | None:
     code = getattr(function, "__code__", None)
     if code is None or not is_user_file(code.co_filename):
         return None
-    return [os.path.abspath(code.co_filename), code.co_firstlineno, name_of(code)]
+    return [absolute(code.co_filename), code.co_firstlineno, name_of(code)]
 
 
 def is_user_file(path: str) -> bool:
@@ -41,6 +46,10 @@ def is_user_file(path: str) -> bool:
     return not any(part in path for part in ("/site-packages/", "/dist-packages/")) and not path.startswith(_STANDARD)
 
 
+try:
+    _FOLDER = os.getcwd()
+except OSError:  # it was removed
+    _FOLDER = ""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
