@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Outcome, Runner, can_mount
 
 SCRIPT = Path(__file__).parent / "scripts" / "dies.py"
-FULL = "unshare -m sh -c 'mkdir full && mount -t tmpfs -o size=1m tmpfs full && exec PY SCRIPT'"
+FULL = "unshare -m sh -c 'mkdir -p full && mount -t tmpfs -o size=1m tmpfs full && exec PY SCRIPT'"
 SMALL_SHM = "unshare -m sh -c 'mount -t tmpfs -o size=3m tmpfs /dev/shm && exec PY SCRIPT'"
 STOP = ("--on-hang", "stop")
 CROWDED = "ulimit -n 256; exec PY SCRIPT"

@@ -1,7 +1,7 @@
 """Walks an autograd graph from its end: how many nodes, and how old the oldest. Saved tensors are never touched.
 
-In full steps whose number is a power of two the graph of the loss is walked at the call of backward. What was there
-before the step at which it was last walked is its old part; a training that lets go of each step has none.
+In full steps the graph of the loss is walked at those calls of backward whose number is a power of two. What was there
+before the call at which it was last walked is its old part; a training that lets go of each step has none.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SHORTEST, LONGEST = 0.005, 0.03
 """Seconds for one walk: a quarter of a step, but never less or more than these."""
 LEAF = 1 << 62
 """Accumulating nodes of parameters have the highest of all numbers: they are of no age."""
-MOST_STEPS = 1 << 14
+MOST_CALLS = 1 << 14
 _points: list[dict[str, Any]] = []
 _newest = -1
-_walked = -1
+_calls = 0
 
 
 class Walk:
@@ -64,11 +64,10 @@ def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
 
 def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Called in full steps, before the backward pass, on the thread that asked for it."""
-    global _newest, _walked
-    step = flight.steps
-    if step & (step - 1) or step == _walked or step > MOST_STEPS or "graph" in probes.OFF:
+    global _newest, _calls
+    _calls += 1
+    if _calls & (_calls - 1) or _calls > MOST_CALLS or "graph" in probes.OFF:
         return
-    _walked = step
     try:
         root = _root(arguments[0] if arguments else options.get("tensors"))
         if root is None:
@@ -77,13 +76,13 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if newest >= LEAF:
             return
         if 0 <= _newest < newest:
-            _note(step, walk(root, _newest, NODES, _allowed()))
+            _note(walk(root, _newest, NODES, _allowed()))
         _newest = newest
     except Exception as fault:
         probes.off("graph", fault)
 
 
-def _note(step: int, found: Walk) -> None:
+def _note(found: Walk) -> None:
     if not found.older:
         _points.clear()
         return
@@ -91,8 +90,8 @@ def _note(step: int, found: Walk) -> None:
     grown = more or (bool(_points) and found.capped)  # what is old, and more than could be walked through
     if not grown:
         _points.clear()  # it let go of what it had, or keeps a part that stays as it is
-    point = {"step": step, "nodes": found.nodes, "old": found.older, "capped": found.capped, "oldest": found.oldest}
-    _points.append(point)
+    point = {"call": _calls, "step": flight.steps, "nodes": found.nodes, "old": found.older}
+    _points.append({**point, "capped": found.capped, "oldest": found.oldest})
     if grown:
         facts.tell("graph", {"points": _points[-16:], "site": _site()})
 

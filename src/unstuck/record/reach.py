@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OBJECTS = 20_000
 SECONDS = 0.02
 DEPTH = 9
+MARKED, HOOKED = 3, 400
+"""How deep, and how many things, to follow what a hook shares with the training."""
 SHORT = 64
 """Longer containers are looked into at their ends only."""
 _ITERATORS: tuple[type, ...] = (
@@ -77,8 +79,8 @@ def _breadth_first(
         if type(thing) in _ATOMS:
             continue
         if id(thing) in seen:
-            if found.hook:
-                in_hooks.setdefault(id(thing), found)
+            if found.hook and id(thing) not in in_hooks:
+                _mark(found, in_hooks, MARKED)
             continue
         seen.add(id(thing))
         number += 1
@@ -90,6 +92,19 @@ def _breadth_first(
                 waiting.extend(_beneath(found))
             except (RuntimeError, TypeError, AttributeError):  # another thread changes it; or an odd type
                 continue
+
+
+def _mark(found: Found, in_hooks: dict[int, Found], deep: int) -> None:
+    """A hook has it too, and what is in it: an object that the training knows by another name."""
+    in_hooks[id(found.thing)] = found
+    if deep and len(in_hooks) < HOOKED and type(found.thing) not in _ATOMS:
+        try:
+            beneath = list(_beneath(found))
+        except (RuntimeError, TypeError, AttributeError):
+            return
+        for each in beneath:
+            if id(each.thing) not in in_hooks and (length(each.thing) >= 0 or _is_users(type(each.thing))):
+                _mark(each, in_hooks, deep - 1)
 
 
 def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
@@ -172,6 +187,9 @@ def _beneath(at: Found) -> Iterator[Found]:
             code = thing.gi_code
             for name, value in locals_of(thing.gi_frame).items():
                 yield Found(value, name, sites.name_of(code), code.co_filename, at.depth + 1, at.hook, "")
+            yield Found(
+                thing.gi_yieldfrom, at.written, sites.name_of(code), code.co_filename, at.depth + 1, at.hook, ""
+            )
     elif kind in _ITERATORS:
         for value in gc.get_referents(thing):
             named = f"itertools.cycle {at.written}" if kind is itertools.cycle and type(value) is list else at.written

@@ -17,7 +17,7 @@ from unstuck.rules.loop import graph_grows_every_step
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     said: list[Any] = []
     monkeypatch.setattr(facts, "tell", lambda _, data: said.append(data))
-    for name, value in (("_points", []), ("_newest", -1), ("_walked", -1)):
+    for name, value in (("_points", []), ("_newest", -1), ("_calls", 0)):
         monkeypatch.setattr(graph, name, value)
     monkeypatch.setattr(flight, "steps", 0)
     return said
@@ -39,7 +39,7 @@ def test_a_state_that_is_never_detached(told: list[Any]) -> None:
     for _ in range(130):
         state = 0.9 * state + read(torch.ones(4))
         backward(state.sum())
-    assert [point["step"] for point in told[-1]["points"]] == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert [point["call"] for point in told[-1]["points"]] == [2, 4, 8, 16, 32, 64, 128]
     assert told[-1]["site"][2] == "backward"
     assert named(told) == ["graph-grows-every-step"]
 

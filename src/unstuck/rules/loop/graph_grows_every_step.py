@@ -32,15 +32,15 @@ from unstuck.rules.death.memory import flight_of, who
 from unstuck.rules.rule import Rule
 
 POINTS = 4
-LAST_STEP = 64
-"""It must still grow here: windows of truncated backpropagation are rarely longer."""
+LAST_CALL = 64
+"""It must still grow at this call of backward: windows of truncated backpropagation are rarely longer."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
     latest = {fact.pid: fact.data for fact in case.facts if fact.kind == "graph"}
     for pid, told in latest.items():
         points = told.get("points") or []
-        if len(points) >= POINTS and points[-1]["step"] >= LAST_STEP and _rises(points):
+        if len(points) >= POINTS and points[-1].get("call", points[-1]["step"]) >= LAST_CALL and _rises(points):
             yield _finding(case, pid, points, told.get("site") or (None, None, None))
 
 
@@ -53,7 +53,7 @@ def _rises(points: list[dict[str, Any]]) -> bool:
 def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> Finding:
     flight = flight_of(case, pid)
     shown = points[:1] + points[1:-1][-3:] + points[-1:]
-    counts = ", ".join(f"{p['old']:,}{'+' if p['capped'] else ''} at step {p['step']:,}" for p in shown)
+    counts = ", ".join(f"{p['old']:,}{'+' if p['capped'] else ''} at {_when(p)}" for p in shown)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -78,6 +78,11 @@ def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> F
         ),
         seen_by="flight",
     )
+
+
+def _when(point: dict[str, Any]) -> str:
+    call, step = point.get("call", point["step"]), point["step"]
+    return f"step {step:,}" if call - step in (0, 1) else f"call {call:,} of backward (step {step:,})"
 
 
 RULE = Rule(
