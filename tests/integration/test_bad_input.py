@@ -178,6 +178,15 @@ SAME: dict[str, str] = {
 }
 
 
+DIED_OF = {
+    "syntax error": ["uncaught-exception"],
+    "exception": ["uncaught-exception"],
+    "SIGKILL": ["ended-from-outside"],
+    "SIGTERM": ["ended-from-outside"],
+    "SIGSEGV": ["native-crash"],
+}
+
+
 @pytest.mark.parametrize("case", SAME)
 def test_runs_as_python_would(unstuck: Runner, case: str) -> None:
     script = write(unstuck, SAME[case])
@@ -197,7 +206,7 @@ def test_runs_as_python_would(unstuck: Runner, case: str) -> None:
     assert outcome.report["run"]["exit_code"] == (plain.returncode if plain.returncode >= 0 else None)
     assert outcome.report["run"]["signal"] == (-plain.returncode if plain.returncode < 0 else None)
     assert outcome.report["probes_off"] == []
-    assert outcome.loud == []
+    assert outcome.rules == DIED_OF.get(case, [])
 
 
 def test_reads_a_pipe_to_its_end(unstuck: Runner) -> None:
@@ -498,7 +507,7 @@ def test_disk_fills_up_before_the_workers_start(unstuck: Runner, tmp_path: Path)
     """Their flight files cannot be had: they run on unrecorded, and it is said."""
     place = tmp_path / "small"
     place.mkdir()
-    small = inside(f"mount -t tmpfs -o size=1200k none {place}")
+    small = inside(f"mount -t tmpfs -o size=2600k none {place}")
     report = unstuck.folder / "report.json"
     script = write(unstuck, FILLS_THE_DISK)
     env = {"TMPDIR": str(place), "OMP_NUM_THREADS": "1"}
@@ -651,7 +660,7 @@ def test_hundreds_of_children_leave_nothing_behind(unstuck: Runner) -> None:
     turns = [tuple(map(int, line.split())) for line in outcome.out.splitlines()]
     files, memory, pids = zip(*turns, strict=True)
     assert len(turns) == 10
-    assert max(files) < 1000
+    assert max(files) < 1500
     assert files[9] <= files[7]
     assert memory[9] - memory[5] < 20_000, "kB"
     (saved,) = unstuck.folder.glob(".unstuck/*/case.json")

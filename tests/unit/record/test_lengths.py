@@ -72,7 +72,7 @@ def test_does_not_ask_where_it_might_change_something(thing: Any) -> None:
     assert not ASKED
 
 
-class Stream(IterableDataset[int]):
+class Stream(IterableDataset[int]):  # type: ignore[misc]  # torch may be without types
     def __init__(self, n: int) -> None:
         self.n = n
 
@@ -99,11 +99,11 @@ def test_loaders_say_what_torch_would_say() -> None:
 def test_torch_does_not_remember_having_been_asked() -> None:
     loader = DataLoader(Stream(10), batch_size=3)
     loader_length(loader)
-    assert loader._IterableDataset_len_called is None  # type: ignore[attr-defined]
+    assert loader._IterableDataset_len_called is None
 
 
 def test_a_sampler_without_length_has_none() -> None:
-    class Endless(IterableDataset[int]):
+    class Endless(IterableDataset[int]):  # type: ignore[misc]  # as above
         def __iter__(self) -> Iterator[int]:
             return iter(int, 1)
 
