@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import processes, step_cost
+from bench import budget, processes, step_cost
 from bench.stats import Interval
 
 
@@ -29,6 +29,9 @@ def main() -> int:
         _row("start-up and end added to `python train.py`, CPU", processes.start_up(int(60 * scale)), 1e3, "ms", 50),
         _row("`unstuck --help`, CPU", processes.help_page(int(40 * scale)), 1e3, "ms", 100),
     ]
+    spent, step = budget.share(max(4, int(40 * scale)))
+    what = f"fingerprints and questions, at steps of {step * 1e3:.1f} ms"
+    rows.append(_row(what, spent, 100, "%", 0.5))
     memory, share = processes.supervisor(60 * scale)
     rows.append(("supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60))
     rows.append(("supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005))

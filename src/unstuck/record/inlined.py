@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 
 from . import sites
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_LARGEST = 4_000_000
+_LARGEST = 400_000  # bytes of a file; parsing more would be felt
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _trees: dict[str, ast.Module | None] = {}
+_sources: dict[CodeType, Function | None] = {}
+_returned: dict[tuple[ast.AST, ast.AST], ast.expr | None] = {}
+_seen: dict[tuple[ast.AST, ast.AST], list[ast.stmt]] = {}
 
 
 def tree_of(path: str) -> ast.Module | None:
@@ -43,7 +46,15 @@ def source_of(function: Any) -> Function | None:
     """The definition of a Python function in one of the user's files."""
     if isinstance(function, MethodType):
         function = function.__func__
-    if not isinstance(function, FunctionType) or not sites.is_user_file(function.__code__.co_filename):
+    if not isinstance(function, FunctionType):
+        return None
+    if function.__code__ not in _sources:
+        _sources[function.__code__] = _source(function)
+    return _sources[function.__code__]
+
+
+def _source(function: FunctionType) -> Function | None:
+    if not sites.is_user_file(function.__code__.co_filename):
         return None
     tree = tree_of(function.__code__.co_filename)
     first = function.__code__.co_firstlineno
@@ -68,6 +79,12 @@ def methods_of(thing: object) -> Iterator[Function]:
 
 def returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
     """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
+    if (call, function) not in _returned:
+        _returned[call, function] = _answer(call, function, owner)
+    return _returned[call, function]
+
+
+def _answer(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
     answers = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return) and node.value is not None]
     telling = [value for value in answers if not isinstance(value, ast.Constant)]
     if len(telling) != 1 or any(value.value for value in answers if isinstance(value, ast.Constant)):
@@ -78,8 +95,11 @@ def returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.
 
 def seen_from(function: Function, owner: ast.expr) -> list[ast.stmt]:
     """The body of a method as it reads outside, with the object's own name for `self`."""
-    renamed = _Renamed(function, owner, None)
-    return [ast.fix_missing_locations(renamed.visit(_copy(statement))) for statement in function.body]
+    if (function, owner) not in _seen:
+        renamed = _Renamed(function, owner, None)
+        body = [ast.fix_missing_locations(renamed.visit(_copy(statement))) for statement in function.body]
+        _seen[function, owner] = body
+    return _seen[function, owner]
 
 
 def _own_nodes(function: Function) -> Iterator[ast.AST]:

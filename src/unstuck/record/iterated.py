@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
-from . import lengths, reading
+from . import lengths, reading, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +21,20 @@ _BOUNDED = (list, tuple, dict, set, frozenset, str, bytes, range)
 def describe(node: ast.expr, frame: FrameType) -> dict[str, Any]:
     """`ends`: True, False, or None where that is not known from here."""
     if isinstance(node, ast.Call):
-        name = ast.unparse(node.func).rpartition(".")[2]
+        name = written.text(node.func).rpartition(".")[2]
         if name in _THROUGH and node.args:
             return describe(node.args[0], frame)
         if name == "zip":
             parts = [describe(part, frame) for part in node.args]
             ends = True if any(part["ends"] for part in parts) else None
-            return {"text": ast.unparse(node)[:120], "ends": ends}
+            return {"text": written.text(node)[:120], "ends": ends}
         ends = (
             True
             if name in _ENDING
             else (False if name in _ENDLESS or (name == "repeat" and len(node.args) == 1) else None)
         )
-        return {"text": ast.unparse(node)[:120], "ends": ends}
-    text = ast.unparse(node)[:120]
+        return {"text": written.text(node)[:120], "ends": ends}
+    text = written.text(node)[:120]
     if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.Constant)):
         return {"text": text, "ends": True}
     return {"text": text, **_thing(reading.find(node, frame))}
@@ -43,7 +43,7 @@ def describe(node: ast.expr, frame: FrameType) -> dict[str, Any]:
 def counts(node: ast.For | ast.AsyncFor, frame: FrameType) -> dict[str, Any] | None:
     """The name that counts the rounds of a `for … in enumerate(…)`, and the most it can come to."""
     call = node.iter
-    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "enumerate" and len(call.args) == 1):
+    if not (isinstance(call, ast.Call) and written.text(call.func) == "enumerate" and len(call.args) == 1):
         return None
     if not isinstance(node.target, ast.Tuple) or not isinstance(node.target.elts[0], ast.Name):
         return None

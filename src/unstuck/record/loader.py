@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEDGER = "_unstuck_ledger"
-FIRST = 16  # batches of a pass that are looked at in any case; then one in thirty-two, beside those of full steps
+FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, beside those of full steps
 DRAWN = "_unstuck_drawn"
 _places: dict[int, list[int]] = {}
 

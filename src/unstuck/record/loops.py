@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from . import flight, inlined, iterated, reading, sites, ways
+from . import flight, inlined, iterated, reading, sites, ways, written
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -78,16 +78,14 @@ def _loop(
         "exits": leaving,
     }
     if isinstance(node, ast.While):
-        told["text"] = f"while {ast.unparse(node.test)}"[:200]
+        told["text"] = f"while {written.text(node.test)}"[:200]
         told["test"] = reading.condition(node.test, frame)
         tested = reading.names(node.test)
     else:
-        told["text"] = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"[:200]
+        told["text"] = f"for {written.text(node.target)} in {written.text(node.iter)}"[:200]
         told["iterates"] = iterated.describe(node.iter, frame)
         tested = reading.names(node.target)
-        told["targets"] = {
-            name: reading.shown(reading.find(ast.parse(name, mode="eval").body, frame)) for name in tested
-        }
+        told["targets"] = {name: reading.shown(reading.find(written.expression(name), frame)) for name in tested}
         told["counts"] = iterated.counts(node, frame)
     for way in leaving:
         tested += [name for guard in way["guards"] for name in ways.names_in(guard)]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-ROWS = 16  # samples of a batch that are looked at
-BYTES = 2048  # of each sample, spread over it
+ROWS = 8  # samples of a batch that are looked at
+BYTES = 512  # of each sample, spread over it
 LEAVES = 4
 
 

@@ -10,7 +10,7 @@ import ast
 import operator
 from types import FunctionType
 
-from . import inlined
+from . import inlined, written
 from .reach import FAST, locals_of
 
 TYPE_CHECKING = False
@@ -175,7 +175,7 @@ def truth(value: Any) -> bool | None:
 
 def condition(node: ast.expr, frame: FrameType) -> dict[str, object]:
     """A condition piece by piece, each with its text and its value now."""
-    text = ast.unparse(node)[:200]
+    text = written.text(node)[:200]
     if isinstance(node, ast.BoolOp):
         parts = [condition(part, frame) for part in node.values]
         values, deciding = [part["value"] for part in parts], isinstance(node.op, ast.Or)
@@ -191,9 +191,9 @@ def condition(node: ast.expr, frame: FrameType) -> dict[str, object]:
             "text": text,
             "kind": "compare",
             "value": truth(compare(node.ops[0], left, right)),
-            "left": {"text": ast.unparse(node.left), "value": shown(left)},
+            "left": {"text": written.text(node.left), "value": shown(left)},
             "op": _COMPARE[type(node.ops[0])][0],
-            "right": {"text": ast.unparse(node.comparators[0]), "value": shown(right)},
+            "right": {"text": written.text(node.comparators[0]), "value": shown(right)},
             "names": names(node),
             "calls": calls(node),
         }
@@ -244,7 +244,7 @@ def names(node: ast.AST) -> list[str]:
             for part in (*each.args, *(keyword.value for keyword in each.keywords)):
                 visit(part)
         elif isinstance(each, (ast.Name, ast.Attribute, ast.Subscript)):
-            found.append(ast.unparse(each))
+            found.append(written.text(each))
         else:
             for child in ast.iter_child_nodes(each):
                 visit(child)

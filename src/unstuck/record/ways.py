@@ -6,7 +6,7 @@ import ast
 import sys
 from types import SimpleNamespace
 
-from . import inlined, reading, sites
+from . import inlined, reading, sites, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
 _LEAVING = ("sys.exit", "exit", "quit", "os._exit")
+_known: dict[ast.stmt, list[tuple[str, str]]] = {}
 _STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
 
 
@@ -45,9 +46,9 @@ def _leaves(statement: ast.stmt, guards: Guards) -> str:
         return "return"
     if isinstance(statement, ast.Raise) and statement.exc is not None:
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
-        return "raise" if ast.unparse(raised).rpartition(".")[2] in _STOPS else ""
+        return "raise" if written.text(raised).rpartition(".")[2] in _STOPS else ""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        return "exit" if ast.unparse(statement.value.func) in _LEAVING else ""
+        return "exit" if written.text(statement.value.func) in _LEAVING else ""
     return ""
 
 
@@ -80,11 +81,11 @@ def _statements(body: list[ast.stmt], guards: Guards, inner: bool) -> Iterator[t
             for part in (statement.body, statement.orelse, statement.finalbody):
                 yield from _statements(part, guards, inner)
             for handler in statement.handlers:
-                caught = f"except {ast.unparse(handler.type)}" if handler.type else "except"
+                caught = f"except {written.text(handler.type)}" if handler.type else "except"
                 yield from _statements(handler.body, (*guards, (caught, True)), inner)
         elif isinstance(statement, ast.Match):
             for case in statement.cases:
-                yield from _statements(case.body, (*guards, (f"case {ast.unparse(case.pattern)}", True)), inner)
+                yield from _statements(case.body, (*guards, (f"case {written.text(case.pattern)}", True)), inner)
 
 
 def names_in(condition: dict[str, Any]) -> list[str]:
@@ -103,36 +104,19 @@ def assignments(
                 told = [_guard(guard, way, frame) for guard, way in guards if guard != "loop"]
                 found[name].append({**_about(statement, kind, elsewhere=False), "guards": told, "inner": inner})
     read = _in_methods(found, frame)
-    last = {_last(name): name for name in found if not name.isidentifier()}
-    for function in ast.walk(tree):
-        if not isinstance(function, _FUNCTIONS) or function is scope or function.name in _MAKING or function in read:
-            continue
-        shared = {n for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for n in node.names}
-        for statement, _, _ in _statements(function.body, (), inner=True):
-            for name, kind in _given(statement):
-                known = (name if name in shared else None) if name.isidentifier() else last.get(_last(name))
-                if known in found:
-                    about = _about(statement, kind, elsewhere=True)
-                    found[known].append({**about, "guards": [_guard("elsewhere", True, frame)], "inner": True})
+    stored = written.stores(tree)
+    for name in found:
+        for function, statement in stored.get(written.last_part(written.expression(name)), ()):
+            if function is not scope and function.name not in _MAKING and function not in read:
+                about = _about(statement, "other", elsewhere=True)
+                found[name].append({**about, "guards": [_guard("elsewhere", True, frame)], "inner": True})
     return found
-
-
-def _last(name: str) -> str:
-    """The attribute or the key, whatever its owner is called: `.step` of self.step, `['step']` of state['step']."""
-    node = ast.parse(name, mode="eval").body
-    return (
-        f".{node.attr}"
-        if isinstance(node, ast.Attribute)
-        else f"[{ast.unparse(node.slice)}]"
-        if isinstance(node, ast.Subscript)
-        else name
-    )
 
 
 def owner_of(name: str, frame: FrameType) -> object | None:
     """The object an attribute or item belongs to, if all that can change it is in the user's files: their own class, a
     namespace of settings, a dictionary."""
-    node = ast.parse(name, mode="eval").body
+    node = written.expression(name)
     owner = reading.find(node.value, frame) if isinstance(node, (ast.Attribute, ast.Subscript)) else reading.Unknown()
     if isinstance(owner, reading.Unknown):
         return None
@@ -160,7 +144,7 @@ def _in_methods(found: dict[str, list[dict[str, Any]]], frame: FrameType) -> lis
         owner = None if name.isidentifier() else owner_of(name, frame)
         if owner is None or isinstance(owner, (type, dict)):
             continue
-        outside = ast.parse(name, mode="eval").body.value  # type: ignore[attr-defined]
+        outside = written.expression(name).value  # type: ignore[attr-defined]
         for method in inlined.methods_of(owner):
             if method.name in _MAKING or method.name == frame.f_code.co_name:
                 continue
@@ -174,23 +158,30 @@ def _in_methods(found: dict[str, list[dict[str, Any]]], frame: FrameType) -> lis
 
 
 def _about(statement: ast.stmt, kind: str, *, elsewhere: bool) -> dict[str, Any]:
-    text = ast.unparse(statement).partition("\n")[0][:120]
+    text = written.text(statement).partition("\n")[0][:120]
     return {"line": statement.lineno, "kind": kind, "text": text, "elsewhere": elsewhere}
 
 
-def _given(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+def _given(statement: ast.stmt) -> list[tuple[str, str]]:
+    """Names that the statement gives a value, and how; kept, for statements of parsed files are."""
+    if statement not in _known:
+        _known[statement] = list(_gives(statement))
+    return _known[statement]
+
+
+def _gives(statement: ast.stmt) -> Iterator[tuple[str, str]]:
     if isinstance(statement, ast.AugAssign):
-        yield ast.unparse(statement.target), "add" if isinstance(statement.op, (ast.Add, ast.Sub)) else "other"
+        yield written.text(statement.target), "add" if isinstance(statement.op, (ast.Add, ast.Sub)) else "other"
         return
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             for one, value in _pairs(target, statement.value):
-                yield ast.unparse(one), _kind(one, value)
+                yield written.text(one), _kind(one, value)
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield from ((name, "other") for name in reading.names(statement.target))
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
-        yield from ((ast.unparse(item.optional_vars), "other") for item in statement.items if item.optional_vars)
+        yield from ((written.text(item.optional_vars), "other") for item in statement.items if item.optional_vars)
     if not isinstance(statement, (*_LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *_SCOPES)):
         for node in ast.walk(statement):
             if isinstance(node, ast.NamedExpr):
@@ -211,5 +202,5 @@ def _kind(target: ast.expr, value: ast.expr | None) -> str:
     if isinstance(value, ast.Constant):
         return "constant"
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        return "add" if ast.unparse(target) in (ast.unparse(value.left), ast.unparse(value.right)) else "other"
+        return "add" if written.text(target) in (written.text(value.left), written.text(value.right)) else "other"
     return "other"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from unstuck.record import facts, flight, passes
+from unstuck.record import facts, flight, passes, prints
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ def test_repeats_are_told_apart_by_worker() -> None:
     batches = [torch.randn(16, 3) for _ in range(4)]
     for number in range(1, 9):
         passes.look(book, number, batches[(number - 1) // 2])
-    assert (book.other, book.own) == (64, 0)
+    assert (book.other, book.own) == (4 * prints.ROWS, 0)
     passes.ended(book, 8)
     passes.began(book, None, 0)
     for number in range(1, 9):
         passes.look(book, number, batches[(number - 1) % 4])
-    assert (book.other, book.own) == (0, 64)
+    assert (book.other, book.own) == (0, 4 * prints.ROWS)
 
 
 @pytest.mark.usefixtures("told")
