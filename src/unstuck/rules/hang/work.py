@@ -54,7 +54,8 @@ def cpu_line(still: Standstill) -> str:
 
 def culprit_frame(still: Standstill) -> Frame | None:
     """The user's innermost function that every look found on the stack, with a loop if one has it."""
-    seen = [thread for _, thread in looks_of(still)] or [still.thread]
+    # The latest ones: the first may have come just before it stood still.
+    seen = [thread for _, thread in looks_of(still)][-3:] or [still.thread]
     always = set.intersection(*({(f.file, f.function) for f in t.frames} for t in seen))
     inside = list(takewhile(lambda f: not f.file.endswith(_LOADING), still.thread.frames)) if still.in_sample else []
     common = [f for f in inside or still.thread.frames if f.user and (f.file, f.function) in always]

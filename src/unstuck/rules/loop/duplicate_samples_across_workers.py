@@ -50,6 +50,7 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"of {about['rows']:,} samples looked at in the first {about['batches']:,} batches of a pass, "
                 f"{other:,} had already come from another worker, byte for byte the same",
+                f"within one worker {about['own'] or 'none'} of them came twice: it is not the data that repeats",
                 *_length(about, workers),
             ),
             where=about.where("dataset_site"),
