@@ -13,8 +13,10 @@ from tests.conftest import FAULTS, Runner
 
 ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 EXPECTED = {name: facts for name, facts in ALL.items() if facts["family"] == "hang"}
-SAMPLE = {facts["rules"][0]: name for name, facts in sorted(EXPECTED.items(), reverse=True)}
-"""One script a rule for the default run."""
+SAMPLE = {
+    facts["rules"][0]: name for name, facts in sorted(EXPECTED.items(), reverse=True) if not facts.get("looks_alike")
+}
+"""One script a rule for the default run; not one whose stacks look alike for as long as the short times here allow."""
 
 
 def cases() -> list[Any]:
