@@ -439,6 +439,9 @@ class Case:
     """Seconds of our own hooks in the training process, as far as measured."""
     machine: dict[str, Any] = field(default_factory=dict)
 
+    def flight_of(self, pid: int) -> Flight | None:
+        return next((flight for flight in self.flights if flight.pid == pid), None)
+
 
 # --- what a rule says ----------------------------------------------------------------------------------------
 

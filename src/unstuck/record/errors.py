@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 FRAMES = 60
 BEFORE = 6  # causes of causes
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def describe(error: BaseException) -> dict[str, object]:
@@ -62,7 +61,7 @@ def _text(error: BaseException) -> str:
 
 def frames(trace: TracebackType | None) -> list[list[object]]:
     """File, line, function, and whether it is the user's own code; innermost first, ours left out."""
-    found = [_frame(step) for step in steps(trace) if not step.tb_frame.f_code.co_filename.startswith(_HERE)]
+    found = [_frame(step) for step in steps(trace) if not step.tb_frame.f_code.co_filename.startswith(sites.HERE)]
     return found[: -FRAMES - 1 : -1]
 
 

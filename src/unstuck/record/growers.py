@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
+
+from . import inlined, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LARGEST = 300_000
 _CALLS = frozenset(
     ("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push", "store", "cycle")
 )
@@ -21,7 +21,7 @@ def statement(file: str, name: str, function: str = "") -> list[str | int] | Non
     found = _table(file).get(name, ())
     short = function.rpartition(".")[2]
     best = next(((line, at) for line, at in found if at.rpartition(".")[2] == short), found[0] if found else None)
-    return None if best is None else [os.path.abspath(file), best[0], best[1] or "<module>"]
+    return None if best is None else [sites.absolute(file), best[0], best[1] or "<module>"]
 
 
 def _table(file: str) -> dict[str, list[tuple[int, str]]]:
@@ -34,15 +34,8 @@ def _table(file: str) -> dict[str, list[tuple[int, str]]]:
 
 
 def _statements(file: str) -> Iterator[tuple[str, int, str]]:
-    import warnings
-
-    try:
-        if os.path.getsize(file) > _LARGEST:
-            return
-        with open(file, "rb") as source, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    tree = inlined.tree_of(file)
+    if tree is None:
         return
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_LARGEST = 400_000  # bytes of a file; parsing more would be felt
+_LARGEST = 300_000  # bytes of a file; parsing more would be felt
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _trees: dict[str, ast.Module | None] = {}
 _sources: dict[CodeType, Function | None] = {}

@@ -50,7 +50,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
-            if flight.full or self._num_yielded < FIRST or not self._num_yielded & 31:
+            if flight.full or (number := self._num_yielded) < FIRST or not number & 31:
                 looked(self, batch)
         except Exception as fault:
             probes.off(name, fault)

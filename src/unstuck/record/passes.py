@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from time import monotonic_ns
 from weakref import ref
 
@@ -18,6 +19,7 @@ REMEMBERED = 2048  # samples
 SHARE = 200  # fingerprints may take one part in so many of the time,
 ALLOWED = 20_000_000  # and so many nanoseconds besides, which go into the first batches
 _ledgers: dict[int, Ledger] = {}
+_numbers = count()  # a ledger's number is its own for good: a loader's place may be taken by another
 _spent = 0
 _began = 0
 
@@ -48,6 +50,7 @@ class Ledger:
         self.begin(0)
 
     def begin(self, steps: int) -> None:
+        """A pass begins. `same` and `last` go on from pass to pass: next(iter(loader)) begins one a step."""
         self.steps = steps
         self.over = 1
         self.seen: dict[int, int] = {}
@@ -72,7 +75,7 @@ def ledger_of(loader: Any, site: list[str | int] | None) -> tuple[Ledger, bool]:
     if ledger is not None and ledger.loader() is loader:
         return ledger, False
     gone = [each for each in set(_ledgers.values()) if each.loader() is None and each.site == site]
-    ledger = gone[0] if gone else Ledger(len(_ledgers))
+    ledger = gone[0] if gone else Ledger(next(_numbers))
     for place in [place for place, each in _ledgers.items() if each is ledger]:
         del _ledgers[place]
     ledger.loader, ledger.site = ref(loader), site
@@ -94,9 +97,7 @@ def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
         ledger.short = 0
     ledger.passes += 1
     ledger.ended, ledger.site, ledger.again = False, site, 0
-    same, last = ledger.same, ledger.last  # these go on from pass to pass: next(iter(loader)) begins one a step
     ledger.begin(flight.steps)
-    ledger.same, ledger.last = same, last
 
 
 def ended(ledger: Ledger, batches: int) -> None:

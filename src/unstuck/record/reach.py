@@ -225,7 +225,7 @@ def _of_instance(at: Found) -> Iterator[Found]:
     own = instance_dict(at.thing)
     kind = type(at.thing)
     if own:
-        file = _file_of(kind)
+        file = file_of(kind)
         for name, value in list(own.items()):
             if type(name) is not str or type(value) in _ATOMS or (type(value) in _PLAIN and not value):
                 continue
@@ -237,7 +237,7 @@ def _of_instance(at: Found) -> Iterator[Found]:
                 continue
             yield Found(value, written, at.inside, file or at.file, at.depth + 1, at.hook or hooks, kind.__name__)
     if _is_users(kind):
-        yield Found(kind, kind.__name__, "", _file_of(kind), at.depth + 1, at.hook, "")
+        yield Found(kind, kind.__name__, "", file_of(kind), at.depth + 1, at.hook, "")
 
 
 def instance_dict(thing: Any) -> dict[str, Any] | None:
@@ -289,10 +289,10 @@ def _below(at: Found, thing: Any, written: str) -> Found:
 
 
 def _is_users(kind: type) -> bool:
-    return bool(_file_of(kind))
+    return bool(file_of(kind))
 
 
-def _file_of(kind: type) -> str:
+def file_of(kind: type) -> str:
     """The user's file a class is written in; empty for classes of libraries."""
     module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     file = getattr(module, "__file__", None)

@@ -16,7 +16,7 @@ def call_site() -> list[str | int] | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_HERE) and "/torch/utils/data/" not in file:
+        if not file.startswith(HERE) and "/torch/utils/data/" not in file:
             return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
         frame = frame.f_back
     return None
@@ -41,7 +41,7 @@ def code_site(function: Any) -> list[str | int] | None:
 
 def is_user_file(path: str) -> bool:
     """By its place alone: not the standard library, not an installed package, not ours."""
-    if path.startswith(("<", _HERE)):
+    if path.startswith(("<", HERE)):
         return "/ipykernel_" in path or path.startswith("<ipython-input-")
     return not any(part in path for part in ("/site-packages/", "/dist-packages/")) and not path.startswith(_STANDARD)
 
@@ -50,7 +50,7 @@ try:
     _FOLDER = os.getcwd()
 except OSError:  # it was removed
     _FOLDER = ""
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
     sys.prefix + "/lib/python",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import sys
 from types import SimpleNamespace
 
-from . import inlined, reading, sites, written
+from . import inlined, reading, written
+from .reach import file_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,15 +125,10 @@ def owner_of(name: str, frame: FrameType) -> object | None:
 
 
 def _users(kind: type) -> bool:
-    module = sys.modules.get(kind.__module__)
-    file = getattr(module, "__file__", None)
-    return (
-        file is not None
-        and sites.is_user_file(file)
-        and all(
-            base is object or _users(base) or base.__module__ in ("typing", "abc", "enum", "collections")
-            for base in kind.__bases__
-        )
+    """All that can change it is in the user's files: the class, and those it comes from."""
+    return bool(file_of(kind)) and all(
+        base is object or _users(base) or base.__module__ in ("typing", "abc", "enum", "collections")
+        for base in kind.__bases__
     )
 
 

@@ -121,3 +121,13 @@ def test_an_iterator_asked_after_its_end(told: list[tuple[str, Any]]) -> None:
     passes.ended(book, 5)
     assert kinds(told) == ["asked-after-end"]
     assert book.full_passes == 1
+
+
+@pytest.mark.usefixtures("told")
+def test_no_two_ledgers_have_the_same_number() -> None:
+    numbers = []
+    for line in range(4):  # each gone before the next is made, most likely at the same place
+        loader = DataLoader(TensorDataset(torch.arange(4)))
+        numbers.append(passes.ledger_of(loader, ["a.py", line, "f"])[0].number)
+        del loader
+    assert len(set(numbers)) == 4

@@ -59,7 +59,7 @@ class Death:
 
     @cached_property
     def flight(self) -> Flight | None:
-        return next((f for f in self.case.flights if f.pid == self.pid), None)
+        return self.case.flight_of(self.pid)
 
     @cached_property
     def fallen(self) -> tuple[WorkerEnd, ...]:

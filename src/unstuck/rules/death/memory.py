@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unstuck.model import Case, Flight, MemoryCurve, MemoryGroup, MemoryPoint
+from unstuck.model import Case, MemoryCurve, MemoryGroup, MemoryPoint
 from unstuck.rules.death.holders import Holder
 
 NEAR = 0.95
@@ -62,17 +62,13 @@ def limit_of(case: Case, pid: int) -> MemoryGroup | None:
 
 def who(case: Case, pid: int) -> str:
     """worker 1 (pid 77), rank 0 (pid 9), the main process (pid 5)."""
-    flight = flight_of(case, pid)
+    flight = case.flight_of(pid)
     if flight is not None and flight.role == "worker":
         return f"worker{'' if flight.worker is None else f' {flight.worker}'} (pid {pid})"
     if flight is not None and flight.role == "rank" and flight.rank is not None:
         return f"rank {flight.rank} (pid {pid})"
     main = pid == case.root or (flight is not None and flight.role in ("main", "rank"))
     return f"the main process (pid {pid})" if main else f"process {pid}"
-
-
-def flight_of(case: Case, pid: int) -> Flight | None:
-    return next((flight for flight in case.flights if flight.pid == pid), None)
 
 
 def remedy(holder: Holder) -> str:

@@ -158,7 +158,7 @@ def _died_of_it(case: Case) -> bool:
 
 
 def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severity) -> Finding:
-    flight = memory.flight_of(case, pid)
+    flight = case.flight_of(pid)
     first, last = rise.first, rise.last
     evidence = [
         f"{_which(rise)} of {memory.who(case, pid)} went from {memory.size(first.rss)} at step {first.step:,} to "

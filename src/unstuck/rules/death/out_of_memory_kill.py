@@ -110,7 +110,7 @@ def _last_rss(case: Case, pid: int) -> int:
 
 
 def _finding(case: Case, victim: Victim, proof: str, group: MemoryGroup, confidence: float) -> Finding:
-    flight = memory.flight_of(case, victim.pid)
+    flight = case.flight_of(victim.pid)
     grower = _grower(case, victim.pid, group)
     held = next(iter(holders(case, grower)), None)
     limit = _limit_text(group)
@@ -162,7 +162,7 @@ def _limit_text(group: MemoryGroup) -> str:
 
 
 def _fix_without_holder(case: Case, grower: int, group: MemoryGroup) -> str:
-    flight = memory.flight_of(case, grower)
+    flight = case.flight_of(grower)
     if flight is not None and flight.role == "worker":
         return (
             "Let the data set keep less: read samples from disk when they are asked for instead of collecting them, or "

@@ -28,11 +28,11 @@ class Standstill:
 
     @property
     def flight(self) -> Flight | None:
-        return flight_of(self.case, self.process.pid)
+        return self.case.flight_of(self.process.pid)
 
     @property
     def main_flight(self) -> Flight | None:
-        return flight_of(self.case, self.stall.pid)
+        return self.case.flight_of(self.stall.pid)
 
     @property
     def kind(self) -> str:
@@ -88,7 +88,7 @@ class Standstill:
     def where(self, frame: Frame | None = None, process: Process | None = None) -> Where:
         at = frame or self.frame
         who = process or self.process
-        flight = flight_of(self.case, who.pid)
+        flight = self.case.flight_of(who.pid)
         main = self.main_flight
         return Where(
             file=at.file if at else None,
@@ -136,7 +136,7 @@ def _follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
 
 def _next(case: Case, look: Look, process: Process) -> Process | None:
     """Whom this process waits for, if it can be seen."""
-    flight = flight_of(case, process.pid)
+    flight = case.flight_of(process.pid)
     if flight is not None and flight.phase == "data" and not flight.fetching:
         drawing = process.main_thread is not None and draws_from_sampler(process.main_thread)
         return None if drawing else _owing_worker(case, look, process)
@@ -189,10 +189,6 @@ def seat(thread: Thread | None) -> Frame | None:
 
 def process_of(look: Look, pid: int) -> Process | None:
     return next((p for p in look.processes if p.pid == pid), None)
-
-
-def flight_of(case: Case, pid: int) -> Flight | None:
-    return next((f for f in case.flights if f.pid == pid), None)
 
 
 def sample_of(flight: Flight | None) -> int | str | None:

@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.death.memory import flight_of, who
+from unstuck.rules.death.memory import who
 from unstuck.rules.rule import Rule
 
 POINTS = 4
@@ -51,7 +51,7 @@ def _rises(points: list[dict[str, Any]]) -> bool:
 
 
 def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> Finding:
-    flight = flight_of(case, pid)
+    flight = case.flight_of(pid)
     shown = points[:1] + points[1:-1][-3:] + points[-1:]
     counts = ", ".join(f"{p['old']:,}{'+' if p['capped'] else ''} at {_when(p)}" for p in shown)
     return Finding(

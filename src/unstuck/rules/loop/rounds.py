@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unstuck.model import Case, Fact, Where
@@ -112,7 +112,7 @@ def _loops(fact: Fact, known: dict[tuple[object, ...], list[Loop]] | None = None
         for told in frame["loops"]:
             loop = Loop(fact.pid, fact.at, fact.data["step"], fact.data["passes"], frame, told)
             earlier = tuple((known or {}).get(loop.key, ()))
-            yield Loop(fact.pid, fact.at, loop.step, loop.passes, frame, told, earlier)
+            yield replace(loop, earlier=earlier)
 
 
 def leaves(condition: dict[str, Any], wanted: bool = True) -> Iterator[tuple[dict[str, Any], bool]]:

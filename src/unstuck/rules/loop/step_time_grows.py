@@ -31,7 +31,7 @@ from statistics import median
 
 from unstuck.model import Case, Finding, Fix, Step, Where
 from unstuck.rules.death.holders import Holder, holders
-from unstuck.rules.death.memory import flight_of, remedy, who
+from unstuck.rules.death.memory import remedy, who
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -122,7 +122,7 @@ def _phase(early: list[Step], late: list[Step]) -> str:
 
 def _finding(case: Case, pid: int, growth: Growth, held: Holder | None) -> Finding:
     known_size = min(growth.sizes) > 0
-    flight = flight_of(case, pid)
+    flight = case.flight_of(pid)
     evidence = [
         f"processor time of a step of {who(case, pid)}, by quarters of steps {growth.first:,} to {growth.last:,}: "
         + ", ".join(seconds(value) for value in growth.quarters),
