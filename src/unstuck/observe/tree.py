@@ -69,8 +69,8 @@ class Tree:
             before = None
         exe = proc.link(f"/proc/{pid}/exe")
         command = proc.command(pid)
-        if before is not None and stat.state == "Z":  # a zombie has neither; it is what it was
-            exe, command = before.exe, before.command
+        if before is not None:  # a zombie has neither, and may have become one just now; it is what it was
+            exe, command = exe or before.exe, command or before.command
         if parent is None and before is not None:  # orphaned: what is known from before, unless it has exec'd since
             forked = before.forked and before.stat.layout == stat.layout
         else:
