@@ -61,8 +61,11 @@ class Frame:
     polls: str = ""
     """Path expression whose existence the loop around the line keeps testing: `os.path.exists(x)`, `x.exists()`,
     `open(x, "x")`, `os.open(x, … O_EXCL …)` give "x"."""
+    tries: str = ""
+    """What the loop around the line keeps trying and failing at: its `try` swallows the error and goes round again.
+    The first argument of the first call in it, as written; "?" where there is none."""
     arguments: tuple[tuple[str, str], ...] = ()
-    """Locals that were asked for (never stored by default)."""
+    """Locals as text: a few of torch's own loader frames (worker, batch, index); of others only if asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class Thread:
     """Processor seconds used so far."""
     switches: int = 0
     """Context switches so far (voluntary and not): unchanged between two looks means it never ran."""
+    idle: float | None = None
+    """Seconds since it was last on a processor, where the kernel was asked and says."""
     wait: Wait | None = None
     python: bool = False
     """It has a Python stack."""
@@ -132,6 +137,10 @@ class Process:
     rss: int = 0
     io_bytes: int = 0
     children_cpu: float = 0.0
+    writes: int = 0
+    """System calls that wrote something, over its life."""
+    quiet: float | None = None
+    """Seconds since anything was written to its standard output or error, by anybody; None: not known."""
     open_files: int | None = None
     open_files_limit: int | None = None
     device: bool = False
@@ -218,6 +227,8 @@ class Flight:
     pid: int
     began: float = 0.0
     read_at: float = 0.0
+    inferred: bool = False
+    """The process wrote nothing: this is what its stacks show from outside."""
     role: Role = "unknown"
     worker: int | None = None
     rank: int | None = None
@@ -233,6 +244,8 @@ class Flight:
     """Bytes of the tensors of the last batch looked at; in a worker, of the last one it made."""
     progress: int = 0
     """Rises with every seam passed; unchanged between two readings means that nothing moved."""
+    owed_by: int | None = None
+    """Number of the worker whose batch it waits for, where that is known."""
     loaders: int = 0
     """Passes begun over any loader, training or not; 0: no DataLoader was ever used."""
     forked: bool = False
@@ -313,6 +326,8 @@ class Stall:
     """Seconds for which stacks, I/O bytes, memory and child CPU all showed no progress."""
     suspect: bool = False
     """Longer than this run's own pace allows; at Ctrl-C such a standstill is reported as it stands."""
+    at_least: bool = False
+    """`standing` is only what could be seen of it: it may have stood much longer."""
 
 
 # --- the run -------------------------------------------------------------------------------------------------
@@ -417,8 +432,10 @@ class Case:
     outcome: Outcome = "running"
     interrupted: bool = False
     """Ctrl-C (or SIGTERM) came: a suspect is then reported with its confidence, verdict or not."""
+    asked: bool = False
+    """A person looks at a run that was never prepared and wants to know now: a suspect counts as at Ctrl-C."""
     root: int | None = None
-    """Pid of what we started."""
+    """Pid of what we started, or were attached to."""
     stdin: str = ""
     """What standard input is: terminal, pipe, file, null, closed."""
     exits: tuple[Exit, ...] = ()

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-COMMANDS = ("run", "report", "explain", "env", "demo")
+COMMANDS = ("run", "attach", "report", "explain", "env", "demo")
 """Each is a module of this package with `add_parser` and `run`."""
 
 INTERRUPTED = 130
@@ -26,6 +26,7 @@ _EXAMPLES = """\
 start here:
   unstuck demo                          watch a stuck training being explained
   unstuck run train.py --epochs 10      run yours the same way, and find out why it stands still
+  unstuck attach                        explain a training that hangs already
   unstuck report                        show the last run again
 """
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from unstuck.model import Flight, Frame, Look, PathFact, Process, Role, Thread, Wait
 
 from . import proc
-from .counters import read_counters
+from .counters import quiet, read_counters
 from .fds import Descriptors, stdin_kind
 from .locks import file_locks
 from .match import match_threads
@@ -22,16 +22,28 @@ from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
 from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
-from .threads import ThreadReading, read_threads
+from .threads import ThreadReading, read_threads, scheduler_clock
 from .tree import SAME_START, Member, Tree
 from .waits import Waits, with_frames
 
 
 class Observer:
-    """Looks at the tree under `root`, again and again; remembers orphans, roles and sources between looks."""
+    """Looks at the tree under `root`, again and again; remembers orphans, roles, sources and stacks between looks.
 
-    def __init__(self, root: int, *, stacks: StackTaker | None = None, flight_dir: Path | None = None) -> None:
+    `history`: also read what the kernel knows of the time before the first look, for a run nobody watched till now.
+    """
+
+    def __init__(
+        self,
+        root: int,
+        *,
+        stacks: StackTaker | None = None,
+        flight_dir: Path | None = None,
+        history: bool = False,
+    ) -> None:
         self.root = root
+        self._history = history
+        self._taken: dict[int, tuple[_Pulse, Stacks]] = {}
         self._tree = Tree(root)
         self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
         self._source = Source()
@@ -53,11 +65,12 @@ class Observer:
         members = self._tree.members(trouble, {pid: flight.began for pid, flight in flights.items() if flight.began})
         descriptors = Descriptors(member.pid for member in members)
         waits = Waits(members, descriptors, self._sockets.afresh())
-        readings = {member.pid: read_threads(member.pid, trouble) for member in members}
+        clock = scheduler_clock() if self._history else None
+        readings = {member.pid: read_threads(member.pid, trouble, clock) for member in members}
         explained = {
             (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads
         }
-        taken = self._take_stacks(members, only, trouble) if stacks else {}
+        taken = self._take_stacks(members, only, trouble, readings) if stacks else {}
         ranks = {member.pid: self._rank(member) for member in members}
         parts = roles(self.root, members, ranks)
         processes = tuple(
@@ -82,15 +95,25 @@ class Observer:
 
     def polled_paths(self, look: Look) -> tuple[PathFact, ...]:
         """Facts about the paths that loops keep testing for (`Frame.polls`), where their value can be known."""
+        return self._paths_of(look, lambda frame: frame.polls)
+
+    def tried_paths(self, look: Look) -> tuple[PathFact, ...]:
+        """Facts about the paths that loops keep trying in vain (`Frame.tries`), where their value can be known."""
+        return self._paths_of(look, lambda frame: frame.tries if frame.user else "")
+
+    def _paths_of(self, look: Look, expression_of: Callable[[Frame], str]) -> tuple[PathFact, ...]:
         found: dict[tuple[int, str], PathFact] = {}
         for process in look.processes:
-            for frame in (frame for thread in process.threads for frame in thread.frames if frame.polls):
-                path = self._source.stated_path(frame)
-                if path is None and frame.polls.isidentifier():
-                    path = PySpy().local(process.pid, frame, frame.polls)
+            for frame in (frame for thread in process.threads for frame in thread.frames):
+                expression = expression_of(frame)
+                if not expression:
+                    continue
+                path = self._source.stated_path(frame, expression)
+                if path is None and expression.isidentifier():
+                    path = PySpy().local(process.pid, frame, expression)
                 if path is not None:
                     fact = self.path_fact(os.path.join(proc.link(f"/proc/{process.pid}/cwd"), path))
-                    found.setdefault((process.pid, path), replace(fact, expression=frame.polls))
+                    found.setdefault((process.pid, path), replace(fact, expression=expression))
         return tuple(found.values())
 
     def stdin(self) -> str:
@@ -98,14 +121,24 @@ class Observer:
         return stdin_kind(self.root)
 
     def _take_stacks(
-        self, members: tuple[Member, ...], only: Collection[int] | None, trouble: Trouble
+        self,
+        members: tuple[Member, ...],
+        only: Collection[int] | None,
+        trouble: Trouble,
+        readings: Mapping[int, tuple[ThreadReading, ...]],
     ) -> Mapping[int, Stacks]:
+        """A process in which nothing ran since its stacks were last taken still has the same: it is not asked again."""
         pids = [
             member.pid
             for member in members
             if member.is_python and member.stat.state != "Z" and (only is None or member.pid in only)
         ]
-        taken = self._stacks.take(pids)
+        pulses = {pid: _pulse(readings[pid]) for pid in pids}
+        known = {pid: self._taken[pid] for pid in pids if pid in self._taken}
+        same = {pid: stacks for pid, (pulse, stacks) in known.items() if pulse and pulse == pulses[pid]}
+        fresh = self._stacks.take([pid for pid in pids if pid not in same])
+        taken = {pid: same[pid] if pid in same else fresh[pid] for pid in pids}
+        self._taken = {pid: (pulses[pid], stacks) for pid, stacks in taken.items() if stacks.threads}
         for pid, found in taken.items():
             if "Permission denied" in found.missing:
                 trouble.note(
@@ -164,6 +197,8 @@ class Observer:
             rss=counters.rss,
             io_bytes=counters.io_bytes,
             children_cpu=member.stat.children_cpu,
+            writes=counters.writes,
+            quiet=quiet(member.pid, descriptors) if self._history else None,
             open_files=counters.open_files,
             open_files_limit=counters.open_files_limit,
             device=counters.device,
@@ -191,6 +226,16 @@ class Observer:
         return self._ranks.get(key)
 
 
+_Pulse = tuple[tuple[int, int, float], ...]
+
+
+def _pulse(readings: tuple[ThreadReading, ...]) -> _Pulse:
+    """What changes whenever a thread runs; empty while one does."""
+    if any(reading.state == "R" for reading in readings):
+        return ()
+    return tuple((reading.tid, reading.switches, reading.cpu) for reading in readings)
+
+
 def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | None, frames: tuple[Frame, ...]) -> Thread:
     return Thread(
         tid=reading.tid,
@@ -198,6 +243,7 @@ def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | Non
         state=reading.state,
         cpu=reading.cpu,
         switches=reading.switches,
+        idle=reading.idle,
         wait=wait,
         python=known is not None,
         frames=frames,

@@ -39,23 +39,31 @@ def _role(member: Member, above: Role, rank: int | None, starts_python: bool) ->
     """`above` is the parent's role; whoever started the root counts as a launcher."""
     if not member.is_python:
         return "launcher" if starts_python and above == "launcher" else "helper"
-    line = " ".join(member.command)
-    if any(mark in line for mark in _HELPERS):
-        served = member.forked and "multiprocessing.forkserver" in line  # what the fork server was asked to start
+    if is_helper(member.command):
+        # A forked one is what the fork server was asked to start.
+        served = member.forked and "multiprocessing.forkserver" in " ".join(member.command)
         return "unknown" if served else "helper"
     if above != "launcher" or member.forked:
         return "unknown"
-    if _is_launcher(member.command):
+    if is_launcher(member.command):
         return "launcher"
     return "main" if rank is None else "rank"
 
 
+def is_helper(command: Iterable[str]) -> bool:
+    """A tracker, a fork server, a compile worker."""
+    line = " ".join(command)
+    return any(mark in line for mark in _HELPERS)
+
+
 def by_stack(threads: Iterable[Thread]) -> Role | None:
-    """A DataLoader worker shows itself by the loop it runs."""
+    """A DataLoader worker shows itself by the loop it runs, a rank of `mp.spawn` by what called it."""
     for thread in threads:
         for frame in thread.frames:
             if frame.function.endswith("_worker_loop") and frame.file.endswith("data/_utils/worker.py"):
                 return "worker"
+            if frame.function.endswith("_wrap") and frame.file.endswith("torch/multiprocessing/spawn.py"):
+                return "rank"
     return None
 
 
@@ -67,7 +75,8 @@ def rank_in(environment: Mapping[str, str]) -> int | None:
         return None
 
 
-def _is_launcher(command: tuple[str, ...]) -> bool:
+def is_launcher(command: tuple[str, ...]) -> bool:
+    """torchrun and its like."""
     words = command[:4]
     named = {os.path.basename(word) for word in words[:2]}
     if named & _LAUNCHERS or any(word.endswith("torch/distributed/run.py") for word in words):

@@ -12,6 +12,7 @@ from pathlib import Path
 from unstuck.model import Frame
 
 from .file_polls import polled_path, stated_path
+from .retries import tried
 
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
@@ -29,6 +30,7 @@ class Facts:
     holds: tuple[str, ...] = ()
     takes: str = ""
     polls: str = ""
+    tries: str = ""
 
 
 class Source:
@@ -54,11 +56,11 @@ class Source:
             met_user = met_user or user
         return tuple(done)
 
-    def stated_path(self, frame: Frame) -> str | None:
-        """The path that `frame.polls` means, where the source alone says it."""
+    def stated_path(self, frame: Frame, expression: str) -> str | None:
+        """The path that an expression in that frame means, where the source alone says it."""
         file = self._file(frame.file)
         tree = file.tree() if file else None
-        return stated_path(tree, frame.polls) if tree is not None else None
+        return stated_path(tree, expression) if tree is not None else None
 
     def _annotated(self, frame: Frame, *, parse: bool) -> Frame:
         file = self._file(frame.file)
@@ -77,6 +79,7 @@ class Source:
             holds=facts.holds,
             takes=facts.takes,
             polls=facts.polls,
+            tries=facts.tries,
         )
 
     def _file(self, path: str) -> _File | None:
@@ -171,6 +174,7 @@ def facts_of(tree: ast.Module, line: int) -> Facts:
         holds=tuple(holds),
         takes=", ".join(takes),
         polls=polled_path(loop) if loop else "",
+        tries=tried(loop) if loop else "",
     )
 
 

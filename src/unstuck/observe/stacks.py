@@ -12,11 +12,15 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from typing import IO, Any, Literal, Protocol
 
 from unstuck.model import Frame
 
+from .loader_frames import all_locals, loader_locals
+
 TIME_LIMIT = 3.0
+Locals = Literal["none", "loader", "all"]
+"""Which locals are kept: none, those of torch's loader that number workers, batches and samples, or every one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,18 @@ class PySpy:
     which is why it has to be asked for.
     """
 
-    def __init__(self, binary: str | None = None, *, limit: float = TIME_LIMIT, native: bool = False) -> None:
+    def __init__(
+        self,
+        binary: str | None = None,
+        *,
+        limit: float = TIME_LIMIT,
+        native: bool = False,
+        locals: Locals = "none",
+    ) -> None:
         self._binary = binary or find_py_spy()
         self._limit = limit
         self._mode = "--native" if native else "--nonblocking"
+        self._locals = locals
 
     def take(self, pids: Sequence[int]) -> Mapping[int, Stacks]:
         if self._binary is None:
@@ -83,10 +95,14 @@ class PySpy:
         taken: dict[int, Stacks] = {}
         width = 2 * (os.cpu_count() or 1)
         for start in range(0, len(pids), width):
-            begun = [(pid, self._begin(pid)) for pid in pids[start : start + width]]
+            begun = [(pid, self._begin(pid, *self._more)) for pid in pids[start : start + width]]
             for pid, dump in begun:
                 taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
         return taken
+
+    @property
+    def _more(self) -> tuple[str, ...]:
+        return () if self._locals == "none" else ("--locals",)
 
     def local(self, pid: int, frame: Frame, name: str) -> str | None:
         """The value of one local variable of a frame, if it is a string. No other value is kept."""
@@ -113,7 +129,7 @@ class PySpy:
         if status != 0:
             return Stacks(missing=f"py-spy: {reason_in(dump.errors())}")
         try:
-            threads = parse_py_spy(dump.output())
+            threads = parse_py_spy(dump.output(), self._locals)
         except (ValueError, KeyError, TypeError):
             return Stacks(missing="py-spy: its answer could not be read")
         return Stacks(threads, "py-spy") if threads else Stacks(missing="py-spy: no Python thread found")
@@ -190,9 +206,9 @@ def reason_in(errors: str) -> str:
     return first.removeprefix("Error:").strip()
 
 
-def parse_py_spy(output: str) -> tuple[PythonThread, ...]:
+def parse_py_spy(output: str, locals: Locals = "none") -> tuple[PythonThread, ...]:
     """The JSON of `py-spy dump --json`."""
-    return tuple(_thread(entry) for entry in json.loads(output) if entry["frames"] is not None)
+    return tuple(_thread(entry, locals) for entry in json.loads(output) if entry["frames"] is not None)
 
 
 def local_in(output: str, wanted: Frame, name: str) -> str | None:
@@ -207,17 +223,20 @@ def local_in(output: str, wanted: Frame, name: str) -> str | None:
     return None
 
 
-def _thread(entry: dict[str, Any]) -> PythonThread:
+def _thread(entry: dict[str, Any], locals: Locals) -> PythonThread:
     return PythonThread(
         ident=int(entry["thread_id"]),
-        frames=tuple(_python_frames(entry["frames"])),
+        frames=tuple(_python_frames(entry["frames"], locals)),
         tid=entry.get("os_thread_id"),
         name=entry.get("thread_name") or "",
         native=tuple(frame["name"] for frame in entry["frames"] if frame.get("module")),
     )
 
 
-def _python_frames(frames: list[dict[str, Any]]) -> Iterator[Frame]:
+def _python_frames(frames: list[dict[str, Any]], locals: Locals) -> Iterator[Frame]:
     for frame in frames:
-        if not frame.get("module"):
-            yield Frame(file=frame["filename"], line=int(frame["line"] or 0), function=frame["name"])
+        if frame.get("module"):
+            continue
+        values = frame.get("locals") or ()
+        kept = all_locals(values) if locals == "all" else loader_locals(frame["filename"], frame["name"], values)
+        yield Frame(frame["filename"], int(frame["line"] or 0), frame["name"], arguments=kept)

@@ -10,6 +10,7 @@ from . import proc
 from .proc import Trouble
 from .syscalls import Call, parse_call
 
+_RAN = re.compile(r"^se\.exec_start\s*:\s*([\d.]+)", re.MULTILINE)
 _SWITCHES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")
 
 
@@ -23,20 +24,22 @@ class ThreadReading:
     channel: str
     call: Call | None
     """None where the kernel would not say."""
+    idle: float | None = None
+    """Seconds since it was last on a processor; None where that was not asked, or the kernel does not say."""
 
 
-def read_threads(pid: int, trouble: Trouble) -> tuple[ThreadReading, ...]:
-    """The main thread first."""
+def read_threads(pid: int, trouble: Trouble, now: float | None = None) -> tuple[ThreadReading, ...]:
+    """The main thread first. `now`: the scheduler's clock, where the idle times are wanted."""
     try:
         tids = proc.numbers(f"/proc/{pid}/task")
     except OSError:
         return ()
     tids.sort(key=lambda tid: tid != pid)
-    found = (_read_thread(pid, tid, trouble) for tid in tids)
+    found = (_read_thread(pid, tid, trouble, now) for tid in tids)
     return tuple(reading for reading in found if reading is not None)
 
 
-def _read_thread(pid: int, tid: int, trouble: Trouble) -> ThreadReading | None:
+def _read_thread(pid: int, tid: int, trouble: Trouble, now: float | None) -> ThreadReading | None:
     stat = proc.stat(pid, tid)
     if stat is None:
         return None
@@ -50,7 +53,26 @@ def _read_thread(pid: int, tid: int, trouble: Trouble) -> ThreadReading | None:
         switches=switches_in(_brief(f"{folder}/status")),
         channel="" if channel == "0" else channel,
         call=None if stat.state in "ZX" else _read_call(pid, folder, trouble),
+        idle=None if now is None else _idle(folder, now),
     )
+
+
+def scheduler_clock() -> float | None:
+    """Seconds on the clock by which the kernel notes when a thread last ran; None where it keeps that to itself.
+
+    That clock begins anywhere; but we run now, so what it notes of us is the present."""
+    return ran_at(_brief("/proc/thread-self/sched"))
+
+
+def ran_at(sched: str) -> float | None:
+    """When the thread last ran, from the text of its `sched` file."""
+    found = _RAN.search(sched)
+    return float(found[1]) / 1000 if found else None
+
+
+def _idle(folder: str, now: float) -> float | None:
+    ran = ran_at(_brief(f"{folder}/sched"))
+    return None if ran is None else max(0.0, now - ran)
 
 
 def _read_call(pid: int, folder: str, trouble: Trouble) -> Call | None:

@@ -10,7 +10,7 @@ from unstuck.render.source import excerpt
 from unstuck.render.status import doing, render_status, standing, wants_color, wants_unicode, width_of
 from unstuck.rules.diagnose import Diagnosis
 
-__all__ = ["render", "render_status", "wants_color", "wants_unicode", "width_of"]
+__all__ = ["primary", "render", "render_status", "short", "unseen", "wants_color", "wants_unicode", "width_of"]
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan", "recovered": "bold green"}
 _NAMED = 6
@@ -37,9 +37,9 @@ def render(
     standing_ones = [finding for finding in diagnosis.findings if not finding.withdrawn]
     recovered = [finding for finding in diagnosis.findings if finding.withdrawn]
     if standing_ones:
-        _primary(page, case, standing_ones[0])
+        primary(page, case, standing_ones[0])
         for finding in standing_ones[1 : _NAMED + 1]:
-            _short(page, case, finding)
+            short(page, case, finding)
         if len(standing_ones) > _NAMED + 1:
             page.blank()
             page.line((f"and {len(standing_ones) - _NAMED - 1} more in the JSON report", "dim"), indent=2)
@@ -48,7 +48,7 @@ def render(
     if not diagnosis.findings:
         _nothing(page, case, diagnosis)
     _goes_on(page, case, standing_ones, live, stopping)
-    _unseen(page, case, diagnosis)
+    unseen(page, case, diagnosis)
     if next_command:
         page.blank()
         page.line(next_command, lead=("next: ", "dim"), indent=2)
@@ -61,7 +61,7 @@ def _head(page: Page, case: Case) -> None:
     page.blank()
 
 
-def _primary(page: Page, case: Case, finding: Finding) -> None:
+def primary(page: Page, case: Case, finding: Finding) -> None:
     _headline(page, finding)
     if finding.evidence or finding.verified:
         _heading(page, "Evidence")
@@ -83,7 +83,7 @@ def _primary(page: Page, case: Case, finding: Finding) -> None:
         _bullets(page, finding.consequences)
 
 
-def _short(page: Page, case: Case, finding: Finding) -> None:
+def short(page: Page, case: Case, finding: Finding) -> None:
     page.blank()
     _headline(page, finding)
     _bullets(page, finding.evidence[:2])
@@ -137,7 +137,7 @@ def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool, stoppi
     page.line((said, "dim"), indent=2)
 
 
-def _unseen(page: Page, case: Case, diagnosis: Diagnosis) -> None:
+def unseen(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     trouble = list(dict.fromkeys(case.looks[-1].trouble)) if case.looks else []
     trouble += [f"{probe}: {why}" for probe, why in dict.fromkeys((*case.probes_off, *diagnosis.probes_off))]
     if not trouble:

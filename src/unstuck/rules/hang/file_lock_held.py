@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, FileLock, Finding, Fix, Process, Where
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import command, place, seconds, who
+from unstuck.rules.words import command, place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -42,8 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(still.process)} waits for a lock on {path} that {_name(holder, lock)} holds",
             evidence=(
-                f"{who(still.process)} has been blocked for {seconds(still.stall.standing)} taking the lock at "
-                f"{place(still.frame)}",
+                f"{who(still.process)} has been blocked for {still.lasting} taking the lock at {place(still.frame)}",
                 *_holder_lines(holder, lock),
                 *([f"neither can go on: {who(holder)} waits for it in turn"] if still.proven and holder else []),
             ),

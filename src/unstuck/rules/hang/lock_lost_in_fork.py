@@ -29,7 +29,7 @@ from unstuck.model import Case, Finding, Fix, Frame, Process, Thread, Where
 from unstuck.rules.hang.standstill import Standstill, process_of, seat, standstills
 from unstuck.rules.hang.waiting import LOCK, awaited, holding_frame, lock_name
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 _OWN_THREADS = ("multiprocessing/queues.py", "multiprocessing/resource_sharer.py", "tqdm/_monitor.py")
 
@@ -49,8 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence if holder or word != LOCK else min(still.confidence, 0.9),
             title=f"{who(still.process)} waits for {what} that was lost in the fork",
             evidence=(
-                f"{who(still.process)} has waited at {place(still.frame)} for {seconds(still.stall.standing)}, "
-                "without a time limit",
+                f"{who(still.process)} has waited at {place(still.frame)} for {still.lasting}, without a time limit",
                 "it was forked and has one Python thread, the one that waits: nobody in it can end the wait",
                 *_values(still),
                 *_parent_lines(parent, holder),

@@ -29,7 +29,7 @@ from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.hang.waiting import LOCK, awaited, holding_frame, lock_name
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -46,7 +46,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(still.process)} waits for {lock} {_held(still, holder)}",
             evidence=(
-                f"{who(still.process)} has waited for it at {place(still.frame)} for {seconds(still.stall.standing)}",
+                f"{who(still.process)} has waited for it at {place(still.frame)} for {still.lasting}",
                 *_holder_lines(still, holder),
                 *(
                     ["nobody who could release it can run: two looks found all of them waiting, unscheduled"]

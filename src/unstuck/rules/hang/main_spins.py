@@ -26,7 +26,7 @@ from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_lines, stack_varies
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import lines, place, seconds, who
+from unstuck.rules.words import lines, place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -42,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.7 if still.asked else 0.85,
             title=f"the training process computes without end in {loop}{place(frame)}",
             evidence=(
-                f"{who(still.process)} has passed no batch, backward pass or step for {seconds(still.stall.standing)}",
+                f"{who(still.process)} has passed no batch, backward pass or step for {still.lasting}",
                 cpu_line(still),
                 *seen_lines(still, frame),
             ),

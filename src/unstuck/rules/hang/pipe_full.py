@@ -25,7 +25,7 @@ from unstuck.model import Case, Finding, Fix, Process, Where
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.hang.waiting import feeds_queue
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 _STREAMS = {0: "standard input", 1: "standard output", 2: "standard error"}
 
@@ -45,8 +45,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(writer)} is stuck writing to a full pipe that {who(reader)} does not read",
             evidence=(
-                f"{who(writer)} has been blocked writing its {stream} for {seconds(still.stall.standing)}: "
-                "the pipe is full",
+                f"{who(writer)} has been blocked writing its {stream} for {still.lasting}: the pipe is full",
                 f"only {who(reader)} has the reading end open, and it {_doing(reader)}",
                 "each waits for the other: two looks found neither scheduled"
                 if still.proven

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix, Process
 from unstuck.rules.hang.standstill import seat, standstills
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 SHOWN = 8
 
@@ -38,7 +38,7 @@ def decide(case: Case) -> Iterable[Finding]:
             family=RULE.family,
             severity="error",
             confidence=0.5,
-            title=f"nothing has moved for {seconds(still.stall.standing)}; the cause is not established",
+            title=f"nothing has moved for {still.lasting}; the cause is not established",
             evidence=tuple(_seat(process) for process in seen[:SHOWN]),
             where=still.where(),
             fix=Fix(f"Look at {place(still.frame)}: that is where it stands."),

@@ -27,7 +27,7 @@ from unstuck.model import Case, Finding, Fix, Process, Thread
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.hang.waiting import feeds_queue
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -47,8 +47,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(joiner)} joins {who(child)}, whose queue it has not emptied",
             evidence=(
-                f"{who(joiner)} has waited at {place(frame)} for {seconds(still.stall.standing)} for that process "
-                "to end",
+                f"{who(joiner)} has waited at {place(frame)} for {still.lasting} for that process to end",
                 f"the child's queue feeder thread is blocked writing to a full pipe that only {who(joiner)} can read",
                 "a process with unflushed queue items does not end: each waits for the other",
             ),
@@ -96,8 +95,7 @@ def _at_exit(still: Standstill, process: Process) -> Finding:
         confidence=still.confidence,
         title=f"{who(process)} cannot end: a queue of its own still holds data that nobody takes",
         evidence=(
-            f"the script is over; for {seconds(still.stall.standing)} the interpreter has waited for a queue to be "
-            "flushed",
+            f"the script is over; for {still.lasting} the interpreter has waited for a queue to be flushed",
             f"the queue's feeder thread is blocked writing to a full pipe; {reader}",
         ),
         where=replace(still.where(None, process), file=script, line=None, function=None),

@@ -25,10 +25,10 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.sample_spins import far_outside, sample_pace, sample_seconds, what_sample
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.trying import fails_again, is_address, polled_path, sleeps_again, target_fact
+from unstuck.rules.hang.trying import fails_again, is_address, polled_path, retried, sleeps_again, target_fact
 from unstuck.rules.hang.work import culprit_frame
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import lines, place, seconds, who
+from unstuck.rules.words import lines, place, who
 
 FAST = 20.0  # tries a second: no back-off, so nothing is being waited for
 SLOW_AFTER = 1.2  # a retry with pauses gets this much more time than a hot one
@@ -49,7 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.93 if fails_again(still) else 0.85,
             title=f"{what_sample(still)} fails and is retried without end at {place(frame)}",
             evidence=(
-                f"{who(still.process)} has been on {what_sample(still)} for {seconds(took)}",
+                f"{who(still.process)} has been on {what_sample(still)} for {still.words(took)}",
                 *_tries(still),
                 *(
                     [f"the retry is the loop at {lines(frame.loop)} of {frame.function}"]
@@ -59,15 +59,18 @@ def decide(case: Case) -> Iterable[Finding]:
             ),
             where=still.where(frame),
             fix=Fix(_fix(still)),
-            seen_by="flight",
+            seen_by=still.seen_by if still.flight is None or still.flight.inferred else "flight",
         )
+
+
+UNNAMED = "?"
 
 
 def _retries(still: Standstill) -> bool:
     if polled_path(still) and not fails_again(still):
         return False
     asleep = still.kind in ("sleep", "socket", "running", "unknown") and sleeps_again(still)
-    return fails_again(still) or asleep
+    return fails_again(still) or asleep or bool(retried(still))
 
 
 def _enough(still: Standstill, took: float) -> bool:
@@ -75,6 +78,8 @@ def _enough(still: Standstill, took: float) -> bool:
     times, flight = still.case.times, still.flight
     if flight is None:
         return False
+    if flight.inferred:
+        return False  # from outside the tries cannot be counted: only time tells
     if fails_again(still):
         hot = took > 0 and flight.attempts / took >= FAST
         return took >= times.busy * (1 if hot else SLOW_AFTER)
@@ -86,6 +91,10 @@ def _tries(still: Standstill) -> list[str]:
     if flight is None:
         return []
     said = []
+    if flight.inferred and retried(still):
+        named = "" if retried(still) == UNNAMED else f" (`{retried(still)}`"
+        path = f", which is {fact.path})" if fact and named else ")" if named else ""
+        said.append(f"the loop it is in catches what goes wrong{named}{path} and tries again")
     if flight.attempts > 1:
         what = "connect" if is_address(flight.attempt_target) else "open a file"
         said.append(
@@ -100,7 +109,7 @@ def _tries(still: Standstill) -> list[str]:
 
 def _fix(still: Standstill) -> str:
     flight, fact = still.flight, target_fact(still)
-    target = flight.attempt_target if flight else ""
+    target = fact.path if fact else flight.attempt_target if flight else ""
     if fact is not None and not fact.exists:
         return f"Correct the path ({target} does not exist), and bound the retries so that the last error is raised."
     if is_address(target):

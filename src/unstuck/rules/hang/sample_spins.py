@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Pace
+from unstuck.rules.hang.peers import excess
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.trying import fails_again, polled_path
+from unstuck.rules.hang.trying import fails_again, polled_path, retried
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_lines
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, seconds, who
@@ -43,24 +44,21 @@ def decide(case: Case) -> Iterable[Finding]:
         pace = sample_pace(case)
         took = sample_seconds(still)
         outside = far_outside(took, pace, case.times.busy_ratio)
-        if not (took >= case.times.busy and outside) and not still.long:
+        if retried(still) or (not (took >= case.times.busy and outside) and not still.long):
             continue
         frame = culprit_frame(still)
         loop = f"loop at {lines(frame.loop)}" if frame and frame.loop else "code"
-        compared = (
-            f"; the {pace.count:,} samples before it took {seconds(pace.median)} at the median, "
-            f"{seconds(pace.longest)} at most"
-            if pace.count
-            else "; no sample was finished before it"
-        )
+        more = excess(case, still.process)
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
             severity="error",
-            confidence=0.95 if outside else still.confidence,
+            confidence=0.95 if outside else 0.9 if more else still.confidence,
             title=f"{what_sample(still)} never finishes: the {loop} of {place(frame)} does not end",
             evidence=(
-                f"{who(still.process)} has been on {what_sample(still)} for {seconds(took)}{compared}",
+                f"{who(still.process)} has been on {what_sample(still)} for {still.words(took)}"
+                f"{_compared(pace, still)}",
+                *([more.line] if more else []),
                 cpu_line(still),
                 *seen_lines(still, frame),
             ),
@@ -71,6 +69,16 @@ def decide(case: Case) -> Iterable[Finding]:
             ),
             seen_by=still.seen_by,
         )
+
+
+def _compared(pace: Pace, still: Standstill) -> str:
+    if pace.count:
+        return (
+            f"; the {pace.count:,} samples before it took {seconds(pace.median)} at the median, "
+            f"{seconds(pace.longest)} at most"
+        )
+    unknown = still.flight is not None and still.flight.inferred
+    return "" if unknown else "; no sample was finished before it"
 
 
 def far_outside(took: float, pace: Pace, ratio: float) -> bool:

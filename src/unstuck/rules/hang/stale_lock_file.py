@@ -36,7 +36,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if not expression and fact is None:
             continue
         orphan = fact is not None and fact.pid_alive is False and not fact.users
-        patient = still.stall.standing >= case.times.suspect
+        patient = still.stall.standing >= case.times.suspect or case.asked
         if not (orphan and patient) and not still.long:
             continue
         frame = next((f for f in still.thread.frames if f.polls), culprit_frame(still))
@@ -48,8 +48,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.95 if orphan else 0.75,
             title=f"waits for the lock file {name} to go away, and nobody is there to remove it",
             evidence=(
-                f"{who(still.process)} has been testing for it again and again for {seconds(still.stall.standing)}, "
-                f"at {place(frame)}",
+                f"{who(still.process)} has been testing for it again and again for {still.lasting}, at {place(frame)}",
                 *_facts(fact),
             ),
             where=still.where(frame),

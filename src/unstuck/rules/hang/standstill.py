@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from unstuck.model import Case, Flight, Frame, Look, Process, SeenBy, Stall, Thread, Where
 from unstuck.rules.hang.knot import knotted, owing_worker
 from unstuck.rules.hang.waiting import waits_inside
+from unstuck.rules.words import seconds
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,15 @@ class Standstill:
     def long(self) -> bool:
         """By the clock alone: stood, and nothing else moved, for many times longer than ever before."""
         times, stall = self.case.times, self.stall
-        if not stall.seams and not self.case.interrupted:
+        if not stall.seams and not (self.case.interrupted or self.case.asked):
             return False
         limit = max(times.silent, times.silent_ratio * stall.pace.longest)
         return (stall.standing >= limit and stall.still >= 0.6 * limit) or self.asked
 
     @property
     def asked(self) -> bool:
-        """Ctrl-C came while this was suspect: the person wants to know now."""
-        return self.case.interrupted and self.stall.suspect
+        """Ctrl-C came, or somebody attached, while this was suspect: the person wants to know now."""
+        return (self.case.interrupted or self.case.asked) and self.stall.suspect
 
     @property
     def certain(self) -> bool:
@@ -83,7 +84,16 @@ class Standstill:
     def confidence(self) -> float:
         if self.proven:
             return 0.97
-        return 0.75 if self.asked else 0.85
+        return 0.75 if self.asked and self.stall.standing < self.case.times.silent else 0.85
+
+    @property
+    def lasting(self) -> str:
+        """How long it has stood, in words."""
+        return self.words(self.stall.standing)
+
+    def words(self, duration: float) -> str:
+        """A duration of this standstill; of one that was not watched from its beginning only the least is known."""
+        return ("at least " if self.stall.at_least else "") + seconds(duration)
 
     def where(self, frame: Frame | None = None, process: Process | None = None) -> Where:
         at = frame or self.frame
@@ -98,7 +108,7 @@ class Standstill:
             worker=who.worker if who.worker is not None else (flight.worker if flight else None),
             rank=who.rank,
             sample=sample_of(flight),
-            step=main.step if main else None,
+            step=main.step if main and not main.inferred else None,
         )
 
     @property
@@ -113,19 +123,21 @@ def standstills(case: Case) -> Iterator[Standstill]:
     if look is None:
         return
     for stall in case.stalls:
-        if stall.excuse or (stall.standing < case.times.proven and not (case.interrupted and stall.suspect)):
+        asked = (case.interrupted or case.asked) and stall.suspect
+        if stall.excuse or (stall.standing < case.times.proven and not asked):
             continue
         start = process_of(look, stall.pid)
         if start is None or not start.threads:
             continue
-        trail = _follow(case, look, start)
+        trail = follow(case, look, start)
         process = trail[-1]
-        thread = _stuck_thread(process)
+        thread = stuck_thread(process)
         if thread is not None:
             yield Standstill(case, stall, look, process, thread, trail)
 
 
-def _follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
+def follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
+    """From the process whose clock stopped to the one that stopped it, both included."""
     trail = [start]
     while True:
         following = _next(case, look, trail[-1])
@@ -140,7 +152,7 @@ def _next(case: Case, look: Look, process: Process) -> Process | None:
     if flight is not None and flight.phase == "data" and not flight.fetching:
         drawing = process.main_thread is not None and draws_from_sampler(process.main_thread)
         return None if drawing else _owing_worker(case, look, process)
-    thread = _stuck_thread(process)
+    thread = stuck_thread(process)
     wait = thread.wait if thread else None
     if thread is None or wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket"):
         return None
@@ -154,7 +166,7 @@ def _owing_worker(case: Case, look: Look, main: Process) -> Process | None:
     return next((p for p in look.processes if p.pid == owing_worker(case, look, main.pid)), None)
 
 
-def _stuck_thread(process: Process) -> Thread | None:
+def stuck_thread(process: Process) -> Thread | None:
     """The thread that holds the process up: main, or the one main waits for inside the process."""
     main = process.main_thread
     if main is None or not waits_inside(main):

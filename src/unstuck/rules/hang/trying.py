@@ -12,8 +12,20 @@ TRIES = 5
 """Attempts within one sample that make a habit of it."""
 
 
+def retried(still: Standstill) -> str:
+    """What the loop in work tries again and again in vain, as its source says; only where the process itself says
+    nothing of its attempts."""
+    flight = still.flight
+    if flight is None or not flight.inferred or not still.in_sample:
+        return ""
+    return next((f.tries for f in still.thread.frames if f.user and f.tries), "")
+
+
 def target_fact(still: Standstill) -> PathFact | None:
     flight = still.flight
+    if flight is not None and flight.inferred:
+        expression = retried(still)
+        return next((fact for fact in still.case.paths if expression and fact.expression == expression), None)
     if flight is None or not flight.attempt_target:
         return None
     return next((fact for fact in still.case.paths if fact.path == flight.attempt_target), None)
@@ -21,10 +33,11 @@ def target_fact(still: Standstill) -> PathFact | None:
 
 def fails_again(still: Standstill) -> bool:
     """It opened or connected to something again and again within the sample, and the last try cannot succeed."""
-    flight = still.flight
+    flight, fact = still.flight, target_fact(still)
+    if flight is not None and flight.inferred:
+        return fact is not None and (bool(fact.error) or not fact.exists)
     if flight is None or flight.attempts < TRIES:
         return False
-    fact = target_fact(still)
     if fact is None:
         return is_address(flight.attempt_target)
     return bool(fact.error) or not fact.exists

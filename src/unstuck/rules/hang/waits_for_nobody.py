@@ -29,7 +29,7 @@ from unstuck.rules.hang.standstill import Standstill, process_of, seat, standsti
 from unstuck.rules.hang.waiting import COROUTINE, GET, LOCK, awaited, idle_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -45,7 +45,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(still.process)} waits at a {word} for somebody who will not come",
             evidence=(
-                f"{who(still.process)} has waited at {place(still.frame)} for {seconds(still.stall.standing)}",
+                f"{who(still.process)} has waited at {place(still.frame)} for {still.lasting}",
                 *deaths,
                 *_silence(still, bool(deaths)),
             ),

@@ -28,7 +28,7 @@ from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.hang.work import looks_of, stack_varies
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 _SYNCING = re.compile(
     r"\.(item|cpu|tolist|numpy|synchronize|nonzero|to|wait)\(|torch\.cuda\.|torch\.save\(|float\(|int\(|bool\(|print\("
@@ -49,8 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(still.process)} waits for its device at {place(still.frame)}",
             evidence=(
-                f"it has been in this one call for {seconds(still.stall.standing)}; "
-                f"{len(looks_of(still))} looks found the same line",
+                f"it has been in this one call for {still.lasting}; {len(looks_of(still))} looks found the same line",
                 "the process has an accelerator open, and the line needs a result from it",
             ),
             where=still.where(),

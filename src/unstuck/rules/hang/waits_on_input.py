@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -42,8 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.95,
             title=f"{who(still.process)} waits for an answer on standard input",
             evidence=(
-                f"{who(still.process)} has been reading standard input for {seconds(still.stall.standing)}, "
-                f"at {place(frame)}",
+                f"{who(still.process)} has been reading standard input for {still.lasting}, at {place(frame)}",
                 f"standard input is {where}",
             ),
             where=still.where(frame),

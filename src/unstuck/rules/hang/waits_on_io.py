@@ -28,7 +28,7 @@ from unstuck.rules.hang.waiting import idle_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_input import reads_input
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 _KINDS = frozenset(("pipe-read", "pipe-write", "socket", "file", "poll"))
 
@@ -46,7 +46,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=still.confidence,
             title=f"{who(still.process)} waits for {target}, from which nothing comes",
             evidence=(
-                f"{who(still.process)} has been blocked at {place(still.frame)} for {seconds(still.stall.standing)}",
+                f"{who(still.process)} has been blocked at {place(still.frame)} for {still.lasting}",
                 _call(still, target),
             ),
             where=still.where(),

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix, Thread
 from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, who
 
 _COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
 
@@ -41,7 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"{who(still.process)} waits in {call.function} for a rank that does not come",
             evidence=(
                 f"{who(still.process)} has been in {call.function}, called at {place(still.frame)}, for "
-                f"{seconds(still.stall.standing)}",
+                f"{still.lasting}",
                 *_elsewhere(still),
             ),
             where=still.where(),

@@ -1,0 +1,187 @@
+"""What `attach` found, on one screen: the answer, its evidence, every process in a line, what could not be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unstuck.attach.activity import activity, helper_word, worker_word
+from unstuck.attach.inspection import Answer
+from unstuck.attach.state import State, doing
+from unstuck.model import Case, Look, Process
+from unstuck.render import wording
+from unstuck.render.json_report import report
+from unstuck.render.page import Page
+from unstuck.render.terminal import primary, short, unseen
+
+_STYLES = {
+    "stuck": ("error", "bold red"),
+    "running": ("recovered", "bold green"),
+    "stopped": ("warning", "bold yellow"),
+    "ended": ("info", "bold cyan"),
+    "unclear": ("unknown", "bold yellow"),
+    "blind": ("unknown", "bold yellow"),
+}
+_SHOWN = 12
+"""Lines for processes; alike workers share one."""
+
+
+def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bool, next_command: str = "") -> str:
+    page = Page(color=color, width=width, unicode=unicode)
+    case = answer.case
+    age = f"running for {wording.duration(case.seconds)}" if case.seconds else ""
+    parts = ["unstuck", wording.program(case), f"pid {case.root}", age]
+    page.banner((part, "bold" if part == "unstuck" else "dim") for part in parts if part)
+    page.blank()
+    if answer.note:
+        page.line((answer.note, "dim"), indent=2)
+        page.blank()
+    if state.kind == "stuck":
+        first, *others = answer.diagnosis.findings
+        primary(page, case, first)
+        for finding in others[:3]:
+            short(page, case, finding)
+    else:
+        glyph, style = _STYLES[state.kind]
+        page.line((state.sentence, "bold"), lead=(f"{page.glyph(glyph)} ", style))
+        for reason in state.reasons:
+            page.line(reason, lead=(f"{page.glyph('bullet')} ", "dim"), indent=4)
+        for finding in answer.diagnosis.findings[:3]:
+            short(page, case, finding)
+    _processes(page, answer)
+    _quiet(page, case)
+    unseen(page, case, answer.diagnosis)
+    if next_command:
+        page.blank()
+        page.line(next_command, lead=("next: ", "dim"), indent=2)
+    return f"\n{page}"
+
+
+def as_json(answer: Answer, state: State) -> dict[str, Any]:
+    """The JSON report, with a section of what only a look from outside has."""
+    plain = report(answer.case, answer.diagnosis)
+    plain["attach"] = {
+        "state": state.kind,
+        "doing": doing(answer),
+        "sentence": state.sentence,
+        "reasons": list(state.reasons),
+        "looked": round(answer.seconds, 3),
+        "shares": {str(pid): {word: round(share, 4) for word, share in of} for pid, of in answer.shares.items()},
+        "processes": [_plain(process, answer.case) for process in _last(answer.case).processes],
+        "unseen": list(_last(answer.case).trouble),
+    }
+    return plain
+
+
+# --- the processes -------------------------------------------------------------------------------------------
+
+
+def _processes(page: Page, answer: Answer) -> None:
+    look = _last(answer.case)
+    if not look.processes:
+        return
+    page.blank()
+    page.line(("The processes", "bold"), indent=2)
+    rows = _rows(answer.case)
+    pids = max(len(row[0]) for row in rows)
+    names = max(len(row[1]) for row in rows)
+    for pid, name, word, cpu in rows[:_SHOWN]:
+        lead = f"{pid.rjust(pids)}  {name.ljust(names)}  {cpu:>5}  "
+        page.line(word, lead=(lead, "dim"), indent=4)
+    if len(rows) > _SHOWN:
+        page.line((f"and {len(rows) - _SHOWN} more lines in the JSON report", "dim"), indent=4)
+
+
+def _rows(case: Case) -> list[tuple[str, str, str, str]]:
+    """Pid, name, what it does, share of a core. Neighbours that do the same share a row."""
+    rows: list[tuple[list[Process], str, str]] = []
+    for process in _last(case).processes:
+        name, word = _name(process), _word(process)
+        if rows and process.role in ("worker", "helper", "unknown") and rows[-1][2] == word:
+            before = rows[-1][0][-1]
+            if before.role == process.role and (process.role != "worker" or "sample" not in word):
+                rows[-1][0].append(process)
+                continue
+        rows.append(([process], name, word))
+    return [(_pids(group), _names(group, name), word, _cpu(case, group)) for group, name, word in rows]
+
+
+def _pids(group: list[Process]) -> str:
+    return str(group[0].pid) if len(group) == 1 else f"{group[0].pid} …"
+
+
+def _names(group: list[Process], name: str) -> str:
+    if len(group) == 1:
+        return name
+    return f"{len(group)} workers" if group[0].role == "worker" else f"{len(group)} × {name}"
+
+
+def _name(process: Process) -> str:
+    if process.role == "worker":
+        return "worker" if process.worker is None else f"worker {process.worker}"
+    if process.role == "rank":
+        return "rank" if process.rank is None else f"rank {process.rank}"
+    if process.role in ("main", "launcher"):
+        return str(process.role)
+    line = " ".join(process.command)
+    for mark, name in (
+        ("resource_tracker", "tracker"),
+        ("semaphore_tracker", "tracker"),
+        ("forkserver", "fork server"),
+        ("compile_worker", "compile worker"),
+    ):
+        if mark in line and not process.forked:
+            return name
+    return "helper" if process.is_python else process.command[0].rpartition("/")[2][:16] if process.command else "?"
+
+
+def _word(process: Process) -> str:
+    if process.threads and process.threads[0].state == "Z":
+        return "ended (zombie)"
+    if process.role == "worker":
+        return worker_word(process)
+    if process.role in ("main", "rank"):
+        return activity(process, process.main_thread).word
+    return helper_word(process)
+
+
+def _cpu(case: Case, group: list[Process]) -> str:
+    """Share of a core between the first and the last look, of all in the row together."""
+    first, last = case.looks[0], case.looks[-1]
+    if last.at - first.at < 0.1:
+        return ""
+    before = {process.pid: _used(process) for process in first.processes}
+    used = sum(_used(process) - before.get(process.pid, _used(process)) for process in group)
+    return f"{used / (last.at - first.at):.0%}"
+
+
+def _used(process: Process) -> float:
+    return sum(thread.cpu for thread in process.threads)
+
+
+def _quiet(page: Page, case: Case) -> None:
+    mains = [process for process in _last(case).processes if process.role in ("main", "rank")]
+    quiet = min((process.quiet for process in mains if process.quiet is not None), default=None)
+    if quiet is not None and quiet >= 60:
+        page.blank()
+        page.line((f"It last wrote something to its output {wording.duration(quiet)} ago.", "dim"), indent=2)
+
+
+def _plain(process: Process, case: Case) -> dict[str, Any]:
+    frame = next((f for f in process.main_thread.frames if f.user), None) if process.main_thread else None
+    return {
+        "pid": process.pid,
+        "parent": process.ppid,
+        "role": process.role,
+        "name": _name(process),
+        "worker": process.worker,
+        "rank": process.rank,
+        "doing": _word(process),
+        "cpu": _cpu(case, [process]),
+        "file": frame.file if frame else None,
+        "line": frame.line if frame else None,
+        "stacks_by": process.stacks_by,
+    }
+
+
+def _last(case: Case) -> Look:
+    return case.looks[-1] if case.looks else Look(0.0)
