@@ -104,6 +104,12 @@ class Inspection:
                 sampler.end()
         return self._natively(answer) if self.native else answer
 
+    def again(self) -> Answer:
+        """One more inspection of the same run: what was seen before still counts for how long it has stood."""
+        self.began = time.monotonic()
+        self._signs.clear()
+        return self.run()
+
     def look(self) -> Look:
         flights = self._recorded()
         look = with_seats(self.observer.look(stacks=True, flights=flights))

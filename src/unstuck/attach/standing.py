@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.attach.inferred import Seat, seat_of
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
-from unstuck.rules.hang.peers import excess
+from unstuck.rules.hang.peers import Excess, excess
 from unstuck.rules.hang.standstill import follow, process_of, stuck_thread
 from unstuck.rules.hang.work import BUSY_SHARE
 from unstuck.supervise.excuses import excuse
@@ -21,7 +21,8 @@ ALONE = 30.0
 PATIENT = 12.0
 """The same where a sibling or the kernel says that this one is out of the ordinary."""
 OVERWHELMING = 60.0
-"""Seconds of processor time beyond its siblings after which a worker need not be watched any longer."""
+BRIEF = 1.0
+"""So many seconds of processor time beyond its siblings, and a worker need not be watched longer than that."""
 LONG_SLEEP = 60.0
 """Seconds of one sleep, or one wait with a limit of its own, outside the loader: it will end by itself."""
 AT_WORK = 0.05
@@ -67,8 +68,8 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     stood = watched
     if blocked and thread is not None and thread.idle is not None:
         stood = max(stood, thread.idle)
-    more = excess(case, culprit) if seat.fetching else None
-    if more is not None and busy:
+    more = excess(case, culprit) if seat.fetching and busy and watched > 0 else None
+    if more is not None:
         stood = max(stood, more.seconds)
     flight = case.flight_of(start.pid)
     if flight is not None and not flight.inferred:
@@ -77,10 +78,10 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     quiet = not _others_work(case, look, trail)
     timed = blocked and thread is not None and thread.wait is not None and bool(thread.wait.timed)
     if seat.fetching:
-        known = more is not None or (blocked and not timed)
-        suspect = stood >= (PATIENT if known else ALONE) and (
-            (blocked and not timed) or watched >= case.times.busy or (more is not None and more.seconds >= OVERWHELMING)
-        )
+        certain = blocked and not timed
+        watched_enough = watched >= (BRIEF if _overwhelms(more, seat) else case.times.busy)
+        enough = stood >= (PATIENT if certain or more is not None else ALONE)
+        suspect = enough and (certain or watched_enough)
     else:
         suspect = blocked and quiet and stood >= (LONG_SLEEP if timed else case.times.suspect)
     undecided = not why and not suspect and (seat.fetching or (blocked and quiet and not timed))
@@ -92,11 +93,19 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
         pace=Pace(),
         seams=flight is not None and flight.phase != "start",
         excuse=why,
-        still=stood,
+        still=0.0,  # nobody kept a clock: what counts is what was asked
         suspect=suspect and not why,
         at_least=True,
     )
     return Standing(stall, culprit, thread, undecided)
+
+
+def _overwhelms(more: Excess | None, seat: Seat) -> bool:
+    """A known sample, and minutes of work beyond what the siblings did: no need to watch it for long.
+
+    Streams are not dealt out in turn, so there a worker may honestly have more to do than its siblings."""
+    known = seat.sample is not None or bool(seat.sample_key)
+    return more is not None and known and more.seconds >= OVERWHELMING
 
 
 def _seen_since(looks: tuple[Look, ...], process: Process, seat: Seat) -> float:

@@ -77,7 +77,7 @@ def _unclear(answer: Answer, standing: Standing) -> bool:
     shares = answer.shares.get(standing.stall.pid, [])
     if len([share for _, share in shares if share >= 0.02]) > 1:
         return False
-    return standing.undecided or _blocked(standing) or _own_loop(answer, standing)
+    return standing.undecided or _blocked(standing) or _own_loop(standing)
 
 
 def _blocked(standing: Standing) -> bool:
@@ -85,7 +85,7 @@ def _blocked(standing: Standing) -> bool:
     return wait is not None and wait.kind not in ("running", "unknown", "other") and standing.stall.standing >= 1.0
 
 
-def _own_loop(answer: Answer, standing: Standing) -> bool:
+def _own_loop(standing: Standing) -> bool:
     """It computes in code of the user's own that is no part of a training step."""
     thread = standing.thread
     return thread is not None and activity(standing.process, thread).word.startswith("computing in its own code")
@@ -97,11 +97,11 @@ def _unclear_state(answer: Answer, standing: Standing) -> State:
     pid = answer.case.root
     lasting = seconds(standing.stall.standing)
     said = [f"{who(standing.process)} has been at {place(user)} for at least {lasting}"] if user else []
-    if _own_loop(answer, standing):
+    if _own_loop(standing):
         loop = f"the loop at {lines(user.loop)} of {user.function}" if user and user.loop else "this code"
         said += [
             f"it computes. Whether {loop} ever ends cannot be seen from outside: long honest work looks the same",
-            f"`unstuck attach {pid} --watch` speaks when it moves on; under `unstuck run` the run's own pace would tell",
+            f"`unstuck attach {pid} --watch` speaks when it moves on; under `unstuck run` its own pace would tell",
         ]
         return State("unclear", f"It computes, and passes no batch and no step: {place(user)}.", tuple(said))
     wait = thread.wait if thread else None

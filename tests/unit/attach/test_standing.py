@@ -1,0 +1,154 @@
+"""How long a run has stood that nobody watched: the kernel, the loader's numbers and the siblings are witnesses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.attach.stacks import IDLE, POLLS, SITE, USER, WAITS, case, frame, look, process, thread, worker_frames
+from unstuck.attach.inferred import flight_of, with_seats
+from unstuck.attach.standing import Standing, standings
+from unstuck.model import Case, Look, Thread, Wait
+from unstuck.observe.threads import ran_at
+from unstuck.rules.diagnose import diagnose
+from unstuck.rules.hang.peers import excess
+
+GET = frame("/work/data.py", "Clips.__getitem__", 12, loop=(10, 14))
+WAITING = thread(POLLS, WAITS, USER, wait=Wait("poll", timed=True), cpu=1.0)
+
+
+def trained(*looks: Look) -> Case:
+    """A Case with inferred flights, as attach makes it."""
+    seen = [with_seats(one) for one in looks]
+    flights = [f for p in seen[-1].processes if (f := flight_of(p, seen[-1].at, seen[0].at)) is not None]
+    bare = case(*seen, flights=tuple(flights))
+    return replace(bare, stalls=tuple(s.stall for s in standings(bare)))
+
+
+def scene(at: float, cpu: float, sample: int = 5, siblings: tuple[float, ...] = (0.1, 0.12)) -> Look:
+    """Main waits for worker 0, which computes at a sample; the others are idle."""
+    others = [
+        process(
+            3 + number,
+            thread(POLLS, replace(IDLE, arguments=(("worker_id", str(number + 1)),)), kind="poll", cpu=used),
+            role="worker",
+            ppid=1,
+            began=-500.0,
+        )
+        for number, used in enumerate(siblings)
+    ]
+    worker = process(2, thread(GET, *worker_frames(sample, 17), cpu=cpu), role="worker", ppid=1, began=-500.0)
+    return look(at, process(1, WAITING, began=-500.0), worker, *others)
+
+
+def only(found: Case) -> Standing:
+    (standing,) = standings(found)
+    return standing
+
+
+def test_worker_that_outworked_its_siblings_by_minutes_is_named_at_once() -> None:
+    found = trained(scene(0.0, 300.0), scene(0.5, 300.5))
+    standing = only(found)
+    assert standing.process.pid == 2
+    assert standing.stall.suspect
+    assert standing.stall.standing == pytest.approx(300.4, abs=0.5)
+    (finding,) = diagnose(found).findings
+    assert (finding.rule, finding.where.sample, finding.where.worker) == ("sample-spins", 5, 0)
+    assert "at least" in finding.evidence[0]
+    assert "batches are dealt out in turn" in finding.evidence[1]
+
+
+def test_a_sample_that_is_merely_slow_is_left_alone() -> None:
+    found = trained(scene(0.0, 61.0, siblings=(58.0, 63.0)), scene(8.0, 68.0, siblings=(58.0, 63.0)))
+    assert only(found).undecided
+    assert not diagnose(found).findings
+
+
+def test_heavy_samples_that_change_are_moving() -> None:
+    found = trained(scene(0.0, 300.0, sample=5), scene(3.0, 303.0, sample=6))
+    assert only(found).stall.standing < 301
+    assert diagnose(trained(scene(0.0, 9.0, sample=5), scene(3.0, 12.0, sample=6))).findings == ()
+
+
+def test_alone_it_takes_half_a_minute() -> None:
+    short = trained(scene(0.0, 1.0, siblings=()), scene(20.0, 21.0, siblings=()))
+    assert not diagnose(short).findings
+    long = trained(scene(0.0, 1.0, siblings=()), scene(30.5, 31.0, siblings=()))
+    assert diagnose(long).findings[0].rule == "sample-spins"
+
+
+def blocked(at: float, idle: float, switches: int = 7) -> Look:
+    stuck = thread(
+        USER, wait=Wait("socket", "recvfrom", target="tcp 10.0.0.1:80"), cpu=2.0, idle=idle, switches=switches
+    )
+    return look(at, process(1, stuck))
+
+
+def test_the_kernel_remembers_when_a_blocked_thread_last_ran() -> None:
+    found = trained(blocked(0.0, 3600.0), blocked(0.2, 3600.2))
+    assert only(found).stall.standing == pytest.approx(3600.2)
+    (finding,) = diagnose(found).findings
+    assert finding.rule == "waits-on-io"
+    assert finding.confidence >= 0.85
+
+
+def test_a_short_wait_says_nothing_yet() -> None:
+    found = trained(blocked(0.0, 2.0), blocked(3.0, 5.0))
+    assert only(found).undecided
+    assert not diagnose(found).findings
+
+
+def waits_for_pool(at: float, cpu: float) -> Look:
+    waits = thread(USER, wait=Wait("lock", "futex", timed=False), idle=400.0 + at)
+    return look(at, process(1, waits), process(2, thread(USER, cpu=cpu), role="unknown", ppid=1))
+
+
+def test_who_waits_for_somebody_at_work_is_not_stuck() -> None:
+    found = trained(waits_for_pool(0.0, 10.0), waits_for_pool(3.0, 12.9))
+    assert not only(found).stall.suspect
+    assert not diagnose(found).findings
+
+
+def ranks(at: float, cpu: float) -> Look:
+    collective = frame(SITE + "torch/distributed/distributed_c10d.py", "barrier")
+    waits = Thread(2, state="S", python=True, frames=(collective, USER), wait=Wait("socket"), idle=90.0 + at)
+    works = thread(USER, cpu=cpu)
+    return look(at, process(1, works, role="rank", rank=0), process(2, waits, role="rank", rank=1))
+
+
+def test_a_rank_that_waits_for_one_at_work_is_excused() -> None:
+    found = trained(ranks(0.0, 10.0), ranks(3.0, 13.0))
+    assert "another rank" in found.stalls[1].excuse
+    assert not diagnose(found).findings
+
+
+def test_ranks_that_all_stand_are_told() -> None:
+    collective = frame(SITE + "torch/distributed/distributed_c10d.py", "barrier")
+
+    def both(at: float) -> Look:
+        threads = [
+            Thread(n, state="S", python=True, frames=(collective, USER), wait=Wait("socket"), idle=90.0 + at)
+            for n in (1, 2)
+        ]
+        return look(at, *(process(n, t, role="rank", rank=n - 1) for n, t in zip((1, 2), threads, strict=True)))
+
+    assert diagnose(trained(both(0.0), both(0.5))).findings[0].rule == "waits-on-rank"
+
+
+def test_a_sleep_ends_by_itself() -> None:
+    asleep = thread(USER, wait=Wait("sleep", timed=True), idle=20.0)
+    found = trained(look(0.0, process(1, asleep)), look(3.0, process(1, asleep)))
+    assert not diagnose(found).findings
+
+
+def test_excess_needs_more_than_what_the_others_differ_by() -> None:
+    uneven = trained(scene(0.0, 130.0, siblings=(40.0, 80.0)), scene(0.5, 130.0, siblings=(40.0, 80.0)))
+    worker = uneven.looks[-1].processes[1]
+    assert excess(uneven, worker) is None
+
+
+def test_when_a_thread_last_ran() -> None:
+    text = "python (12713, #threads: 9)\n---\nse.exec_start          :      21999556.888892\nse.vruntime : 1\n"
+    assert ran_at(text) == pytest.approx(21999.556888892)
+    assert ran_at("") is None
