@@ -22,7 +22,7 @@ from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
 from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
-from .threads import ThreadReading, read_threads, scheduler_clock
+from .threads import Clocks, ThreadReading, read_threads
 from .tree import SAME_START, Member, Tree
 from .waits import Waits, with_frames
 
@@ -65,8 +65,8 @@ class Observer:
         members = self._tree.members(trouble, {pid: flight.began for pid, flight in flights.items() if flight.began})
         descriptors = Descriptors(member.pid for member in members)
         waits = Waits(members, descriptors, self._sockets.afresh())
-        clock = scheduler_clock() if self._history else None
-        readings = {member.pid: read_threads(member.pid, trouble, clock) for member in members}
+        clocks = Clocks() if self._history else None
+        readings = {member.pid: read_threads(member.pid, trouble, clocks) for member in members}
         explained = {
             (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads
         }

@@ -35,6 +35,8 @@ class Stat:
     """Start time in clock ticks since boot: with the pid it names a process for ever."""
     layout: tuple[int, int]
     """Where code and stack begin; (0, 0) where we may not know. Equal to the parent's after a bare fork."""
+    processor: int = 0
+    """On which it runs, or last ran."""
 
 
 def read(path: str, limit: int = 1 << 20) -> bytes:
@@ -83,6 +85,7 @@ def parse_stat(line: str) -> Stat:
         children_cpu=(int(fields[13]) + int(fields[14])) / TICKS,
         started=int(fields[19]),
         layout=(code, stack) if code > 1 and stack > 1 else (0, 0),
+        processor=int(fields[36]),
     )
 
 

@@ -28,18 +28,46 @@ class ThreadReading:
     """Seconds since it was last on a processor; None where that was not asked, or the kernel does not say."""
 
 
-def read_threads(pid: int, trouble: Trouble, now: float | None = None) -> tuple[ThreadReading, ...]:
-    """The main thread first. `now`: the scheduler's clock, where the idle times are wanted."""
+class Clocks:
+    """The present on the clock by which the kernel notes when a thread last ran, asked once of each processor.
+
+    Every processor has its own, which does not count what interrupts and the host took from it: they drift seconds
+    apart. So we go where the thread ran and see what is noted of ourselves."""
+
+    def __init__(self) -> None:
+        self._now: dict[int, float | None] = {}
+
+    def of(self, processor: int) -> float | None:
+        """None where the kernel keeps that to itself, or we may not run there."""
+        if processor not in self._now:
+            self._now[processor] = _clock_of(processor)
+        return self._now[processor]
+
+
+def _clock_of(processor: int) -> float | None:
+    try:
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {processor})
+    except OSError:
+        return None
+    try:
+        return ran_at(_brief("/proc/thread-self/sched"))
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def read_threads(pid: int, trouble: Trouble, clocks: Clocks | None = None) -> tuple[ThreadReading, ...]:
+    """The main thread first. `clocks`: the scheduler's, where the idle times are wanted."""
     try:
         tids = proc.numbers(f"/proc/{pid}/task")
     except OSError:
         return ()
     tids.sort(key=lambda tid: tid != pid)
-    found = (_read_thread(pid, tid, trouble, now) for tid in tids)
+    found = (_read_thread(pid, tid, trouble, clocks) for tid in tids)
     return tuple(reading for reading in found if reading is not None)
 
 
-def _read_thread(pid: int, tid: int, trouble: Trouble, now: float | None) -> ThreadReading | None:
+def _read_thread(pid: int, tid: int, trouble: Trouble, clocks: Clocks | None) -> ThreadReading | None:
     stat = proc.stat(pid, tid)
     if stat is None:
         return None
@@ -53,15 +81,8 @@ def _read_thread(pid: int, tid: int, trouble: Trouble, now: float | None) -> Thr
         switches=switches_in(_brief(f"{folder}/status")),
         channel="" if channel == "0" else channel,
         call=None if stat.state in "ZX" else _read_call(pid, folder, trouble),
-        idle=None if now is None else _idle(folder, now),
+        idle=None if clocks is None else _idle(folder, clocks.of(stat.processor)),
     )
-
-
-def scheduler_clock() -> float | None:
-    """Seconds on the clock by which the kernel notes when a thread last ran; None where it keeps that to itself.
-
-    That clock begins anywhere; but we run now, so what it notes of us is the present."""
-    return ran_at(_brief("/proc/thread-self/sched"))
 
 
 def ran_at(sched: str) -> float | None:
@@ -70,9 +91,9 @@ def ran_at(sched: str) -> float | None:
     return float(found[1]) / 1000 if found else None
 
 
-def _idle(folder: str, now: float) -> float | None:
+def _idle(folder: str, now: float | None) -> float | None:
     ran = ran_at(_brief(f"{folder}/sched"))
-    return None if ran is None else max(0.0, now - ran)
+    return None if now is None or not ran else max(0.0, now - ran)
 
 
 def _read_call(pid: int, folder: str, trouble: Trouble) -> Call | None:
