@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from unstuck.errors import UsageError
+from unstuck.attach import refused
+from unstuck.attach.kin import is_ours, root_of, torch_loaded
 from unstuck.observe import proc
-from unstuck.observe.proc import Stat, Trouble
-from unstuck.observe.roles import is_helper, is_launcher
+from unstuck.observe.proc import Trouble
+from unstuck.observe.roles import is_launcher, rank_in
 from unstuck.observe.tree import Member, Tree
 
-_CHILD_OF_PYTHON = ("multiprocessing.spawn", "multiprocessing.forkserver", "multiprocessing.resource_tracker")
-_HIGHEST = 32
+_KERNEL_THREAD = 0x00200000
 
 
 @dataclass(frozen=True)
@@ -27,110 +27,74 @@ class Target:
     """Where the run records itself, if it was started by `unstuck run`."""
 
 
-def resolve(pid: int) -> Target:
+def resolve(asked: int) -> Target:
     """Raises UsageError, which says why there is nothing to look at."""
     if not os.path.isdir("/proc/self"):
-        raise UsageError(
-            "cannot look at another process here: there is no /proc",
-            cause="this system is not Linux, or /proc is not mounted",
-            next_command="mount -t proc proc /proc   (Linux); else start it with `unstuck run`",
-        )
+        raise refused.no_proc()
+    pid = _process_of(asked)
     stat = proc.stat(pid)
     if stat is None:
-        raise UsageError(f"there is no process {pid}", cause=_why_absent(), next_command="unstuck attach")
+        raise refused.absent(asked)
     if pid == os.getpid():
-        raise UsageError("that is unstuck itself", next_command="unstuck attach")
+        raise refused.ourselves()
     if stat.state in "ZX":
-        raise UsageError(
-            f"process {pid} has ended already: it is a zombie",
-            cause=f"its parent, pid {stat.ppid} ({_command(stat.ppid)}), has not collected its exit status",
-            next_command=f"unstuck attach {stat.ppid}" if stat.ppid > 1 else "unstuck attach",
-        )
-    root = _root_of(pid, stat)
-    tree = Tree(root).members(Trouble())
+        raise refused.zombie(pid, stat)
+    if _is_kernel_thread(pid):
+        raise refused.kernel_thread(pid, stat)
+    tree = Tree(root_of(pid)).members(Trouble())
     python = [member for member in tree if member.is_python]
     if not python:
-        raise _not_python(pid, stat, tree)
-    note = "" if root == pid else f"pid {pid} belongs to the run of pid {root}, which is looked at as a whole"
-    main = next((member for member in python if not is_launcher(member.command)), python[0])
-    return Target(pid, root, note, proc.environment(main.pid).get("UNSTUCK_FLIGHT_DIR", ""))
+        raise refused.not_python(pid, stat, tree)
+    root, how = _chosen(pid, tree)
+    main = next((m for m in Tree(root).members(Trouble()) if m.is_python and not is_launcher(m.command)), python[0])
+    note = how or ("" if root == pid else f"pid {pid} belongs to the run of pid {root}, which is looked at as a whole")
+    if pid != asked:
+        note = f"{asked} is a thread of process {pid}" + (f"; {note}" if note else "")
+    return Target(asked, root, note, proc.environment(main.pid).get("UNSTUCK_FLIGHT_DIR", ""))
 
 
-def _root_of(pid: int, stat: Stat) -> int:
-    """Up from a worker, a tracker or a rank to what started it; never further than that."""
-    for _ in range(_HIGHEST):
-        above = proc.stat(stat.ppid) if stat.ppid > 1 else None
-        if above is None or not _belongs(pid, stat, above):
-            break
-        pid, stat = stat.ppid, above
-    return pid
+def _process_of(number: int) -> int:
+    """The process that a thread belongs to, for the kernel answers for the number of a thread as well."""
+    for line in proc.maybe(f"/proc/{number}/status").splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    return number
 
 
-def _belongs(pid: int, stat: Stat, above: Stat) -> bool:
-    """The parent made it as a part of itself: forked it without exec, by multiprocessing, or launched it as a rank."""
-    command, parent = proc.command(pid), proc.command(stat.ppid)
-    exe = proc.link(f"/proc/{pid}/exe")
-    forked = stat.layout != (0, 0) and stat.layout == above.layout and exe == proc.link(f"/proc/{stat.ppid}/exe")
-    if forked and exe and "python" in os.path.basename(exe):
-        return True
-    if any(mark in " ".join(command) for mark in _CHILD_OF_PYTHON) or is_helper(command):
-        return True
-    return is_launcher(parent) and "RANK" in proc.environment(pid)
+def _is_kernel_thread(pid: int) -> bool:
+    fields = proc.maybe(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return len(fields) > 6 and bool(int(fields[6]) & _KERNEL_THREAD)
 
 
-def _why_absent() -> str:
-    hidden = _hides_processes()
-    if hidden:
-        return f"/proc is mounted with {hidden}: processes of other users are not shown; ask as their owner or as root"
-    if os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"):
-        return "it has ended, or it runs outside this container (pids are counted anew in each)"
-    return "it has ended, or the number is of another machine or container (there, look from inside)"
+def _chosen(pid: int, tree: tuple[Member, ...]) -> tuple[int, str]:
+    """The root to look at, and why it is another than the top: beneath a supervisor of ours, or one of several."""
+    ours = {member.pid for member in tree if is_ours(member.command)}
+    watched = next((member for member in tree if member.ppid in ours and _is_recorded(member.pid)), None)
+    if watched is not None:
+        return watched.pid, f"pid {watched.ppid} is unstuck itself; what it runs, pid {watched.pid}, is looked at"
+    tops = [member for member in _tops(tree) if member.pid not in ours]
+    if ours and not tops:
+        raise refused.ourselves()
+    if len(tops) < 2 or any(rank_in(proc.environment(member.pid)) is not None for member in tops):
+        return tree[0].pid, ""
+    loaded = [member for member in tops if torch_loaded(member.pid)]
+    if len(loaded) != 1:
+        raise refused.several(pid, loaded or tops)
+    return loaded[0].pid, f"of what runs beneath pid {pid}, only pid {loaded[0].pid} has torch loaded"
 
 
-def _hides_processes() -> str:
-    """`hidepid=…` where /proc shows a user only their own processes."""
-    for line in proc.maybe("/proc/self/mounts").splitlines():
-        words = line.split()
-        if len(words) > 3 and words[1] == "/proc":
-            for option in words[3].split(","):
-                if option.startswith("hidepid=") and option not in ("hidepid=0", "hidepid=off"):
-                    return option
-    return ""
+def _is_recorded(pid: int) -> bool:
+    return "UNSTUCK_FLIGHT_DIR" in proc.environment(pid)
 
 
-def _not_python(pid: int, stat: Stat, tree: tuple[Member, ...]) -> UsageError:
-    owner = _owner(pid)
-    if owner is not None and owner != os.geteuid() and os.geteuid() != 0:
-        return UsageError(
-            f"process {pid} ({stat.name}) belongs to {_user(owner)}, and it cannot be seen what it is",
-            cause="only its owner or root may look into it",
-            next_command=f"sudo unstuck attach {pid}",
-        )
-    beneath = f", and none of the {len(tree) - 1} processes beneath it is" if len(tree) > 1 else ""
-    return UsageError(
-        f"process {pid} is not Python{beneath}: {_command(pid)}",
-        cause="unstuck explains Python trainings" if stat.name else "",
-        next_command="unstuck attach",
-    )
-
-
-def _owner(pid: int) -> int | None:
-    try:
-        return os.stat(f"/proc/{pid}").st_uid
-    except OSError:
-        return None
-
-
-def _user(uid: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
-
-
-def _command(pid: int) -> str:
-    words = proc.command(pid)
-    text = " ".join([os.path.basename(words[0]), *words[1:]]) if words else "unknown"
-    return text if len(text) <= 60 else text[:57] + "…"
+def _tops(tree: tuple[Member, ...]) -> list[Member]:
+    """Python processes that no other Python process and no launcher started: programs of their own."""
+    parts: set[int] = set()
+    tops = []
+    for member in tree:
+        if member.ppid in parts or is_launcher(member.command):
+            parts.add(member.pid)
+        elif member.is_python:
+            parts.add(member.pid)
+            tops.append(member)
+    return tops

@@ -11,7 +11,14 @@ from unstuck.model import Role, Thread
 from .tree import Member
 
 _LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "horovodrun", "torch_distributed_launcher", "mpirun", "mpiexec"}
-_LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "deepspeed")
+_LAUNCHER_MODULES = (
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "accelerate.commands.launch",
+    "deepspeed",
+    "deepspeed.launcher.launch",
+    "deepspeed.launcher.runner",
+)
 _HELPERS = (
     "multiprocessing.resource_tracker",
     "multiprocessing.semaphore_tracker",

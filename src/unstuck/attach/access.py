@@ -1,0 +1,102 @@
+"""What keeps us from looking into a process, and the one command that would let us."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+from unstuck.observe import proc
+
+_SYS_PTRACE = 19
+_OF_ROOT = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+@dataclass(frozen=True)
+class Barrier:
+    why: str
+    command: str
+
+
+def barrier(pid: int) -> Barrier:
+    """For a process whose memory may not be read."""
+    whose = owner(pid)
+    if whose is not None and whose != os.geteuid() and os.geteuid() != 0:
+        return Barrier(f"process {pid} belongs to {user(whose)}: only its owner or root may look into it", as_root(pid))
+    scope = yama()
+    if scope == 3:
+        return Barrier(
+            "this kernel lets nobody look into another process until the next boot (kernel.yama.ptrace_scope is 3)",
+            "unstuck run SCRIPT   (the next time: it looks from inside)",
+        )
+    if os.geteuid() == 0 and may_trace():
+        return Barrier(f"the system does not let even root look into process {pid}", "dmesg | tail")
+    if in_container():
+        return Barrier(
+            "this container may not look into processes: it was started without `--cap-add SYS_PTRACE` "
+            "(Kubernetes: securityContext.capabilities)",
+            f"docker exec --privileged -u root {os.uname().nodename} {' '.join(_unstuck(root=False))} attach {pid}",
+        )
+    if os.geteuid() == 0:
+        return Barrier("root was denied the right to look into processes here (CAP_SYS_PTRACE)", as_root(pid))
+    if scope:
+        return Barrier(
+            f"kernel.yama.ptrace_scope is {scope}: a process may only look into its own children, and root into all; "
+            "`sudo sysctl kernel.yama.ptrace_scope=0` lifts that until the next boot",
+            as_root(pid),
+        )
+    return Barrier(f"process {pid} does not let its owner look into it (it hides, or has more rights)", as_root(pid))
+
+
+def as_root(pid: int | None = None) -> str:
+    """A line that can be pasted: root's path seldom has the environment we are installed in."""
+    return " ".join(["sudo", *_unstuck(root=True), "attach", *([str(pid)] if pid else [])])
+
+
+def _unstuck(root: bool) -> list[str]:
+    if shutil.which("unstuck", path=os.pathsep.join(_OF_ROOT)):
+        return ["unstuck"]
+    if root and shutil.which("unstuck"):
+        return ['"$(which unstuck)"']
+    return [sys.executable, "-m", "unstuck"]
+
+
+def yama() -> int:
+    """Who may look into whom: 0 owners, 1 parents, 2 root, 3 nobody; 0 where this kernel has no such setting."""
+    text = proc.maybe("/proc/sys/kernel/yama/ptrace_scope").strip()
+    return int(text) if text.isdigit() else 0
+
+
+def may_trace(status: str | None = None) -> bool:
+    """We have the capability that opens every process."""
+    for line in (proc.maybe("/proc/self/status") if status is None else status).splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> _SYS_PTRACE & 1)
+    return False
+
+
+def in_container() -> bool:
+    return (
+        os.path.exists("/.dockerenv")
+        or os.path.exists("/run/.containerenv")
+        or "KUBERNETES_SERVICE_HOST" in os.environ
+        or "container" in proc.environment(1)
+    )
+
+
+def owner(pid: int) -> int | None:
+    """The user whose process it is. (The files of one that hides belong to root, so its status is asked.)"""
+    for line in proc.maybe(f"/proc/{pid}/status").splitlines():
+        if line.startswith("Uid:"):
+            return int(line.split()[2])
+    return None
+
+
+def user(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
