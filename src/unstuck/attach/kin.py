@@ -65,7 +65,8 @@ def is_ours(command: tuple[str, ...]) -> bool:
 
 
 def torch_loaded(pid: int) -> bool:
-    return any(mark in proc.maybe(f"/proc/{pid}/maps", 1 << 23) for mark in _TORCH)
+    maps = proc.maybe(f"/proc/{pid}/maps", 1 << 23)
+    return any(mark in maps for mark in _TORCH)
 
 
 def ancestors(pid: int) -> list[int]:

@@ -8,7 +8,7 @@ proof, so it goes first, and also finds the holders of open-file-description loc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from unstuck.model import FileLock
@@ -104,6 +104,34 @@ class Locks:
             recorded=recorded if recorded is not None else next(iter(proven), None),
         )
 
+    def listed_for(self, pid: int) -> tuple[int | None, Holding] | None:
+        """The lock that a process waits for, and its descriptor, where the kernel does not show the call itself."""
+        for held, waiter in self._waiting():
+            if waiter.pid != pid:
+                continue
+            fd = next((fd for fd in self._descriptors.of(pid) or () if _inode_of(pid, fd) == held.inode), None)
+            path = "" if fd is None else self._descriptors.target(pid, fd)
+            shown = path or f"a file (inode {held.inode} of device {held.file.rpartition(':')[0]})"
+            proven = self._proven(path, held.inode, held.kind) if path else {}
+            recorded = held.pid if held.pid > 0 else None
+            holders = tuple(proven) or ((recorded,) if recorded is not None and proc.alive(recorded) else ())
+            return fd, Holding(shown, held.kind, held.mode, holders, recorded)
+        return None
+
+    def _waiting(self) -> Iterator[tuple[LockLine, LockLine]]:
+        """Each lock that is waited for, with each that waits."""
+        held: LockLine | None = None
+        for line in self._all():
+            if not line.waits:
+                held = line
+            elif held is not None and line.inode == held.inode:
+                yield held, line
+
+    def _all(self) -> list[LockLine]:
+        if self._lines is None:
+            self._lines = parse_locks(proc.maybe("/proc/locks", 1 << 22))
+        return self._lines
+
     def _proven(self, path: str, inode: int | None, wanted: str) -> dict[int, LockLine]:
         """Processes of the tree with a descriptor that holds a lock of this kind on this file."""
         found: dict[int, LockLine] = {}
@@ -117,18 +145,11 @@ class Locks:
 
     def _listed(self, pid: int, inode: int | None, wanted: str) -> LockLine | None:
         """The held lock under which the waiter is listed; else any on the same file."""
-        if self._lines is None:
-            self._lines = parse_locks(proc.maybe("/proc/locks", 1 << 22))
-        held: LockLine | None = None
-        same_file: LockLine | None = None
-        for line in self._lines:
-            if not line.waits:
-                held = line
-                if same_file is None and inode == line.inode and _conflicts(line.kind, wanted):
-                    same_file = line
-            elif line.pid == pid and held is not None and line.inode == held.inode and inode in (None, line.inode):
+        for held, waiter in self._waiting():
+            if waiter.pid == pid and inode in (None, held.inode):
                 return held
-        return same_file
+        lines = (line for line in self._all() if not line.waits)
+        return next((line for line in lines if inode == line.inode and _conflicts(line.kind, wanted)), None)
 
 
 def file_locks(found: Iterable[tuple[int, Holding]]) -> tuple[FileLock, ...]:

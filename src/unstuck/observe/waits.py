@@ -86,6 +86,8 @@ class Waits:
             return Wait("running")
         if call is None or call.name == "":
             wait = by_channel(thread.channel)
+            if wait.kind == "file-lock" or (wait.kind == "unknown" and call is None and thread.tid == pid):
+                wait = self._listed_lock(pid) or wait
         elif call.name == "restart_syscall":
             wait = self._restarted(pid, call, thread.channel)
         else:
@@ -163,16 +165,28 @@ class Waits:
         fd = call.signed(0)
         holding = self._locks.waited_for(pid, fd, call)
         self.holdings.append((pid, holding))
+        return self._for_lock(pid, call.name, fd, holding)
+
+    def _for_lock(self, pid: int, syscall: str, fd: int | None, holding: Holding) -> Wait:
         others = tuple(holder for holder in holding.holders if holder != pid)
         return Wait(
             "file-lock",
-            call.name,
+            syscall,
             timed=False,
             fd=fd,
             target=holding.path,
             others=others,
             also_self=pid in holding.holders,
         )
+
+    def _listed_lock(self, pid: int) -> Wait | None:
+        """From the kernel's list of locks, which everybody may read."""
+        found = self._locks.listed_for(pid)
+        if found is None:
+            return None
+        fd, holding = found
+        self.holdings.append((pid, holding))
+        return self._for_lock(pid, "flock" if holding.kind == "FLOCK" else "fcntl", fd, holding)
 
     def _futex(self, pid: int, call: Call) -> Wait:
         if not futex.is_wait(call):

@@ -1,0 +1,179 @@
+"""The trainings of this machine that could be looked at: one line each, the oldest first."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+from unstuck.attach.access import as_root, owner, user
+from unstuck.attach.activity import activity, worker_word
+from unstuck.attach.kin import ancestors, is_ours, is_python, root_of, torch_loaded
+from unstuck.attach.standing import training
+from unstuck.model import Case
+from unstuck.observe import proc
+from unstuck.observe.look import Observer
+from unstuck.observe.proc import Trouble
+from unstuck.observe.roles import by_stack
+from unstuck.observe.stacks import PySpy
+from unstuck.observe.tree import Member, Tree
+from unstuck.render.page import Page
+from unstuck.render.wording import count, duration, program
+
+_CPU_OVER = 0.2
+"""Seconds over which the processor time is taken."""
+_PATIENCE = 1.0
+"""Seconds that py-spy may take for a line of a list."""
+_ASKED = 12
+"""Trees whose stacks are taken; of more the kernel's word must do."""
+_AT_A_TIME = 4
+
+
+@dataclass(frozen=True)
+class Candidate:
+    pid: int
+    age: float
+    cpu: float
+    """Share of a core that the whole tree uses now."""
+    processes: int
+    doing: str
+    command: str
+    user: str
+
+
+def candidates() -> list[Candidate]:
+    """Roots of trees with torch in them that we may look into, the oldest first."""
+    trees = [Tree(root).members(Trouble()) for root in _roots()]
+    trees = sorted((tree for tree in trees if tree), key=lambda tree: tree[0].stat.started)
+    begun = time.monotonic()
+    before = [_cpu(tree) for tree in trees]
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        words = list(pool.map(_doing, trees, (number < _ASKED for number in range(len(trees)))))
+    time.sleep(max(0.0, begun + _CPU_OVER - time.monotonic()))
+    passed = time.monotonic() - begun
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return [
+        Candidate(
+            pid=tree[0].pid,
+            age=max(0.0, now - tree[0].stat.started / proc.TICKS),
+            cpu=round(max(0.0, _cpu(tree) - used) / passed, 2),
+            processes=len(tree),
+            doing=word,
+            command=_command(tree[0]),
+            user=user(owner(tree[0].pid) or 0),
+        )
+        for tree, used, word in zip(trees, before, words, strict=True)
+        if proc.alive(tree[0].pid)
+    ]
+
+
+def hidden() -> int:
+    """Python processes of other users, into which we may not look: some may be trainings."""
+    if os.geteuid() == 0:
+        return 0
+    others = (pid for pid in proc.numbers("/proc") if owner(pid) not in (None, os.geteuid()))
+    return sum(1 for pid in others if is_python(pid) and not proc.link(f"/proc/{pid}/exe"))
+
+
+def show(found: list[Candidate], as_json: bool) -> None:
+    """On standard output."""
+    from unstuck.render.status import wants_color, wants_unicode, width_of
+    from unstuck.serial import dump_text
+
+    unseen = hidden()
+    if as_json:
+        sys.stdout.write(dump_text({"candidates": [asdict(one) for one in found], "hidden": unseen}))
+        return
+    out = sys.stdout
+    page = Page(color=wants_color(out), width=width_of(out), unicode=wants_unicode(out))
+    _table(page, found)
+    if unseen:
+        page.blank()
+        noun = count(unseen, "Python process").replace("processs", "processes")
+        page.line((f"{noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
+    page.blank()
+    page.line(f"unstuck attach {found[0].pid}   (or another of these)", lead=("next: ", "dim"), indent=2)
+    out.write(f"\n{page}")
+
+
+# --- finding -------------------------------------------------------------------------------------------------
+
+
+def _roots() -> list[int]:
+    """Cheap questions first: the maps, which are long, only of Python processes of ours, and of each tree till one."""
+    mine = os.geteuid()
+    apart = {os.getpid(), *ancestors(os.getpid())}
+    known: dict[int, int] = {}
+    trees: dict[int, list[int]] = {}
+    for pid in proc.numbers("/proc"):
+        if (mine == 0 or _is_of(pid, mine)) and is_python(pid):
+            trees.setdefault(root_of(pid, known), []).append(pid)
+    return [
+        root
+        for root, pids in trees.items()
+        if root not in apart and not is_ours(proc.command(root)) and any(map(torch_loaded, pids))
+    ]
+
+
+def _is_of(pid: int, uid: int) -> bool:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid == uid
+    except OSError:
+        return False
+
+
+def _cpu(tree: Iterable[Member]) -> float:
+    stats = (proc.stat(member.pid) for member in tree)
+    return sum(stat.cpu for stat in stats if stat is not None)
+
+
+def _doing(tree: tuple[Member, ...], with_stacks: bool) -> str:
+    observer = Observer(tree[0].pid, stacks=PySpy(limit=_PATIENCE))
+    first = next(iter(training(observer.look(stacks=False))), None)
+    if first is None:
+        return "ended"
+    if with_stacks:
+        look = observer.look(only={first.pid})
+        first = next((process for process in look.processes if process.pid == first.pid), first)
+    if by_stack(first.threads) == "worker":
+        return f"a worker that its run left behind: {worker_word(first)}"
+    return activity(first, first.main_thread).word
+
+
+# --- drawing -------------------------------------------------------------------------------------------------
+
+
+def _table(page: Page, found: list[Candidate]) -> None:
+    """Two lines each: what it is, and beneath that what it does."""
+    users = len({one.user for one in found}) > 1
+    rows = [_cells(one, users) for one in found]
+    head = ("pid", "age", "cpu", "processes", *(("user",) if users else ()))
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    page.line((f"{count(len(found), 'training')} can be looked at here", "bold"))
+    page.blank()
+    page.cut((_row(head, widths) + "command, and what it does", "dim"), indent=2)
+    for one, row in zip(found, rows, strict=True):
+        page.cut(_row(row, widths), (one.command, "bold"), indent=2)
+        page.line((one.doing, "dim"), indent=2 + len(_row(row, widths)))
+
+
+def _cells(one: Candidate, users: bool) -> tuple[str, ...]:
+    age = " ".join(duration(round(one.age)).split()[:2])
+    return (str(one.pid), age, f"{one.cpu:.0%}", str(one.processes), *((one.user,) if users else ()))
+
+
+def _row(cells: tuple[str, ...], widths: list[int]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) + "  "
+
+
+def _command(member: Member) -> str:
+    """`train.py --lr 0.1`: the script or module and its arguments, without the interpreter."""
+    name = program(Case(command=member.command))
+    words = list(member.command)
+    last = name.rpartition(" ")[2]
+    place = next((number for number, word in enumerate(words) if os.path.basename(word) == last), len(words))
+    text = " ".join(" ".join([name, *words[place + 1 :]]).split())
+    return text if len(text) <= 60 else text[:57] + "…"
