@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
 
+from unstuck.model import Look
 from unstuck.observe import proc
+from unstuck.observe.stacks import find_py_spy
 
 _SYS_PTRACE = 19
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12}")
 _OF_ROOT = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -19,8 +23,23 @@ class Barrier:
     command: str
 
 
-def barrier(pid: int) -> Barrier:
-    """For a process whose memory may not be read."""
+def way_in(look: Look) -> Barrier:
+    """For a look that saw no stacks: what kept the first of them from us."""
+    python = [process for process in look.processes if process.is_python]
+    first = next((process for process in python if process.stacks_missing), None)
+    return barrier(first.pid, first.stacks_missing) if first else Barrier("it has ended", "unstuck attach")
+
+
+def barrier(pid: int, missing: str = "Permission denied") -> Barrier:
+    """For a process whose stacks were not seen. `missing`: why, as the rungs of the ladder say it."""
+    if "Permission denied" in missing:
+        return _forbidden(pid)
+    if "py-spy: not found" in missing:
+        return Barrier("py-spy, which reads the stacks, is not installed", f"{sys.executable} -m pip install py-spy")
+    return Barrier(missing or "nothing was said", f"{find_py_spy() or 'py-spy'} dump --nonblocking --pid {pid}")
+
+
+def _forbidden(pid: int) -> Barrier:
     whose = owner(pid)
     if whose is not None and whose != os.geteuid() and os.geteuid() != 0:
         return Barrier(f"process {pid} belongs to {user(whose)}: only its owner or root may look into it", as_root(pid))
@@ -32,11 +51,17 @@ def barrier(pid: int) -> Barrier:
         )
     if os.geteuid() == 0 and may_trace():
         return Barrier(f"the system does not let even root look into process {pid}", "dmesg | tail")
-    if in_container():
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
         return Barrier(
-            "this container may not look into processes: it was started without `--cap-add SYS_PTRACE` "
-            "(Kubernetes: securityContext.capabilities)",
-            f"docker exec --privileged -u root {os.uname().nodename} {' '.join(_unstuck(root=False))} attach {pid}",
+            "this pod may not look into processes: it was started without SYS_PTRACE",
+            'capabilities: {add: ["SYS_PTRACE"]}   (in the securityContext of the container; for the next start)',
+        )
+    if in_container():
+        name = os.uname().nodename
+        box = name if _CONTAINER_ID.fullmatch(name) else "CONTAINER"
+        return Barrier(
+            "this container may not look into processes: it was started without `--cap-add SYS_PTRACE`",
+            f"docker exec --privileged -u root {box} {' '.join(_unstuck(root=False))} attach {pid}",
         )
     if os.geteuid() == 0:
         return Barrier("root was denied the right to look into processes here (CAP_SYS_PTRACE)", as_root(pid))
@@ -77,12 +102,7 @@ def may_trace(status: str | None = None) -> bool:
 
 
 def in_container() -> bool:
-    return (
-        os.path.exists("/.dockerenv")
-        or os.path.exists("/run/.containerenv")
-        or "KUBERNETES_SERVICE_HOST" in os.environ
-        or "container" in proc.environment(1)
-    )
+    return os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv") or "container" in proc.environment(1)
 
 
 def owner(pid: int) -> int | None:
@@ -100,3 +120,8 @@ def user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def curtly(trouble: tuple[str, ...]) -> tuple[str, ...]:
+    """What could not be seen, without the several ways out of it: where the one that fits is shown anyway."""
+    return tuple(line.partition(" (permission denied): ")[0] for line in trouble)

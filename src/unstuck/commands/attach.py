@@ -96,22 +96,27 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
 
 
 def _next(answer: Answer, state: State) -> str:
+    from unstuck.attach.access import way_in
+
     if answer.diagnosis.findings:
         return f"unstuck explain {answer.diagnosis.findings[0].rule}"
     if state.kind == "blind":
-        return f"sudo unstuck attach {answer.case.root}"
+        return way_in(answer.case.looks[-1]).command
     return f"unstuck attach {answer.case.root} --watch" if state.kind == "unclear" else ""
 
 
 def _only_candidate(as_json: bool) -> int | None:
-    from unstuck.attach.candidates import candidates, show
+    from unstuck.attach.access import as_root
+    from unstuck.attach.candidates import candidates, hidden, show
 
     found = candidates()
     if not found:
+        others = hidden()
         raise UsageError(
             "no training runs here that can be looked at",
-            cause="no Python process of yours has torch loaded",
-            next_command="unstuck attach PID   (of any Python process), or sudo unstuck attach",
+            cause="no Python process of yours has torch loaded"
+            + (f"; {others} of other users are hidden" if others else ""),
+            next_command=as_root() if others else "unstuck attach PID   (of any Python process)",
         )
     if len(found) == 1:
         return found[0].pid

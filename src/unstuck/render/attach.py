@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from unstuck.attach.access import curtly
 from unstuck.attach.activity import activity, helper_word, worker_word
 from unstuck.attach.inspection import Answer
 from unstuck.attach.state import State, doing
@@ -49,7 +51,7 @@ def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bo
             short(page, case, finding)
     _processes(page, answer)
     _quiet(page, case)
-    unseen(page, case, answer.diagnosis)
+    unseen(page, _curt(case) if state.kind == "blind" else case, answer.diagnosis)
     if next_command:
         page.blank()
         page.line(next_command, lead=("next: ", "dim"), indent=2)
@@ -70,6 +72,10 @@ def as_json(answer: Answer, state: State) -> dict[str, Any]:
         "unseen": list(_last(answer.case).trouble),
     }
     return plain
+
+
+def _curt(case: Case) -> Case:
+    return replace(case, looks=(*case.looks[:-1], replace(case.looks[-1], trouble=curtly(case.looks[-1].trouble))))
 
 
 # --- the processes -------------------------------------------------------------------------------------------
