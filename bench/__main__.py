@@ -8,15 +8,34 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import budget, processes, step_cost
+from bench import attach, budget, processes, step_cost
 from bench.stats import Interval
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("all", "run", "attach"), default="all", help="default: all")
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
     args = parser.parse_args()
     scale = 0.1 if args.quick else 1.0
+    rows = []
+    if args.what in ("all", "run"):
+        rows += _run(scale)
+    if args.what in ("all", "attach"):
+        rows += _attach(scale)
+    print("| what | measured (95 % interval) | may cost |\n|---|---|---|")
+    for what, measured, limit, _ in rows:
+        print(f"| {what} | {measured} | {limit} |")
+    over = [what for what, _, _, good in rows if not good]
+    if over:
+        print(f"over the limit: {', '.join(over)}", file=sys.stderr)
+    return 1 if over else 0
+
+
+Row = tuple[str, str, str, bool]
+
+
+def _run(scale: float) -> list[Row]:
     rows = [
         _row("always-on cost per step", step_cost.per_step(int(120 * scale)), 1e6, "µs", 5),
         _row(
@@ -35,16 +54,27 @@ def main() -> int:
     memory, share = processes.supervisor(60 * scale)
     rows.append(("supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60))
     rows.append(("supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005))
-    print("| what | measured (95 % interval) | may cost |\n|---|---|---|")
-    for what, measured, limit, _ in rows:
-        print(f"| {what} | {measured} | {limit} |")
-    over = [what for what, _, _, good in rows if not good]
-    if over:
-        print(f"over the limit: {', '.join(over)}", file=sys.stderr)
-    return 1 if over else 0
+    return rows
 
 
-def _row(what: str, found: Interval, unit: float, name: str, limit: float) -> tuple[str, str, str, bool]:
+def _attach(scale: float) -> list[Row]:
+    whole, looks, dumps = attach.cause(max(5, int(20 * scale)))
+    slowest, typical, worst, usual = attach.delay(max(4, int(16 * scale)))
+    ratio = looks.mean / dumps.mean
+    return [
+        _row("`attach`, command to printed cause, 1 + 8 processes", whole, 1, "s", 1.5),
+        (
+            "its looks beside `py-spy dump` called nine times",
+            f"{looks.mean:.3f} s to {dumps.mean:.3f} s: {ratio:.2f}×",
+            "≤ 3×",
+            ratio <= 3,
+        ),
+        _row(f"slowest step (else {worst * 1e3:.0f} ms) of a running training, longer by", slowest, 1e3, "ms", 20),
+        _row(f"median step (else {usual * 1e3:.1f} ms), longer by", typical, 1e3, "ms", 20),
+    ]
+
+
+def _row(what: str, found: Interval, unit: float, name: str, limit: float) -> Row:
     text = f"{found.mean * unit:.2f} {name} ({found.low * unit:.2f} – {found.high * unit:.2f})"
     return what, text, f"≤ {limit:g} {name}", found.high * unit <= limit
 

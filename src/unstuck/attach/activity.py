@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from unstuck.model import Frame, Process, Thread
 from unstuck.observe.torch_seams import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.words import place
-from unstuck.supervise.excuses import COMPILING, DEBUGGING, SAVING
+from unstuck.supervise.excuses import DEBUGGING, SAVING, compiles
 
 _VALIDATES = re.compile(r"(^|_)(valid|validate|validation|evaluate|evaluation|eval|test)(_|$)|EvaluationLoop", re.I)
 _TOKENISES = re.compile(r"tokeni[sz]|sentencepiece|bpe", re.I)
@@ -22,6 +23,10 @@ _READS = re.compile(
 _WAITS_FOR_CHILD = ("/subprocess.py", "multiprocessing/popen_fork.py", "multiprocessing/popen_spawn_posix.py")
 _POOL = ("multiprocessing/pool.py", "concurrent/futures/process.py", "concurrent/futures/_base.py")
 _LOGS = re.compile(r"/(tensorboard|wandb|mlflow|neptune|comet_ml|tqdm|logging)/")
+
+
+OWN_CODE = "computing in its own code"
+FORWARD = "forward pass"
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ def activity(process: Process | None, thread: Thread | None) -> Activity:
 
 def _special(frames: tuple[Frame, ...]) -> str:
     """What has a name of its own wherever it happens."""
-    if _any(frames, COMPILING):
+    if compiles(Thread(0, frames=frames)):
         return "compiling"
     if _any(frames, SAVING):
         loads = any(f.function.rpartition(".")[2] in ("load", "_load", "load_file") for f in frames)
@@ -83,7 +88,7 @@ def _step_word(frames: tuple[Frame, ...]) -> str:
         if is_backward(frame):
             return "backward pass"
         if frame.file.endswith(MODULE):
-            return "forward pass"
+            return FORWARD
     return ""
 
 
@@ -105,7 +110,7 @@ def _other_word(process: Process | None, thread: Thread) -> str:
     if any(_LOGS.search(f.file) for f in library):
         return "writing its log"
     if kind in ("running", "") or (process is not None and kind == "unknown"):
-        return f"computing in its own code ({place(user)})" if user else "computing"
+        return f"{OWN_CODE} ({os.path.basename(user.file)}, {user.function})" if user else "computing"
     return _kernel_word(thread) + (f" ({place(user)})" if user else "")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from unstuck.attach.activity import activity
 from unstuck.attach.inferred import flight_of, seat_of, with_seats
-from unstuck.attach.standing import Standing, dated, standings, training
+from unstuck.attach.standing import AT_WORK, Standing, dated, share_of, standings, training
 from unstuck.attach.target import Target
-from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times
+from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times, Wait
 from unstuck.observe.look import Observer
 from unstuck.observe.sampling import Sample, Sampler
 from unstuck.observe.signal_stacks import SignalStacks
@@ -175,7 +175,10 @@ class Inspection:
 
     def _answer(self, samplers: dict[int, Sampler]) -> Answer:
         case = self.case()
-        shares = {pid: shares_of(sampler.samples(2.0)) for pid, sampler in samplers.items()}
+        shares = {
+            pid: shares_of(sampler.samples(2.0), computes=(share_of(case.looks, pid) or 0.0) >= AT_WORK)
+            for pid, sampler in samplers.items()
+        }
         alive = bool(self.looks[-1].processes)
         return Answer(
             case=case,
@@ -242,11 +245,13 @@ def _movement(signs: list[tuple[object, ...]]) -> str:
     return "it went from one part of its work to another" if len(set(words)) > 1 else ""
 
 
-def shares_of(samples: list[Sample]) -> list[tuple[str, float]]:
-    """What the time went into, the most first."""
+def shares_of(samples: list[Sample], *, computes: bool = True) -> list[tuple[str, float]]:
+    """What the time went into, the most first. A sample does not show whether the line it is at computes or waits:
+    `computes` says what the process did all in all."""
     counts: Counter[str] = Counter()
+    wait = Wait("running" if computes else "other")
     for sample in samples:
-        counts[activity(None, Thread(0, frames=sample.frames)).word] += sample.count
+        counts[activity(None, Thread(0, frames=sample.frames, wait=wait)).word] += sample.count
     whole = sum(counts.values())
     return [(word, count / whole) for word, count in counts.most_common()] if whole else []
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from unstuck.attach.inferred import Seat, seat_of
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
 from unstuck.rules.hang.peers import Excess, excess
-from unstuck.rules.hang.standstill import follow, process_of, stuck_thread
+from unstuck.rules.hang.standstill import draws_from_sampler, follow, process_of, stuck_thread
 from unstuck.rules.hang.work import BUSY_SHARE
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.stillness import path_of
@@ -61,10 +61,13 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     culprit = trail[-1]
     thread = stuck_thread(culprit)
     seat = seat_of(culprit.main_thread)
+    drawing = culprit.main_thread is not None and draws_from_sampler(culprit.main_thread)
+    loading = seat.fetching or drawing
     seen = _seen_since(case.looks, culprit, seat)
     watched = look.at - seen
     busy = _busy(case, culprit, thread)
     blocked = thread is not None and thread.wait is not None and thread.wait.kind != "running" and not busy
+    blocked = blocked and thread is not None and _is_told(thread)
     stood = watched
     if blocked and thread is not None and thread.idle is not None:
         stood = max(stood, thread.idle)
@@ -77,14 +80,14 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     why = excuse(look, start.pid) or excuse(look, culprit.pid)
     quiet = not _others_work(case, look, trail)
     timed = blocked and thread is not None and thread.wait is not None and bool(thread.wait.timed)
-    if seat.fetching:
+    if loading:
         certain = blocked and not timed
         watched_enough = watched >= (BRIEF if _overwhelms(more, seat) else case.times.busy)
-        enough = stood >= (PATIENT if certain or more is not None else ALONE)
+        enough = stood >= (PATIENT if certain or more is not None or _in_vain(case, thread) else ALONE)
         suspect = enough and (certain or watched_enough)
     else:
         suspect = blocked and quiet and stood >= (LONG_SLEEP if timed else case.times.suspect)
-    undecided = not why and not suspect and (seat.fetching or (blocked and quiet and not timed))
+    undecided = not why and not suspect and (loading or (blocked and quiet and not timed))
     stall = Stall(
         pid=start.pid,
         phase=flight.phase if flight else "start",
@@ -100,12 +103,23 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     return Standing(stall, culprit, thread, undecided)
 
 
+def _is_told(thread: Thread) -> bool:
+    """Its stack was seen; or the kernel alone says enough, which knows who holds a file lock."""
+    return bool(thread.frames) or (thread.wait is not None and thread.wait.kind == "file-lock")
+
+
 def _overwhelms(more: Excess | None, seat: Seat) -> bool:
     """A known sample, and minutes of work beyond what the siblings did: no need to watch it for long.
 
     Streams are not dealt out in turn, so there a worker may honestly have more to do than its siblings."""
     known = seat.sample is not None or bool(seat.sample_key)
     return more is not None and known and more.seconds >= OVERWHELMING
+
+
+def _in_vain(case: Case, thread: Thread | None) -> bool:
+    """What its loop tries again and again was tried from outside, and fails."""
+    tried = {frame.tries for frame in thread.frames if frame.user and frame.tries} if thread else set()
+    return any(fact.expression in tried and (fact.error or not fact.exists) for fact in case.paths)
 
 
 def _seen_since(looks: tuple[Look, ...], process: Process, seat: Seat) -> float:
@@ -122,19 +136,22 @@ def _seen_since(looks: tuple[Look, ...], process: Process, seat: Seat) -> float:
 
 def _sign(process: Process, seat: Seat) -> tuple[object, ...]:
     """In the loader its own numbers tell; elsewhere the functions of the user that are on the stack."""
-    return seat.sign if seat.fetching else (seat.sign, path_of(process))
+    if seat.fetching:
+        return seat.sign
+    thread = process.main_thread
+    return (True,) if thread is not None and draws_from_sampler(thread) else (seat.sign, path_of(process))
 
 
 def _busy(case: Case, process: Process, thread: Thread | None) -> bool:
     """It had a good share of a core between the first and the last look; from one look, by its state."""
     if thread is None:
         return False
-    share = _share(case.looks, process.pid, thread.tid)
+    share = share_of(case.looks, process.pid, thread.tid)
     running = thread.wait is not None and thread.wait.kind == "running"
     return running if share is None else share >= BUSY_SHARE or (running and share >= AT_WORK)
 
 
-def _share(looks: tuple[Look, ...], pid: int, tid: int | None = None) -> float | None:
+def share_of(looks: tuple[Look, ...], pid: int, tid: int | None = None) -> float | None:
     """Cores that a thread, or a whole process, used from the first look to the last."""
     first, last = (process_of(look, pid) for look in (looks[0], looks[-1]))
     passed = looks[-1].at - looks[0].at
@@ -150,18 +167,18 @@ def _others_work(case: Case, look: Look, trail: tuple[Process, ...]) -> bool:
     for process in look.processes:
         if process.pid in apart or process.role in ("worker", "helper"):
             continue
-        share = _share(case.looks, process.pid)
+        share = share_of(case.looks, process.pid)
         if share is not None and share >= AT_WORK:
             return True
     culprit = trail[-1]
     main = culprit.main_thread
-    share = _share(case.looks, culprit.pid)
-    own = _share(case.looks, culprit.pid, main.tid) if main else None
+    share = share_of(case.looks, culprit.pid)
+    own = share_of(case.looks, culprit.pid, main.tid) if main else None
     return share is not None and own is not None and share - own >= AT_WORK  # another thread of its own
 
 
 def _at_work(case: Case, standing: Standing) -> bool:
-    share = _share(case.looks, standing.process.pid)
+    share = share_of(case.looks, standing.process.pid)
     return share is not None and share >= AT_WORK and not _in_collective(standing)
 
 

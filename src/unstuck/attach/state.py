@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.attach.activity import activity
+from unstuck.attach.access import way_in
+from unstuck.attach.activity import FORWARD, OWN_CODE, activity
+from unstuck.attach.inferred import seat_of
 from unstuck.attach.inspection import Answer
 from unstuck.attach.standing import Standing
 from unstuck.model import Process
@@ -72,12 +74,27 @@ def _running(answer: Answer) -> State:
 
 def _unclear(answer: Answer, standing: Standing) -> bool:
     """Nothing was seen to move, and nothing says that this is as it should be."""
-    if standing.stall.excuse or answer.moved.get(standing.stall.pid):
+    if standing.stall.excuse:
         return False
+    words = _words(answer, standing)
+    if all(_computes(word) for word in words):
+        return True
+    if answer.moved.get(standing.stall.pid) or len(words) > 1:
+        return False
+    return standing.undecided or _blocked(standing)
+
+
+def _words(answer: Answer, standing: Standing) -> list[str]:
+    """All that it was seen to do."""
     shares = answer.shares.get(standing.stall.pid, [])
-    if len([share for _, share in shares if share >= 0.02]) > 1:
-        return False
-    return standing.undecided or _blocked(standing) or _own_loop(standing)
+    main = next((p for p in _mains(answer) if p.pid == standing.stall.pid), None)
+    seen = [word for word, share in shares if share >= 0.01]
+    return seen or [activity(main, main.main_thread if main else None).word]
+
+
+def _computes(word: str) -> bool:
+    """It computes, in a way that is no sign of a training that goes on."""
+    return word.startswith(OWN_CODE) or word in (FORWARD, "computing")
 
 
 def _blocked(standing: Standing) -> bool:
@@ -85,40 +102,39 @@ def _blocked(standing: Standing) -> bool:
     return wait is not None and wait.kind not in ("running", "unknown", "other") and standing.stall.standing >= 1.0
 
 
-def _own_loop(standing: Standing) -> bool:
-    """It computes in code of the user's own that is no part of a training step."""
-    thread = standing.thread
-    return thread is not None and activity(standing.process, thread).word.startswith("computing in its own code")
-
-
 def _unclear_state(answer: Answer, standing: Standing) -> State:
     thread = standing.thread
     user = next((f for f in thread.frames if f.user), None) if thread else None
     pid = answer.case.root
-    lasting = seconds(standing.stall.standing)
-    said = [f"{who(standing.process)} has been at {place(user)} for at least {lasting}"] if user else []
-    if _own_loop(standing):
-        loop = f"the loop at {lines(user.loop)} of {user.function}" if user and user.loop else "this code"
-        said += [
-            f"it computes. Whether {loop} ever ends cannot be seen from outside: long honest work looks the same",
-            f"`unstuck attach {pid} --watch` speaks when it moves on; under `unstuck run` its own pace would tell",
-        ]
-        return State("unclear", f"It computes, and passes no batch and no step: {place(user)}.", tuple(said))
+    words = _words(answer, standing)
+    if all(_computes(word) for word in words):
+        return State("unclear", f"It computes: {words[0]}.", tuple(_no_seam(answer, standing)))
+    said = [f"{who(standing.process)} has been at {place(user)} for at least {seconds(standing.stall.standing)}"]
     wait = thread.wait if thread else None
-    if wait is not None and wait.timed:
-        said += [
-            "it waits with a limit of time, wakes, and waits again: only its own code knows what for",
-            f"`unstuck attach {pid} --watch` speaks when it moves on",
-        ]
+    polled = next((f.polls for f in thread.frames if f.polls), "") if thread else ""
+    if polled:
+        said += [f"it tests again and again whether the file `{polled}` is gone; which one that is cannot be read here"]
+    elif wait is not None and wait.timed:
+        said += ["it waits with a limit of time, wakes, and waits again: only its own code knows what for"]
     elif standing.stall.standing < answer.case.times.suspect:
         said += [f"that is too short to tell a wait from a hang: `unstuck attach {pid} --seconds 30`"]
+    elif seat_of(thread).fetching:
+        said += ["nothing tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
     else:
-        said += [
-            "somebody else of this run is at work, for whom it may be waiting",
-            f"`unstuck attach {pid} --watch` speaks when it moves on",
-        ]
-    word = activity(standing.process, thread).word
-    return State("unclear", f"It did not move while it was looked at: {word}.", tuple(said))
+        said += ["somebody else of this run is at work, for whom it may be waiting"]
+    return State("unclear", f"It did not move while it was looked at: {words[0]}.", tuple(said if user else said[1:]))
+
+
+def _no_seam(answer: Answer, standing: Standing) -> list[str]:
+    thread = standing.thread
+    user = next((f for f in thread.frames if f.user and f.loop), None) if thread else None
+    loop = f"the loop at {lines(user.loop)} of {place(user)}" if user else "this code"
+    return [
+        f"over {seconds(answer.seconds)} it passed no batch, no backward pass and no optimizer step",
+        f"whether {loop} ever ends cannot be seen from outside: long honest work looks the same",
+        f"under `unstuck run` its own pace would tell; `unstuck attach {answer.case.root} --watch` speaks when it "
+        "moves on",
+    ]
 
 
 def _stopped(answer: Answer) -> State | None:
@@ -137,8 +153,8 @@ def _stopped(answer: Answer) -> State | None:
 
 
 def _blind(answer: Answer) -> State:
-    words = [f"{who(p)} is {activity(p, p.main_thread).word}" for p in _mains(answer)]
-    return State("blind", "Its Python stacks cannot be seen from here.", tuple(words))
+    words = [f"{who(p)}: {activity(p, p.main_thread).word}, as far as the kernel tells" for p in _mains(answer)]
+    return State("blind", "Its Python stacks cannot be seen from here.", (way_in(answer.case.looks[-1]).why, *words))
 
 
 # --- parts ---------------------------------------------------------------------------------------------------

@@ -42,11 +42,17 @@ def excuse(look: Look, pid: int) -> str:
         return "it is at a debugger prompt"
     if _on_stack(thread, (LOCK_FILE,)):
         return ""
-    if _on_stack(thread, COMPILING):
+    if compiles(thread):
         return "it is compiling"
     if _on_stack(thread, SAVING) and _working(process):
         return "it is saving or loading a checkpoint"
     return ""
+
+
+def compiles(thread: Thread) -> bool:
+    """A compiler is at work; that its modules are being imported is something else."""
+    frames = [frame for frame in thread.frames if frame.function != "<module>"]
+    return any(part in frame.file for frame in frames for part in COMPILING)
 
 
 def _on_stack(thread: Thread, parts: tuple[str, ...]) -> bool:
