@@ -22,7 +22,7 @@ def root_of(pid: int, known: dict[int, int] | None = None) -> int:
     for _ in range(_HIGHEST):
         if stat is None or (known and pid in known):
             break
-        above = proc.stat(stat.ppid) if stat.ppid > 1 else None
+        above = proc.stat(stat.ppid) if stat.ppid > 0 else None
         if above is None or not belongs(pid, stat, above):
             break
         pid, stat = stat.ppid, above
