@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unstuck.attach.inferred import seat_of
 from unstuck.model import Frame, Process, Thread
 from unstuck.observe.torch_seams import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
+from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.words import place
 from unstuck.supervise.excuses import DEBUGGING, SAVING, compiles
@@ -27,6 +28,15 @@ _LOGS = re.compile(r"/(tensorboard|wandb|mlflow|neptune|comet_ml|tqdm|logging)/"
 
 OWN_CODE = "computing in its own code"
 FORWARD = "forward pass"
+LEARNING = ("backward pass", "optimizer step")
+_QUEUED = {
+    GET: "waiting for data from a queue",
+    PUT: "waiting to hand something to a full queue",
+    EVENT: "waiting for another thread",
+    FUTURE: "waiting for work it handed out",
+    JOIN: "waiting for another thread or process to end",
+    BARRIER: "waiting at a barrier",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ def activity(process: Process | None, thread: Thread | None) -> Activity:
         return Activity(inner)
     step = _step_word(frames)
     validating = any(_VALIDATES.search(f.function.rpartition(".")[2]) for f in frames if not _of_torch(f))
-    if validating:
+    if validating and step not in LEARNING:
         return Activity(f"validating ({step})" if step else "validating", trains=bool(step))
     if step:
         return Activity(step, trains=True)
@@ -105,6 +115,8 @@ def _other_word(process: Process | None, thread: Thread) -> str:
     if _any(frames, _POOL):
         return "waiting for a pool of its own workers"
     library = frames[: frames.index(user)] if user in frames else frames
+    if library and (queued := awaited(thread)) in _QUEUED:
+        return _QUEUED[queued]
     if any(_READS.search(f.file) for f in library):
         return "reading data"
     if any(_LOGS.search(f.file) for f in library):

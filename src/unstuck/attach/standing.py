@@ -38,6 +38,8 @@ class Standing:
     thread: Thread | None
     undecided: bool
     """It has not moved, it is not named yet, and more looks may settle it."""
+    others_work: bool = False
+    """Somebody else of the run computes, whom it may be waiting for."""
 
 
 def standings(case: Case) -> tuple[Standing, ...]:
@@ -100,7 +102,7 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
         suspect=suspect and not why,
         at_least=True,
     )
-    return Standing(stall, culprit, thread, undecided)
+    return Standing(stall, culprit, thread, undecided, blocked and not quiet)
 
 
 def _is_told(thread: Thread) -> bool:

@@ -34,7 +34,7 @@ def state_of(answer: Answer) -> State:
     stopped = _stopped(answer)
     if stopped is not None:
         return stopped
-    if not any(standing.process.stacks_by or standing.process.recorded for standing in answer.standings):
+    if not _seen(answer):
         return _blind(answer)
     unclear = [s for s in answer.standings if _unclear(answer, s)]
     if unclear and len(unclear) == len(answer.standings):
@@ -69,12 +69,14 @@ def _running(answer: Answer) -> State:
             said.append(f"{_who(answer, each)}: {each.stall.excuse}")
         elif each.process.pid != each.stall.pid:
             said.append(f"{_who(answer, each)} waits for {who(each.process)}, which is at work")
+        elif each.others_work:
+            said.append(f"{_who(answer, each)} waits while others of this run are at work")
     return State("running", f"It is running: {doing(answer)}.", tuple(dict.fromkeys(said)))
 
 
 def _unclear(answer: Answer, standing: Standing) -> bool:
     """Nothing was seen to move, and nothing says that this is as it should be."""
-    if standing.stall.excuse:
+    if standing.stall.excuse or standing.others_work:
         return False
     words = _words(answer, standing)
     if all(_computes(word) for word in words):
@@ -120,8 +122,6 @@ def _unclear_state(answer: Answer, standing: Standing) -> State:
         said += [f"that is too short to tell a wait from a hang: `unstuck attach {pid} --seconds 30`"]
     elif seat_of(thread).fetching:
         said += ["nothing tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
-    else:
-        said += ["somebody else of this run is at work, for whom it may be waiting"]
     return State("unclear", f"It did not move while it was looked at: {words[0]}.", tuple(said if user else said[1:]))
 
 
@@ -135,6 +135,13 @@ def _no_seam(answer: Answer, standing: Standing) -> list[str]:
         f"under `unstuck run` its own pace would tell; `unstuck attach {answer.case.root} --watch` speaks when it "
         "moves on",
     ]
+
+
+def _seen(answer: Answer) -> bool:
+    """Some look, or the sampling, showed the stack of a process that trains; one look may fail by bad luck."""
+    pids = {standing.stall.pid for standing in answer.standings} | {s.process.pid for s in answer.standings}
+    processes = [process for look in answer.case.looks for process in look.processes if process.pid in pids]
+    return any(answer.shares.values()) or any(process.stacks_by or process.recorded for process in processes)
 
 
 def _stopped(answer: Answer) -> State | None:

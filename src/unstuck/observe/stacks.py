@@ -19,6 +19,10 @@ from unstuck.model import Frame
 from .loader_frames import all_locals, loader_locals
 
 TIME_LIMIT = 3.0
+TRIES = 4
+"""A deep stack may change while it is read, since nothing is stopped: then it is read again."""
+MOVED = "Failed to get stack traces"
+"""What py-spy says then."""
 Locals = Literal["none", "loader", "all"]
 """Which locals are kept: none, those of torch's loader that number workers, batches and samples, or every one."""
 
@@ -94,10 +98,15 @@ class PySpy:
             return dict.fromkeys(pids, Stacks(missing="py-spy: not found (pip install py-spy)"))
         taken: dict[int, Stacks] = {}
         width = 2 * (os.cpu_count() or 1)
-        for start in range(0, len(pids), width):
-            begun = [(pid, self._begin(pid, *self._more)) for pid in pids[start : start + width]]
-            for pid, dump in begun:
-                taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
+        left = list(pids)
+        for _ in range(TRIES):
+            for start in range(0, len(left), width):
+                begun = [(pid, self._begin(pid, *self._more)) for pid in left[start : start + width]]
+                for pid, dump in begun:
+                    taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
+            left = [pid for pid in left if taken[pid].missing.endswith(MOVED)]
+            if not left:
+                break
         return taken
 
     @property
