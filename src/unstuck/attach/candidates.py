@@ -93,9 +93,9 @@ def show(found: list[Candidate], as_json: bool) -> None:
     if unseen:
         page.blank()
         noun = count(unseen, "Python process").replace("processs", "processes")
-        page.line((f"{noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
+        page.whole((f"{noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
     page.blank()
-    page.line(f"unstuck attach {found[0].pid}   (or another of these)", lead=("next: ", "dim"), indent=2)
+    page.whole(("next: ", "dim"), f"unstuck attach {found[0].pid}   (or another of these)", indent=2)
     out.write(f"\n{page}")
 
 

@@ -179,7 +179,7 @@ class Inspection:
             pid: shares_of(sampler.samples(2.0), computes=(share_of(case.looks, pid) or 0.0) >= AT_WORK)
             for pid, sampler in samplers.items()
         }
-        alive = bool(self.looks[-1].processes)
+        alive = _lives(self.looks[-1])
         return Answer(
             case=case,
             diagnosis=diagnose(case) if len(self.looks) > 1 and alive else Diagnosis(),
@@ -207,7 +207,7 @@ class Inspection:
 
     def _wait_until(self, moment: float) -> bool:
         time.sleep(max(0.0, self.began + moment - time.monotonic()))
-        return not self.looks or bool(self.looks[-1].processes)
+        return not self.looks or _lives(self.looks[-1])
 
     def _natively(self, answer: Answer) -> Answer:
         """One more look, with native frames: it stops the processes for some milliseconds each."""
@@ -219,6 +219,11 @@ class Inspection:
             for p in last.processes
         )
         return replace(answer, case=replace(answer.case, looks=(*before, replace(last, processes=processes))))
+
+
+def _lives(look: Look) -> bool:
+    """Somebody is left who is more than an exit status that nobody has collected."""
+    return any(process.threads and process.threads[0].state != "Z" for process in look.processes)
 
 
 def _with_native(thread: Thread, native: tuple[str, ...]) -> Thread:

@@ -75,8 +75,9 @@ def _chosen(pid: int, tree: tuple[Member, ...]) -> tuple[int, str]:
     tops = [member for member in _tops(tree) if member.pid not in ours]
     if ours and not tops:
         raise refused.ourselves()
-    if len(tops) < 2 or any(rank_in(proc.environment(member.pid)) is not None for member in tops):
-        return tree[0].pid, ""
+    ranks = {rank_in(proc.environment(member.pid)) for member in tops} - {None}
+    if len(tops) < 2 or len(ranks) > 1:
+        return tree[0].pid, ""  # ranks that a shell script started are one run
     loaded = [member for member in tops if torch_loaded(member.pid)]
     if len(loaded) != 1:
         raise refused.several(pid, loaded or tops)

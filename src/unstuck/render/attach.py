@@ -9,7 +9,7 @@ from unstuck.attach.access import curtly
 from unstuck.attach.activity import activity, helper_word, worker_word
 from unstuck.attach.inspection import Answer
 from unstuck.attach.state import State, doing
-from unstuck.model import Case, Look, Process
+from unstuck.model import Case, Frame, Look, Process
 from unstuck.render import wording
 from unstuck.render.json_report import report
 from unstuck.render.page import Page
@@ -25,6 +25,7 @@ _STYLES = {
 }
 _SHOWN = 12
 """Lines for processes; alike workers share one."""
+_NATIVE, _LOCALS = 8, 12
 
 
 def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bool, next_command: str = "") -> str:
@@ -50,11 +51,12 @@ def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bo
         for finding in answer.diagnosis.findings[:3]:
             short(page, case, finding)
     _processes(page, answer)
+    _asked_for(page, answer)
     _quiet(page, case)
     unseen(page, _curt(case) if state.kind == "blind" else case, answer.diagnosis)
     if next_command:
         page.blank()
-        page.line(next_command, lead=("next: ", "dim"), indent=2)
+        page.whole(("next: ", "dim"), next_command, indent=2)
     return f"\n{page}"
 
 
@@ -95,6 +97,25 @@ def _processes(page: Page, answer: Answer) -> None:
         page.line(word, lead=(lead, "dim"), indent=4)
     if len(rows) > _SHOWN:
         page.line((f"and {len(rows) - _SHOWN} more lines in the JSON report", "dim"), indent=4)
+
+
+def _asked_for(page: Page, answer: Answer) -> None:
+    """Native frames and locals of where it stands, where the person wanted them."""
+    for standing in answer.standings[:2]:
+        last = next((p for p in _last(answer.case).processes if p.pid == standing.process.pid), None)
+        thread = last.main_thread if last else None
+        if thread is None or last is None:
+            continue
+        if thread.native:
+            page.blank()
+            page.line((f"Native frames of {_name(last)} (pid {last.pid}), innermost first", "bold"), indent=2)
+            page.line(" ← ".join(thread.native[:_NATIVE]), indent=4)
+        user = next((f for f in thread.frames if f.user and f.arguments), None)
+        if user is not None:
+            page.blank()
+            page.line((f"Locals of {user.function} in {_name(last)} (pid {last.pid})", "bold"), indent=2)
+            for name, value in user.arguments[:_LOCALS]:
+                page.cut((f"{name} = ", "dim"), value, indent=4)
 
 
 def _rows(case: Case) -> list[tuple[str, str, str, str]]:
@@ -186,7 +207,15 @@ def _plain(process: Process, case: Case) -> dict[str, Any]:
         "file": frame.file if frame else None,
         "line": frame.line if frame else None,
         "stacks_by": process.stacks_by,
+        "stack": [_plain_frame(frame) for frame in (process.main_thread.frames if process.main_thread else ())],
+        "native": list(process.main_thread.native) if process.main_thread else [],
     }
+
+
+def _plain_frame(frame: Frame) -> dict[str, Any]:
+    """Locals only where they were asked for; the few numbers of torch's loader are there anyway."""
+    plain: dict[str, Any] = {"file": frame.file, "line": frame.line, "function": frame.function, "code": frame.code}
+    return {**plain, "locals": dict(frame.arguments)} if frame.arguments else plain
 
 
 def _last(case: Case) -> Look:

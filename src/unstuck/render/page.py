@@ -79,6 +79,10 @@ class Page:
         text.rstrip()
         self._lines.append(text)
 
+    def whole(self, *pieces: Piece, indent: int = 0) -> None:
+        """Add text on one line, however long: a command broken in two could not be pasted."""
+        self._lines.append(self._text([" " * indent, *pieces]))
+
     def flow(self, parts: Iterable[Piece], indent: int = 0) -> None:
         """Add the parts with a dot between each two; a line breaks between parts, not within one."""
         dot: Piece = (f" {self.glyph('dot')} ", "dim")

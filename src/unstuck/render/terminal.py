@@ -51,7 +51,7 @@ def render(
     unseen(page, case, diagnosis)
     if next_command:
         page.blank()
-        page.line(next_command, lead=("next: ", "dim"), indent=2)
+        page.whole(("next: ", "dim"), next_command, indent=2)
     return f"\n{page}"
 
 
