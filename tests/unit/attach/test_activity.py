@@ -36,7 +36,7 @@ LINEAR = frame(SITE + "torch/nn/modules/linear.py", "Linear.forward")
         ((frame(SITE + "pandas/io/parsers/readers.py", "read_csv"), USER), "running", "reading data"),
         ((frame(LIB + "subprocess.py", "Popen.wait"), USER), "child", "waiting for a child process"),
         ((frame(LIB + "ssl.py", "read"), frame(LIB + "urllib/request.py", "urlopen"), USER), "socket", "downloading"),
-        ((USER,), "running", "computing in its own code (train.py:40 in main)"),
+        ((USER,), "running", "computing in its own code (train.py, main)"),
         ((frame(SITE + "torch/distributed/distributed_c10d.py", "barrier"), USER), "socket", "waiting for other ranks"),
         ((frame(LIB + "pdb.py", "interaction"), USER), "terminal-read", "at a debugger prompt"),
     ],

@@ -6,7 +6,7 @@ waits for somebody outside the set; repeat until nothing changes. What is left c
 
 from __future__ import annotations
 
-from unstuck.model import Case, Look, Process, Thread
+from unstuck.model import Case, Flight, Look, Process, Thread
 
 BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
 _POLLS_ON = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
@@ -47,6 +47,9 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
             if worker is not None:
                 others.add(worker)
                 continue
+        if thread is process.main_thread and flight and _has_no_work(flight, thread):
+            others.add(process.ppid)  # it wakes now and then, and does nothing unless main sends it work
+            continue
         if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process, thread):
             return None
         if wait.kind in ("pipe-read", "file-lock", "child") and not wait.others and not wait.also_self:
@@ -57,6 +60,12 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
             return None  # standard input: a person or a program outside
         others |= set(wait.others)
     return frozenset(others - {process.pid})
+
+
+def _has_no_work(flight: Flight, thread: Thread) -> bool:
+    """A DataLoader worker in its own loop, with nothing of the user's on the stack."""
+    looping = any(f.function.endswith("_worker_loop") for f in thread.frames)
+    return flight.role == "worker" and flight.phase == "idle" and looping and not any(f.user for f in thread.frames)
 
 
 def owing_worker(case: Case, look: Look, main: int) -> int | None:
