@@ -244,7 +244,7 @@ class Flight:
     """Bytes of the tensors of the last batch looked at; in a worker, of the last one it made."""
     progress: int = 0
     """Rises with every seam passed; unchanged between two readings means that nothing moved."""
-    owed_by: int | None = None
+    awaits_worker: int | None = None
     """Number of the worker whose batch it waits for, where that is known."""
     loaders: int = 0
     """Passes begun over any loader, training or not; 0: no DataLoader was ever used."""

@@ -120,7 +120,7 @@ def flight_of(process: Process, now: float, since: float) -> Flight | None:
         since=since,
         moved=since,
         batch=(seat.batch or 0),
-        owed_by=seat.owed_by,
+        awaits_worker=seat.owed_by,
         forked=process.forked,
         fetching=seat.fetching,
         collating=seat.collating,

@@ -71,7 +71,7 @@ def _has_no_work(flight: Flight, thread: Thread) -> bool:
 def owing_worker(case: Case, look: Look, main: int) -> int | None:
     """Pid of the worker main waits for: the one its own frame names, else the one that has been at its batch, or at
     its own start, the longest; None if all are idle."""
-    owed = next((f.owed_by for f in case.flights if f.pid == main), None)
+    owed = next((f.awaits_worker for f in case.flights if f.pid == main), None)
     if owed is not None:
         return next((p.pid for p in look.processes if p.ppid == main and p.worker == owed), None)
     known = {pid for f in case.facts if f.kind == "workers" and f.pid == main for pid in f.data.get("pids", ())}
