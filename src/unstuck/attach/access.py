@@ -51,6 +51,9 @@ def _forbidden(pid: int) -> Barrier:
         )
     if os.geteuid() == 0 and may_trace():
         return Barrier(f"the system does not let even root look into process {pid}", "dmesg | tail")
+    if os.geteuid() != 0 and not scope:
+        why = f"process {pid} does not let its owner look into it (it hides, or has more rights)"
+        return Barrier(why, as_root(pid))
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return Barrier(
             "this pod may not look into processes: it was started without SYS_PTRACE",
@@ -65,13 +68,11 @@ def _forbidden(pid: int) -> Barrier:
         )
     if os.geteuid() == 0:
         return Barrier("root was denied the right to look into processes here (CAP_SYS_PTRACE)", as_root(pid))
-    if scope:
-        return Barrier(
-            f"kernel.yama.ptrace_scope is {scope}: a process may only look into its own children, and root into all; "
-            "`sudo sysctl kernel.yama.ptrace_scope=0` lifts that until the next boot",
-            as_root(pid),
-        )
-    return Barrier(f"process {pid} does not let its owner look into it (it hides, or has more rights)", as_root(pid))
+    return Barrier(
+        f"kernel.yama.ptrace_scope is {scope}: a process may only look into its own children, and root into all; "
+        "`sudo sysctl kernel.yama.ptrace_scope=0` lifts that until the next boot",
+        as_root(pid),
+    )
 
 
 def as_root(pid: int | None = None) -> str:
