@@ -67,10 +67,9 @@ class Source:
         if file is None or frame.line <= 0:
             return frame
         frame = replace(frame, code=file.line(frame.line))
-        tree = file.tree() if parse else None
-        if tree is None:
+        facts = file.facts(frame.line) if parse else None
+        if facts is None:
             return frame
-        facts = facts_of(tree, frame.line)
         same = facts.function.rpartition(".")[2] == frame.function
         return replace(
             frame,
@@ -113,6 +112,7 @@ class _File:
         self._lines = self._bytes.decode(errors="replace").splitlines()
         self._tree: ast.Module | None = None
         self._parsed = False
+        self._facts: dict[int, Facts] = {}
 
     def line(self, number: int) -> str:
         return self._lines[number - 1].strip() if number <= len(self._lines) else ""
@@ -125,6 +125,15 @@ class _File:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 self._tree = None  # written for another Python than ours
         return self._tree
+
+    def facts(self, line: int) -> Facts | None:
+        """Kept by line: nine workers stand at the same one."""
+        tree = self.tree()
+        if tree is None:
+            return None
+        if line not in self._facts:
+            self._facts[line] = facts_of(tree, line)
+        return self._facts[line]
 
 
 def _parse(source: bytes) -> ast.Module:
