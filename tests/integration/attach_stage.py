@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import site
 import subprocess
 import sys
 import textwrap
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,9 +102,3 @@ def python_without_py_spy(folder: Path, instead: str = "") -> tuple[str, dict[st
         fake.write_text(textwrap.dedent(instead).lstrip())
         fake.chmod(0o755)
     return str(home / "bin" / "python"), {**os.environ, "PATH": "/usr/bin:/bin"}
-
-
-def interrupt_after(process: subprocess.Popen[bytes], seconds: float) -> threading.Timer:
-    timer = threading.Timer(seconds, lambda: os.kill(process.pid, signal.SIGINT))
-    timer.start()
-    return timer
