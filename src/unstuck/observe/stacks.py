@@ -21,6 +21,8 @@ from .loader_frames import all_locals, loader_locals
 TIME_LIMIT = 3.0
 TRIES = 4
 """A deep stack may change while it is read, since nothing is stopped: then it is read again."""
+PATIENCE = 2
+"""So often it may not answer for a process; then it is not asked about that one again."""
 MOVED = "Failed to get stack traces"
 """What py-spy says then."""
 Locals = Literal["none", "loader", "all"]
@@ -92,22 +94,28 @@ class PySpy:
         self._limit = limit
         self._mode = "--native" if native else "--nonblocking"
         self._locals = locals
+        self._hung: dict[int, int] = {}
 
     def take(self, pids: Sequence[int]) -> Mapping[int, Stacks]:
         if self._binary is None:
             return dict.fromkeys(pids, Stacks(missing="py-spy: not found (pip install py-spy)"))
-        taken: dict[int, Stacks] = {}
         width = 2 * (os.cpu_count() or 1)
-        left = list(pids)
+        left = [pid for pid in pids if self._hung.get(pid, 0) < PATIENCE]
+        taken = {pid: Stacks(missing=self._no_answer) for pid in pids if pid not in left}
         for _ in range(TRIES):
             for start in range(0, len(left), width):
                 begun = [(pid, self._begin(pid, *self._more)) for pid in left[start : start + width]]
                 for pid, dump in begun:
                     taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
+                    self._hung[pid] = self._hung.get(pid, 0) + (taken[pid].missing == self._no_answer)
             left = [pid for pid in left if taken[pid].missing.endswith(MOVED)]
             if not left:
                 break
         return taken
+
+    @property
+    def _no_answer(self) -> str:
+        return f"py-spy: no answer within {self._limit:g} s"
 
     @property
     def _more(self) -> tuple[str, ...]:
@@ -134,7 +142,7 @@ class PySpy:
     def _end(self, dump: _Dump) -> Stacks:
         status = dump.wait()
         if status is None:
-            return Stacks(missing=f"py-spy: no answer within {self._limit:g} s")
+            return Stacks(missing=self._no_answer)
         if status != 0:
             return Stacks(missing=f"py-spy: {reason_in(dump.errors())}")
         try:
