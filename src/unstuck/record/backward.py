@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import device, flight, graph, probes
+from . import device, flight, graph, learning, losses, probes
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -23,10 +23,17 @@ def install(module: Any) -> None:
 
     @wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
-        if not flight.full or torch.compiler.is_dynamo_compiling():
+        if torch.compiler.is_dynamo_compiling():
+            return original(*arguments, **options)
+        try:
+            losses.note(arguments, options)
+        except Exception as fault:
+            probes.off("learning", fault)
+        if not flight.full:
             return original(*arguments, **options)
         try:
             graph.at_backward(arguments, options)
+            _learn(arguments, options)
             device.sample()
             flight.enter(at.BACKWARD)
         except Exception as fault:
@@ -39,9 +46,18 @@ def install(module: Any) -> None:
             except Exception as fault:
                 probes.off("backward", fault)
 
+    def _learn(arguments: Any, options: Any) -> None:
+        if "learning" in probes.OFF:
+            return
+        try:
+            learning.at_backward(arguments, options)
+        except Exception as fault:
+            probes.off("learning", fault)
+
     def remove() -> None:
         if module.backward is backward:  # not if somebody has wrapped it since
             module.backward = original
 
+    learning.install()
     module.backward = backward
     probes.on("backward", remove)

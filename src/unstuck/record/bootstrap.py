@@ -19,6 +19,10 @@ SEAMS = {  # module waited for: (our module, its installer)
     "torch.utils.data._utils.fetch": ("fetch", "install"),
     "torch.utils.data._utils.signal_handling": ("fetch", "install_worker"),
     "torch.autograd": ("backward", "install"),
+    "torch.autograd.graph": ("graph_reading", "watch_hooks"),
+    "torch.optim.lr_scheduler": ("rates", "install_schedulers"),
+    "torch.nn.utils.clip_grad": ("rates", "install_clipping"),
+    "torch.amp.grad_scaler": ("rates", "install_scaler"),
     "torch.optim.optimizer": ("optimizer", "install"),
 }
 _folder = ""

@@ -53,6 +53,9 @@ def leaving() -> None:
 
             _left = True
             failures.last_error(error)
+        learning = sys.modules.get(f"{__package__}.learning")
+        if learning is not None and "learning" not in probes.OFF:
+            learning.last()
         flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:

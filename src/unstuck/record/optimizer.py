@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import flight, probes
+from . import flight, learning, probes, rates
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -26,10 +26,20 @@ def install(module: Any) -> None:
             flight.enter(at.OPTIMIZER)
         except Exception as fault:
             probes.off("optimizer", fault)
+        if "learning" not in probes.OFF:
+            try:
+                learning.before_step(optimizer)
+            except Exception as fault:
+                probes.off("learning", fault)
 
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return
+        if "learning" not in probes.OFF:
+            try:
+                learning.after_step(optimizer)
+            except Exception as fault:
+                probes.off("learning", fault)
         try:
             stepped()
         except Exception as fault:
@@ -49,6 +59,7 @@ def install(module: Any) -> None:
             handle.remove()
         handles.clear()
 
+    rates.install_zero_grad(module)
     change(True)
     flight.when_full_changes["optimizer"] = change
     probes.on("optimizer", remove)

@@ -84,6 +84,9 @@ def _thin(facts: list[Fact]) -> None:
     places = [place for place, fact in enumerate(facts) if fact.kind == "loops"]
     for place in reversed(places[KEPT // 2 : -KEPT // 2]):
         del facts[place]
+    told = [place for place, fact in enumerate(facts) if fact.kind == "learning"]
+    for place in reversed(told[:-1]):  # each is the whole: the latest is enough
+        del facts[place]
 
 
 def parse_facts(lines: bytes) -> Iterator[Fact]:

@@ -22,6 +22,17 @@ def call_site() -> list[str | int] | None:
     return None
 
 
+def call_site_of(inside: tuple[str, ...]) -> list[str | int] | None:
+    """The same, above torch's files whose paths hold one of these."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(HERE) and not any(part in file for part in inside):
+            return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
+        frame = frame.f_back
+    return None
+
+
 def absolute(path: str) -> str:
     """Without os.path, whose functions the compiler would take for the user's where a hook runs in compiled code."""
     return path if path[:1] in ("/", "<") else f"{_FOLDER}/{path.removeprefix('./')}"

@@ -1,0 +1,107 @@
+"""Units that never answer, and units that always answer the same: gathered over sampled batches, from saved results."""
+
+from __future__ import annotations
+
+import sys
+
+from . import graph_reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LAYERS = 64
+ELEMENTS = 1 << 20
+"""Of a larger result only some samples are looked at."""
+SATURATED = {"sigmoid": 5.0, "tanh": 3.0}
+"""Input beyond which a bounded activation is flat."""
+layers: dict[int, Layer] = {}
+
+
+class Layer:
+    """One activation, by its place in the forward pass."""
+
+    __slots__ = ("alive", "batches", "kind", "name", "saturated", "shape", "zero")
+
+    def __init__(self, kind: str, name: str, shape: list[int]) -> None:
+        self.kind, self.name, self.shape = kind, name, shape
+        self.alive: Any = None
+        self.batches = 0
+        self.zero = self.saturated = 0.0
+
+    def plain(self, place: int) -> dict[str, object]:
+        dead = 0 if self.alive is None else int((~self.alive).sum())
+        units = 0 if self.alive is None else int(self.alive.numel())
+        return {
+            "place": place,
+            "kind": self.kind,
+            "name": self.name,
+            "shape": self.shape,
+            "batches": self.batches,
+            "units": units,
+            "dead": dead,
+            "zero": self.zero / self.batches if self.batches else 0.0,
+            "saturated": self.saturated / self.batches if self.batches else 0.0,
+        }
+
+
+def note(graph: Any, names: Any) -> None:
+    """Take in one reading of the graph. Its activations are told apart by their order, so the graph must be alike."""
+    for place, (_, kind, node) in enumerate(graph.activations[:LAYERS]):
+        if kind not in ("relu", "sigmoid", "tanh"):
+            continue
+        result = graph_reading.saved(node, "_saved_result")
+        if result is None or result.device.type != "cpu" or result.dim() < 2 or not result.is_floating_point():
+            continue
+        known = layers.get(place)
+        shape = [int(size) for size in result.shape]
+        if known is None or known.kind != kind or _units(known.shape) != _units(shape):
+            known = layers[place] = Layer(kind, _name(node, names), shape)
+        _take(known, result)
+
+
+def _take(layer: Layer, result: Any) -> None:
+    result = result.detach()
+    if result.numel() > ELEMENTS:
+        result = result[: max(1, result.shape[0] * ELEMENTS // result.numel())]
+    layer.batches += 1
+    if layer.kind == "relu":
+        unit = _unit_dim(result)
+        others = [dim for dim in range(result.dim()) if dim != unit]
+        active = (result > 0).any(dim=others[0]) if len(others) == 1 else (result > 0).amax(dim=others)
+        layer.alive = active if layer.alive is None else layer.alive | active
+        layer.zero += float((result == 0).float().mean())
+        return
+    torch = sys.modules["torch"]
+    limit = float(
+        torch.sigmoid(torch.tensor(SATURATED["sigmoid"]))
+        if layer.kind == "sigmoid"
+        else torch.tanh(torch.tensor(SATURATED["tanh"]))
+    )
+    flat = (result > limit) | (result < 1 - limit) if layer.kind == "sigmoid" else result.abs() > limit
+    layer.saturated += float(flat.float().mean())
+
+
+def _unit_dim(result: Any) -> int:
+    """Channels of images come second; everywhere else units come last."""
+    return 1 if result.dim() >= 4 else int(result.dim()) - 1
+
+
+def _units(shape: list[int]) -> int:
+    return shape[1] if len(shape) >= 4 else shape[-1]
+
+
+def _name(node: Any, names: Any) -> str:
+    """The layer whose output it is applied to: the nearest parameter behind it."""
+    waiting, seen = [node], {node}
+    for _ in range(24):
+        if not waiting:
+            break
+        here = waiting.pop(0)
+        if graph_reading.name_of(here).endswith(graph_reading.LEAF):
+            return str(names.name(here.variable)).rpartition(".")[0]
+        for following, _ in here.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return ""

@@ -1,0 +1,38 @@
+"""Keeps what is dear within its budget: measures what it took, and lets a reading happen only where that is paid for."""
+
+from __future__ import annotations
+
+from time import monotonic, thread_time
+
+SHARE = 0.005
+"""Of the run's time, for all readings together."""
+ADVANCE = 0.15
+"""Seconds that may be spent before they are earned: the first steps tell the most."""
+spent = 0.0
+_began = 0.0
+
+
+def allows() -> bool:
+    """There is time left for a reading."""
+    global _began
+    if not _began:
+        _began = monotonic()
+    return spent < ADVANCE + SHARE * (monotonic() - _began)
+
+
+class Reading:
+    """Counts the processor time of what is done inside."""
+
+    __slots__ = ("_from",)
+
+    def __enter__(self) -> None:
+        self._from = thread_time()
+
+    def __exit__(self, *raised: object) -> None:
+        global spent
+        spent += thread_time() - self._from
+
+
+def cost() -> dict[str, float]:
+    lasted = monotonic() - _began if _began else 0.0
+    return {"seconds": round(spent, 6), "share": round(spent / lasted, 6) if lasted > 0 else 0.0}

@@ -1,0 +1,135 @@
+"""The loss, read where backward is called: every value of it on a CPU, and at once whether it is a number."""
+
+from __future__ import annotations
+
+import sys
+
+from . import flight, sites
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, FrameType
+    from typing import Any
+
+POINTS = 256
+RAW = 32
+SERIES = 12
+"""Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
+
+
+def _plain_value(root: Any) -> float:
+    value: float = root.item()
+    return value
+
+
+series: dict[tuple[CodeType, int], Series] = {}
+when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
+backwards = 0
+unscale: Callable[[Any], float] = (
+    _plain_value  # the value of a loss; where a GradScaler scaled it, that takes this place
+)
+_tensor: Any = None
+
+
+class Series:
+    """One loss over the whole run: its first values, then means over ever longer stretches."""
+
+    __slots__ = (
+        "_held",
+        "_sum",
+        "best",
+        "count",
+        "first",
+        "last",
+        "nonfinite",
+        "nonfinite_step",
+        "points",
+        "site",
+        "stride",
+    )
+
+    def __init__(self, site: list[str | int] | None) -> None:
+        self.site = site
+        self.first: list[float] = []
+        self.points: list[tuple[int, float]] = []
+        self.stride = 1
+        self.count = self.nonfinite = self._held = 0
+        self.nonfinite_step = -1
+        self.last = self.best = self._sum = 0.0
+
+    def add(self, value: float, step: int) -> None:
+        self.count += 1
+        self.last = value
+        if len(self.first) < RAW:
+            self.first.append(value)
+        self._sum += value
+        self._held += 1
+        if self._held < self.stride:
+            return
+        mean = self._sum / self._held
+        self._sum, self._held = 0.0, 0
+        self.best = mean if not self.points else min(self.best, mean)
+        self.points.append((step, mean))
+        if len(self.points) >= POINTS:
+            pairs = zip(self.points[::2], self.points[1::2], strict=False)
+            self.points = [(late[0], (early[1] + late[1]) / 2) for early, late in pairs]
+            self.stride *= 2
+
+    def plain(self) -> dict[str, object]:
+        return {
+            "site": self.site,
+            "count": self.count,
+            "first": self.first,
+            "points": self.points,
+            "stride": self.stride,
+            "last": self.last,
+            "nonfinite": self.nonfinite,
+            "nonfinite_step": self.nonfinite_step,
+        }
+
+
+def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Called before every backward pass, on the thread that asked for it; costs about a microsecond."""
+    global backwards, _tensor
+    backwards += 1
+    root = arguments[0] if arguments else options.get("tensors")
+    if _tensor is None:
+        _tensor = sys.modules["torch"].Tensor
+    kind = type(root)
+    if kind is not _tensor:
+        if kind not in (list, tuple) or len(root) != 1 or type(root[0]) is not _tensor:
+            return
+        root = root[0]
+    if not root.is_cpu or root.numel() != 1:
+        return
+    value = unscale(root)
+    frame: FrameType | None = sys._getframe(2)
+    if frame is not None and frame.f_code.co_name == "backward" and frame.f_back is not None:
+        frame = frame.f_back  # Tensor.backward
+    if frame is None:
+        return
+    key = (frame.f_code, frame.f_lineno)
+    known = series.get(key)
+    if known is None:
+        if len(series) >= SERIES:
+            return
+        known = series[key] = Series(_site(frame))
+    if value - value == 0.0:  # neither infinite nor not a number
+        known.add(value, flight.steps)
+        return
+    known.nonfinite += 1
+    if known.nonfinite_step < 0:
+        known.nonfinite_step = flight.steps
+        if when_nonfinite is not None:
+            when_nonfinite(root, frame, known)
+
+
+def _site(frame: FrameType) -> list[str | int] | None:
+    """The user's line nearest to the call."""
+    here: FrameType | None = frame
+    while here is not None and not sites.is_user_file(here.f_code.co_filename):
+        here = here.f_back
+    if here is None:
+        return None
+    return [sites.absolute(here.f_code.co_filename), here.f_lineno, sites.name_of(here.f_code)]

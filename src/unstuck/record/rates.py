@@ -1,0 +1,197 @@
+"""Schedulers, clipping, the loss scaler and the clearing of gradients: counted where torch's own code does them."""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+
+from . import flight, probes, sites
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+schedulers: dict[int, Scheduler] = {}
+clips = {"calls": 0, "clipped": 0, "hardest": 0.0, "sum_ratio": 0.0, "max_norm": 0.0, "scaled": 0}
+scaler: dict[str, Any] = {"scale": None, "first": None, "lowest": None, "updates": 0, "skipped_in_row": 0}
+clears = 0
+"""Calls of zero_grad."""
+_scaled_root: tuple[int, float] = (0, 1.0)
+
+
+class Scheduler:
+    __slots__ = ("batches", "kind", "last_step", "per_batch", "settings", "site", "steps")
+
+    def __init__(self, scheduler: Any) -> None:
+        self.kind = type(scheduler).__name__
+        self.site: list[str | int] | None = None
+        self.steps = self.per_batch = 0
+        self.last_step = -1
+        self.batches = 0
+        names = (
+            "step_size",
+            "gamma",
+            "T_max",
+            "milestones",
+            "total_steps",
+            "patience",
+            "mode",
+            "factor",
+            "total_iters",
+        )
+        own = vars(scheduler)
+        self.settings = {name: _plain(own[name]) for name in names if name in own}
+
+    def plain(self) -> dict[str, object]:
+        return {
+            "kind": self.kind,
+            "site": self.site,
+            "steps": self.steps,
+            "per_batch": self.per_batch,
+            "settings": self.settings,
+        }
+
+
+def _plain(value: Any) -> object:
+    return (
+        value
+        if isinstance(value, bool | int | float | str)
+        else sorted(value)[:8]
+        if hasattr(value, "keys")
+        else str(value)[:60]
+    )
+
+
+def install_schedulers(module: Any) -> None:
+    """`module` is torch.optim.lr_scheduler."""
+    for kind in (getattr(module, "LRScheduler", None), getattr(module, "ReduceLROnPlateau", None)):
+        if kind is not None and "step" in vars(kind):
+            _wrap(kind, "step", _scheduler_stepped, "schedulers")
+
+
+def _scheduler_stepped(scheduler: Any) -> None:
+    known = schedulers.get(id(scheduler))
+    if known is None:
+        if len(schedulers) > 16:
+            return
+        known = schedulers[id(scheduler)] = Scheduler(scheduler)
+        known.last_step = flight.steps
+        return  # its constructor calls it once
+    known.steps += 1
+    if known.site is None:
+        known.site = sites.call_site_of(("torch/optim/",))
+    known.per_batch += flight.steps - known.last_step == 1
+    known.last_step = flight.steps
+
+
+def install_zero_grad(module: Any) -> None:
+    """`module` is torch.optim.optimizer."""
+    _wrap(module.Optimizer, "zero_grad", _cleared, "zero_grad")
+
+
+def _cleared(owner: Any) -> None:
+    global clears
+    clears += 1
+
+
+def install_clipping(module: Any) -> None:
+    """`module` is torch.nn.utils.clip_grad: `torch.nn.utils` takes its functions from it right after."""
+    original = module.clip_grad_norm_
+
+    @wraps(original)
+    def clip_grad_norm_(parameters: Any, max_norm: Any, *arguments: Any, **options: Any) -> Any:
+        norm = original(parameters, max_norm, *arguments, **options)
+        try:
+            _clipped(norm, max_norm)
+        except Exception as fault:
+            probes.off("clipping", fault)
+        return norm
+
+    module.clip_grad_norm_ = clip_grad_norm_
+    probes.on("clipping", lambda: setattr(module, "clip_grad_norm_", original))
+
+
+def _clipped(norm: Any, limit: Any) -> None:
+    clips["calls"] += 1
+    clips["max_norm"] = float(limit)
+    if not getattr(norm, "is_cpu", False) or float(limit) <= 0:
+        return
+    ratio = float(norm) / float(limit)
+    if ratio - ratio == 0.0 and ratio > 1:
+        clips["clipped"] += 1
+        clips["sum_ratio"] += ratio
+        clips["hardest"] = max(clips["hardest"], ratio)
+    if scaler["scale"] is not None and not scaler.get("unscaled"):
+        clips["scaled"] += 1
+
+
+def install_scaler(module: Any) -> None:
+    """`module` is torch.amp.grad_scaler."""
+    kind = module.GradScaler
+    _wrap(kind, "update", _scaler_updated, "loss scaler", late=True)
+    _wrap(kind, "unscale_", _unscaled, "loss scaler")
+    original = kind.scale
+
+    @wraps(original)
+    def scale(self: Any, outputs: Any) -> Any:
+        global _scaled_root
+        scaled = original(self, outputs)
+        try:
+            scaler["unscaled"] = False
+            value = _scale_of(self)
+            if value is not None:
+                scaler["scale"] = value
+                scaler["first"] = scaler["first"] or value
+                _scaled_root = (id(scaled), value)
+        except Exception as fault:
+            probes.off("loss scaler", fault)
+        return scaled
+
+    kind.scale = scale
+
+
+def _scale_of(scaler_: Any) -> float | None:
+    own = getattr(scaler_, "_scale", None)
+    return float(own) if own is not None and own.is_cpu and getattr(scaler_, "_enabled", False) else None
+
+
+def _unscaled(owner: Any) -> None:
+    scaler["unscaled"] = True
+
+
+def _scaler_updated(owner: Any) -> None:
+    value = _scale_of(owner)
+    if value is None:
+        return
+    scaler["updates"] += 1
+    scaler["skipped_in_row"] = scaler["skipped_in_row"] + 1 if value < (scaler["scale"] or value) else 0
+    scaler["scale"] = value
+    scaler["lowest"] = value if scaler["lowest"] is None else min(scaler["lowest"], value)
+
+
+def unscaled_value(root: Any) -> float:
+    """The loss as the script made it, also where a GradScaler multiplied it."""
+    value: float = root.item()
+    number, factor = _scaled_root
+    return value / factor if number == id(root) and factor else value
+
+
+def _wrap(kind: Any, name: str, note: Callable[[Any], object], probe: str, *, late: bool = False) -> None:
+    original = getattr(kind, name)
+    torch = sys.modules["torch"]
+
+    @wraps(original)
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            return original(self, *arguments, **options)
+        if late:
+            result = original(self, *arguments, **options)
+        try:
+            note(self)
+        except Exception as fault:
+            probes.off(probe, fault)
+        return result if late else original(self, *arguments, **options)
+
+    setattr(kind, name, method)
+    probes.on(f"{probe} {name}", lambda: setattr(kind, name, original))
