@@ -1,0 +1,157 @@
+"""graph-cut: layers that are computed with, and that no gradient ever comes back to.
+
+What it sees
+    Parameters that the optimizer has and that want gradients, but never get one: their layers are called in every step,
+    and then the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values,
+    `no_grad` around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf.
+
+Why training stops
+    It goes on, but everything before the cut keeps the weights it began with. Where the loss itself is cut off, nothing
+    is trained at all.
+
+Evidence
+    Which parameters have had no gradient in how many steps, between which two modules the graph ends, that the values
+    on both sides are the same, and the line in between.
+
+Fix
+    Hand the result on as it is; detach only copies that are kept or logged.
+
+When it is wrong
+    Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
+    or stand in eval mode nothing is said. Layers that are not called (idle experts, branches not taken), or whose
+    result is not used, are not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Learning, Parameter, Site, learnings
+from unstuck.rules.learning.ownership import count, layers, line
+from unstuck.rules.rule import Rule
+
+ENOUGH = 5
+"""Steps looked at, all without a gradient."""
+WRITTEN = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        cut = learning.forward.get("cut")
+        lost = [each for each in learning.parameters if _lost(each)]
+        if not lost:
+            continue
+        if learning.forward.get("leaf_losses", 0) >= ENOUGH and not any(each.in_graph for each in learning.parameters):
+            yield _nothing_left(learning, cut, lost)
+        elif cut is not None and not learning.compiled:
+            yield from _part(learning, cut, lost)
+
+
+def _lost(each: Parameter) -> bool:
+    if each.held is None or not each.trainable or each.moved or each.in_graph:
+        return False
+    return each.seen >= ENOUGH and each.none == each.seen
+
+
+def _part(learning: Learning, cut: dict[str, Any], lost: list[Parameter]) -> Iterable[Finding]:
+    called = [each for each in lost if each.called and any(_in(each, name) for name in cut["lost"])]
+    matrices = [each for each in called if len(each.shape) > 1 and each.numel >= 24]
+    if not called or not cut["training"] or not cut["proven"]:
+        return
+    if matrices and not any(each.fresh for each in matrices):
+        return  # they hold trained weights: frozen on purpose
+    site = _site(cut)
+    yield Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error" if cut["proven"] > 1 else "warning",
+        confidence=0.95 if cut["proven"] > 1 else 0.75,
+        title=_title(cut, site),
+        evidence=(
+            f"{count(called)} of {layers(called)} are called in every step and have had no gradient in "
+            f"{max(each.seen for each in called)} of as many steps looked at",
+            *_between(cut),
+        ),
+        where=learning.where(site),
+        fix=Fix(_fix(cut, site)),
+        seen_by="flight",
+    )
+
+
+def _in(each: Parameter, layer: str) -> bool:
+    return each.layer == layer or each.name.startswith(f"{layer}.")
+
+
+def _between(cut: dict[str, Any]) -> list[str]:
+    if cut["op"] in ("no_grad", "inference_mode", "set_grad_enabled"):
+        return [f"`{cut['from']}` is called while no graph is recorded ({cut['op']})"]
+    if cut["to"] and cut["proven"] > 1:
+        return [
+            f"the result of `{cut['from']}` has a graph; `{cut['to']}` is given the same values without one"
+            + (f" ({_word(cut['op'])})" if cut["op"] else "")
+        ]
+    if cut["to"]:
+        return [f"the result of `{cut['from']}` has a graph, the input of `{cut['to']}` after it has none"]
+    return []
+
+
+def _title(cut: dict[str, Any], site: Site | None) -> str:
+    by = f" by {_word(cut['op'])}" if cut["op"] else ""
+    to = cut["to"] or "the loss"
+    return (
+        f"the graph is cut{by} between `{cut['from']}` and `{to}`" if site else f"no gradient reaches `{cut['from']}`"
+    )
+
+
+def _fix(cut: dict[str, Any], site: Site | None) -> str:
+    if cut["op"] in ("no_grad", "inference_mode", "set_grad_enabled"):
+        return f"Call `{cut['from']}` outside of {cut['op']} ({line(site)}) where it is to be trained."
+    by = _word(cut["op"]) if cut["op"] else "what is done"
+    return (
+        f"Take {by} out at {line(site)}, so that the result goes on with its graph; if the part is to stay as it is, "
+        f"say so with `requires_grad_(False)`."
+    )
+
+
+def _word(op: str) -> str:
+    return WRITTEN.get(op, f"`{op}`")
+
+
+def _site(cut: dict[str, Any] | None) -> Site | None:
+    site = cut and cut.get("site")
+    return (site[0], site[1], site[2]) if site else None
+
+
+def _nothing_left(learning: Learning, cut: dict[str, Any] | None, lost: list[Parameter]) -> Finding:
+    loss = learning.loss
+    site = _site(cut) or (loss.site if loss is not None else None)
+    by = f" ({_word(cut['op'])} at {line(site)})" if cut is not None and cut["op"] else ""
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.96,
+        title="the loss has no graph: backward reaches no parameter at all",
+        evidence=(
+            f"in {learning.forward['leaf_losses']} backward passes the loss was a leaf that was told to want a "
+            f"gradient; nothing leads from it to the model{by}",
+            f"none of {count(lost)} has had a gradient in {max(each.seen for each in lost)} steps looked at",
+        ),
+        where=learning.where(site),
+        fix=Fix(
+            "Compute the loss from the model's output itself, without detaching it or making a new tensor of it; "
+            "`requires_grad_()` on the loss only silences the error."
+        ),
+        seen_by="flight",
+    )
+
+
+RULE = Rule(
+    "graph-cut",
+    "learning",
+    decide,
+    explains=frozenset(("no-better-than-constant", "vanishing-gradient", "learning-rate-too-low")),
+    gathers=True,
+)

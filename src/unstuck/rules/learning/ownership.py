@@ -1,0 +1,39 @@
+"""What the rules about ownership share: names and sizes of parameters in words, findings, places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from unstuck.rules.learning.measured import Learning, Parameter, Site
+
+
+def layers(parameters: Iterable[Parameter], most: int = 4) -> str:
+    """`model.hidden[0]`, `model.hidden[1]` and 3 more"""
+    names: list[str] = []
+    for each in parameters:
+        name = each.layer or each.name or f"a parameter {list(each.shape)}"
+        if name not in names:
+            names.append(name)
+    return listed(names, most)
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    if len(names) > most:
+        return ", ".join(f"`{name}`" for name in names[:most]) + f" and {len(names) - most} more"
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def count(parameters: Iterable[Parameter]) -> str:
+    every = list(parameters)
+    numbers = sum(each.numel for each in every)
+    return f"{len(every)} parameter{'s' if len(every) != 1 else ''} ({numbers:,} numbers)"
+
+
+def line(site: Site | None) -> str:
+    return f"{os.path.basename(site[0])}:{site[1]}" if site else "an unknown line"
+
+
+def trained(learning: Learning) -> list[Parameter]:
+    """Parameters that an optimizer has and steps on, and that losses reach."""
+    return [each for each in learning.parameters if each.held is not None and each.in_graph]

@@ -1,0 +1,157 @@
+"""parameters-not-in-optimizer: layers that the loss depends on, and that no optimizer has.
+
+What it sees
+    Parameters that the graph of the loss ends in, that want gradients, and that are in no optimizer: layers kept in a
+    plain list or dict, layers put in after the optimizer was built, a model other than the one the optimizer was given,
+    a part that was forgotten.
+
+Why training stops
+    It goes on, with these layers at the random weights they began with. What is learned is what the rest can make of
+    them.
+
+Evidence
+    Names and sizes of the parameters, in how many losses they were, that they never moved, and what keeps them from the
+    optimizer.
+
+Fix
+    Register the layers (`nn.ModuleList`, `nn.ModuleDict`, `self.x = layer`), build the optimizer after the model is
+    whole, and give it all parameters that are to be trained.
+
+When it is wrong
+    Parts that are frozen on purpose. Those that were trained or loaded before, that another optimizer has, that are
+    moved by hand or that stand in eval mode in front of the trained part are not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Built, Learning, Parameter, Site, learnings
+from unstuck.rules.learning.ownership import count, layers, line
+from unstuck.rules.rule import Rule
+
+READ = 4
+"""Graphs that must have ended in a parameter: what is made anew each step is no parameter."""
+STEPS = 8
+
+
+@dataclass(frozen=True)
+class Why:
+    """What keeps the parameters from the optimizer."""
+
+    text: str
+    fix: str
+    site: Site | None
+    sure: float
+    loud: bool = True
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        stepping = [each for each in learning.built if each.steps >= STEPS]
+        lost = [each for each in learning.parameters if _lost(each)]
+        if not stepping or not lost:
+            continue
+        yield from _findings(learning, stepping, lost)
+
+
+def _lost(each: Parameter) -> bool:
+    if each.held is not None or each.owner is not None or each.moved or not each.is_parameter:
+        return False
+    return each.trainable and each.in_graph >= READ
+
+
+def _findings(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Iterable[Finding]:
+    whole = sum(each.numel for each in learning.parameters if each.in_graph and each.trainable)
+    why = _why(learning, stepping, lost)
+    if why is None:
+        return
+    share = sum(each.numel for each in lost) / max(whole, 1)
+    yield Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error" if why.loud else "info",
+        confidence=why.sure,
+        title=f"{layers(lost, 2)}: in the model, but in no optimizer, so never trained",
+        evidence=(
+            f"{count(lost)}, {share:.0%} of what the loss depends on, are in no optimizer: {layers(lost, 6)}",
+            f"{max(each.in_graph for each in lost)} graphs of the loss end in them; in {learning.steps:,} steps none "
+            f"has moved",
+            why.text,
+        ),
+        where=learning.where(why.site),
+        fix=Fix(why.fix),
+        seen_by="flight",
+        also=tuple(learning.where(each.site) for each in stepping[:1] if each.site and each.site != why.site),
+    )
+
+
+def _why(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Why | None:
+    names = {each.layer for each in lost} | {each.name for each in lost}
+    kept = [about for about in learning.kept_in if any(name.startswith(about["module"]) for name in names)]
+    optimizer = stepping[0]
+    if kept:
+        about = kept[0]
+        site = about["site"]
+        made = "ModuleDict" if about["container"] == "dict" else "ModuleList"
+        return Why(
+            f"{about['kind']} keeps them in the plain {about['container']} `self.{about['attribute']}`: "
+            f"`parameters()` does not look into it",
+            f"Make `self.{about['attribute']}` an `nn.{made}`.",
+            (site[0], site[1], site[2]) if site else optimizer.site,
+            0.97,
+        )
+    if not any(each.in_graph for each in stepping):
+        return Why(
+            f"the {optimizer.kind} built at {line(optimizer.site)} has {optimizer.parameters} parameters of which the "
+            f"loss reaches none: it was given another model",
+            "Build the optimizer from the model that is trained, after that is in its final form.",
+            optimizer.site,
+            0.96,
+        )
+    shapes = [tuple(about["shape"]) for about in learning.strays]
+    replaced = [each for each in lost if each.shape in shapes or _same_input(each.shape, shapes)]
+    if learning.strays and replaced:
+        return Why(
+            f"the optimizer still has {len(learning.strays)} parameters that no model has any more (of shapes "
+            f"{', '.join(str(list(shape)) for shape in shapes[:3])}): {layers(replaced, 3)} took their place after "
+            f"it was built",
+            "Build the optimizer after the last layer is in its place.",
+            optimizer.site,
+            0.95,
+        )
+    return _forgotten(optimizer, lost)
+
+
+def _same_input(shape: tuple[int, ...], shapes: list[tuple[int, ...]]) -> bool:
+    return len(shape) > 1 and any(shape[1:] == other[1:] and len(shape) == len(other) for other in shapes)
+
+
+def _forgotten(optimizer: Built, lost: list[Parameter]) -> Why | None:
+    """Left out when the optimizer was built. Deliberate, if they were trained before: then they are not random."""
+    matrices = [each for each in lost if len(each.shape) > 1 and each.numel >= 24]
+    fresh = [each for each in matrices if each.fresh]
+    if matrices and len(fresh) < 0.7 * len(matrices):
+        return None
+    if not matrices and not any(each.in_graph for each in lost):
+        return None
+    sure = bool(fresh)
+    return Why(
+        f"the {optimizer.kind} built at {line(optimizer.site)} was given {optimizer.parameters} parameters, not these"
+        + (", which still have the random weights they began with" if sure else ""),
+        "Give the optimizer these parameters too; if they are to stay so, say it with `requires_grad_(False)`.",
+        optimizer.site,
+        0.85 if sure else 0.6,
+        loud=sure,
+    )
+
+
+RULE = Rule(
+    "parameters-not-in-optimizer",
+    "learning",
+    decide,
+    explains=frozenset(("no-better-than-constant", "graph-cut", "vanishing-gradient", "learning-rate-too-low")),
+    gathers=True,
+)
