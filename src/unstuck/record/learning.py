@@ -8,7 +8,26 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from . import activity_stats, births, facts, flight, governor, graph_reading, losses, naming, probes, rates, updates
+from . import (
+    activity_stats,
+    births,
+    facts,
+    flight,
+    forward,
+    governor,
+    graph_reading,
+    loss_lines,
+    losses,
+    naming,
+    origins,
+    ownership,
+    probes,
+    rates,
+    singular,
+    spikes,
+    targets,
+    updates,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +41,7 @@ PARAMETERS = 400
 _next = FIRST
 _told = 0.0
 _heads: dict[str, dict[str, Any]] = {}
+_given: dict[str, targets.Given] = {}
 _names = naming.Named()
 _named_at = -1
 _births: list[dict[str, Any]] = []
@@ -35,9 +55,16 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """In full steps, before the backward pass: read the graph, and whether the gradients were cleared."""
     global _stepped_since, _compiled
     if not governor.allows():
+        ownership.missed()
+        forward.missed()
         return
     root = _root(arguments, options)
     if root is None or root.grad_fn is None:
+        if root is not None and root.requires_grad:
+            with governor.Reading():
+                _name_all()
+                ownership.at_backward()
+                forward.nothing_reached()
         return
     with governor.Reading():
         torch = sys.modules["torch"]
@@ -46,6 +73,8 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
             _compiled = _compiled or graph.compiled
             updates.reached(graph.leaves)
             _name_all()
+            ownership.at_backward()
+            forward.at_backward(graph.leaves, whole=not graph.capped)
             activity_stats.note(graph, _names)
             if graph.head is not None:
                 _note_head(graph.head, sys._getframe(2))
@@ -53,6 +82,8 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
                 _stepped_since = False
                 for optimizer in updates.optimizers:
                     updates.check_cleared(optimizer)
+    if not updates.optimizers and losses.backwards >= _next:
+        tell()
 
 
 def before_step(optimizer: Any) -> None:
@@ -67,27 +98,59 @@ def after_step(optimizer: Any) -> None:
     _stepped_since = True
     entry = updates.known(optimizer)
     entry.steps += 1
+    if entry.steps == 1:
+        entry.site = loss_lines.made(sys._getframe(1), entry.kind)
     if flight.full:
         entry.note_rate(optimizer, flight.steps)
+    else:
+        entry.last = None  # the next sampled step does not follow on this one
     copies = _stepping.pop(id(optimizer), None)
     if copies is not None:
         with governor.Reading():
             updates.after(optimizer, copies)
+    ownership.stepped(optimizer)
+    forward.after_step(_names)
     if entry.steps >= _next:
         tell()
 
 
 def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     """A loss is no number: look for where that was born, while the graph is there."""
-    found = births.look(root, frame)
+    if len(_births) >= 4:
+        return
+    if _named_at < 0:
+        _name_all()
+    found = births.look(root, frame, _names)
     found["step"], found["site"] = flight.steps, series.site
+    found["before"], found["last"] = series.count, series.last
+    if found["broken_parameters"] and singular.steep is not None and flight.steps - singular.steep["step"] <= 1:
+        found["operations"] = [dict(singular.steep)]
+    for about in found["operations"][:2]:
+        about["site"] = origins.written(about["operation"], frame)
+    for about in found["inputs"]:
+        about["assigned"] = origins.assigned(about["name"].partition("[")[0], about["file"], about["function"])
     _births.append(found)
+    if not _compiled and origins.trace(found):
+        losses.when_traced = _traced
     tell(news=True)
+
+
+def _traced(root: Any) -> None:
+    if origins.traced(root):
+        tell(news=True)
+    if not origins.waiting():
+        losses.when_traced = None
+
+
+def finite(root: Any, frame: FrameType | None, series: losses.Series, value: float) -> None:
+    """Every loss that is a number: does it stand out, and will its gradient be one too?"""
+    spikes.note(series, value, frame)
+    singular.guard(root, series)
 
 
 def tell(*, news: bool = False) -> None:
     global _next, _told
-    steps = max((each.steps for each in updates.optimizers), default=0)
+    steps = max((each.steps for each in updates.optimizers), default=losses.backwards)
     now = monotonic()
     if not news and now - _told < PAUSE:
         _next = steps + 1 + steps // 50
@@ -114,16 +177,22 @@ def plain() -> dict[str, Any]:
         "optimizers": [each.plain(number) for number, each in enumerate(updates.optimizers)],
         "schedulers": [each.plain() for each in rates.schedulers.values()],
         "parameters": [
-            each.plain(_names.names.get(key, ""), _names.kinds.get(key, ""))
+            {**each.plain(_names.names.get(key, ""), _names.kinds.get(key, "")), **ownership.of_parameter(key)}
             for key, each in updates.parameters.items()
             if id(each) in chosen
         ],
-        "heads": list(_heads.values()),
-        "activations": [layer.plain(place) for place, layer in sorted(activity_stats.layers.items())],
-        "clips": dict(rates.clips),
+        "heads": _heads_plain(),
+        "activations": [
+            {**layer.plain(place), "site": ownership.layer_site(layer.name, _names) if layer.odd() else None}
+            for place, layer in sorted(activity_stats.layers.items())
+        ],
+        "clips": {**rates.clips, "site": rates.clip_site},
         "clears": rates.clears,
         "scaler": {key: value for key, value in rates.scaler.items() if key != "unscaled"},
         "births": _births[:4],
+        "spikes": spikes.spikes,
+        **ownership.plain(_names),
+        "forward": forward.plain(),
         "compiled": _compiled,
         "cost": governor.cost(),
     }
@@ -139,13 +208,27 @@ def _name_all() -> None:
 
 
 def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:
-    key = f"{head.get('op')}|{head.get('after')}|{head.get('after_dim')}|{bool(head.get('broadcast'))}"
+    called = _site(frame)
+    given = head.pop("given", None)
+    line = called[1] if called else 0
+    key = f"{head.get('op')}|{head.get('after')}|{head.get('after_dim')}|{bool(head.get('broadcast'))}|{line}"
     known = _heads.get(key)
     if known is None:
-        if len(_heads) < 8:
-            _heads[key] = {**head, "times": 1, "site": _site(frame)}
-    else:
-        known["times"] += 1
+        if len(_heads) >= 8:
+            return
+        known = _heads[key] = {**head, "times": 0, "called": called, "site": loss_lines.site(frame) or called}
+        _given[key] = targets.Given(str(head.get("op")))
+    known["times"] += 1
+    if given is not None:
+        _given[key].take(*given)
+        if _given[key].batches == 1 and given[0] is not None:
+            _given[key].look_for_ids(given[0], loss_lines.user_frame(frame))
+
+
+def _heads_plain() -> list[dict[str, Any]]:
+    return [
+        {**head, "target": _given[key].target(), "prediction": _given[key].prediction()} for key, head in _heads.items()
+    ]
 
 
 def _site(frame: FrameType | None) -> list[str | int] | None:
@@ -161,9 +244,12 @@ def _root(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 def install() -> None:
     losses.when_nonfinite = nonfinite
+    losses.when_finite = finite
     losses.unscale = rates.unscaled_value
+    forward.install()
     probes.on("learning", _remove)
 
 
 def _remove() -> None:
-    losses.when_nonfinite = None
+    losses.when_nonfinite = losses.when_finite = losses.when_traced = None
+    origins.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 
 from . import flight, sites
 
@@ -25,6 +26,9 @@ def _plain_value(root: Any) -> float:
 
 series: dict[tuple[CodeType, int], Series] = {}
 when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
+when_finite: Callable[[Any, FrameType | None, Series, float], object] | None = None
+when_traced: Callable[[Any], object] | None = None
+"""Set while a step is traced: the graph of the next loss is wanted, whatever its value."""
 backwards = 0
 unscale: Callable[[Any], float] = (
     _plain_value  # the value of a loss; where a GradScaler scaled it, that takes this place
@@ -45,6 +49,7 @@ class Series:
         "nonfinite",
         "nonfinite_step",
         "points",
+        "recent",
         "site",
         "stride",
     )
@@ -53,14 +58,16 @@ class Series:
         self.site = site
         self.first: list[float] = []
         self.points: list[tuple[int, float]] = []
+        self.recent: deque[float] = deque(maxlen=RAW)
         self.stride = 1
         self.count = self.nonfinite = self._held = 0
         self.nonfinite_step = -1
-        self.last = self.best = self._sum = 0.0
+        self.last = self._sum = 0.0
 
     def add(self, value: float, step: int) -> None:
         self.count += 1
         self.last = value
+        self.recent.append(value)
         if len(self.first) < RAW:
             self.first.append(value)
         self._sum += value
@@ -69,7 +76,6 @@ class Series:
             return
         mean = self._sum / self._held
         self._sum, self._held = 0.0, 0
-        self.best = mean if not self.points else min(self.best, mean)
         self.points.append((step, mean))
         if len(self.points) >= POINTS:
             pairs = zip(self.points[::2], self.points[1::2], strict=False)
@@ -82,6 +88,7 @@ class Series:
             "count": self.count,
             "first": self.first,
             "points": self.points,
+            "recent": list(self.recent),
             "stride": self.stride,
             "last": self.last,
             "nonfinite": self.nonfinite,
@@ -115,8 +122,12 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if len(series) >= SERIES:
             return
         known = series[key] = Series(_site(frame))
+    if when_traced is not None:
+        when_traced(root)
     if value - value == 0.0:  # neither infinite nor not a number
         known.add(value, flight.steps)
+        if when_finite is not None:
+            when_finite(root, frame, known, value)
         return
     known.nonfinite += 1
     if known.nonfinite_step < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import flight, probes, sites
+from . import flight, ownership, probes, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 
 schedulers: dict[int, Scheduler] = {}
 clips = {"calls": 0, "clipped": 0, "hardest": 0.0, "sum_ratio": 0.0, "max_norm": 0.0, "scaled": 0}
+clip_site: list[str | int] | None = None
 scaler: dict[str, Any] = {"scale": None, "first": None, "lowest": None, "updates": 0, "skipped_in_row": 0}
 clears = 0
 """Calls of zero_grad."""
 _scaled_root: tuple[int, float] = (0, 1.0)
+
+
+SETTINGS = (
+    "step_size", "gamma", "T_max", "eta_min", "milestones", "total_steps", "patience", "mode", "factor", "total_iters",
+)  # fmt: skip
 
 
 class Scheduler:
@@ -93,6 +99,7 @@ def install_zero_grad(module: Any) -> None:
 def _cleared(owner: Any) -> None:
     global clears
     clears += 1
+    ownership.cleared(owner)
 
 
 def install_clipping(module: Any) -> None:
@@ -113,7 +120,10 @@ def install_clipping(module: Any) -> None:
 
 
 def _clipped(norm: Any, limit: Any) -> None:
+    global clip_site
     clips["calls"] += 1
+    if clip_site is None:
+        clip_site = sites.call_site_of(("torch/nn/utils/",))
     clips["max_norm"] = float(limit)
     if not getattr(norm, "is_cpu", False) or float(limit) <= 0:
         return

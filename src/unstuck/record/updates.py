@@ -22,7 +22,20 @@ parameters: dict[int, Parameter] = {}
 class Optimizer:
     """One optimizer of the training."""
 
-    __slots__ = ("_ref", "chosen", "cosines", "kind", "last", "lrs", "settings", "stale", "steps", "tried")
+    __slots__ = (
+        "_ref",
+        "chosen",
+        "cosines",
+        "kind",
+        "last",
+        "last_at",
+        "lrs",
+        "settings",
+        "site",
+        "stale",
+        "steps",
+        "tried",
+    )
 
     def __init__(self, optimizer: Any) -> None:
         self._ref = weakref.ref(optimizer)
@@ -32,6 +45,9 @@ class Optimizer:
         self.settings = _settings(optimizer)
         self.chosen: list[Any] = []
         self.last: list[Any] | None = None
+        self.last_at = 0
+        self.site: list[str | int] | None = None
+        """Where it was made, as far as the script tells."""
         self.cosines: list[float] = []
         self.stale = self.tried = 0
 
@@ -55,6 +71,7 @@ class Optimizer:
             "cosines": self.cosines[-KEPT:],
             "stale": self.stale,
             "checked": self.tried,
+            "site": self.site,
         }
 
 
@@ -171,12 +188,12 @@ def after(optimizer: Any, copies: list[Any]) -> None:
         moves = [parameter.detach() - copy for parameter, copy in zip(chosen, copies, strict=True)]
         for parameter, move in zip(chosen, moves, strict=True):
             _keep(parameters[id(parameter)].moves, (flight.steps, float(torch.linalg.vector_norm(move.float()))))
-        if entry.last is not None and len(entry.last) == len(moves):
+        if entry.last is not None and entry.steps - entry.last_at == 1 and len(entry.last) == len(moves):
             dot = sum(float((a.float() * b.float()).sum()) for a, b in zip(moves, entry.last, strict=True))
             sizes = [sum(float((m.float() ** 2).sum()) for m in each) ** 0.5 for each in (moves, entry.last)]
             if sizes[0] > 0 and sizes[1] > 0:
                 _keep(entry.cosines, dot / (sizes[0] * sizes[1]))
-        entry.last = moves
+        entry.last, entry.last_at = moves, entry.steps
 
 
 def reached(leaves: list[Any]) -> None:

@@ -29,6 +29,8 @@ from unstuck.rules.learning.ownership import count, layers, line
 from unstuck.rules.rule import Rule
 
 STEPS = 8
+PATIENT = 60
+"""Steps, where a little is left to train: layers may be unfrozen one after the other."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -36,10 +38,11 @@ def decide(case: Case) -> Iterable[Finding]:
         for optimizer in learning.built:
             if optimizer.steps < STEPS:
                 continue
+            early = optimizer.steps < PATIENT and case.outcome != "finished"
             held = [each for each in learning.parameters if each.held == optimizer.number]
             frozen = [each for each in held if not each.trainable and not each.moved]
             left = [each for each in held if each.trainable]
-            if frozen and _useless(optimizer, frozen, left):
+            if frozen and not (early and left) and _useless(optimizer, frozen, left):
                 yield _finding(learning, optimizer, frozen, left)
 
 

@@ -27,6 +27,8 @@ class Loss:
     nonfinite: int
     nonfinite_step: int
     """-1: every value was a number."""
+    recent: tuple[float, ...] = ()
+    """Its last values, as they were."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Optimizer:
     stale: int
     """At so many of the `checked` first backward passes after a step the gradients of the step before were there."""
     checked: int
+    site: Site | None = None
+    """Where it was made."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,23 @@ class Parameter:
     weights: tuple[float, ...]
     moves: tuple[tuple[int, float], ...]
     """Training step and norm of the update."""
+    held: int | None = None
+    """Number of the optimizer, as built, that has it; also of one that never stepped."""
+    fresh: bool = False
+    """It still has the random weights it began with: no training, no checkpoint."""
+    moved: bool = True
+    """It is no longer what it was at the first backward pass."""
+    alike: str = ""
+    """All rows of the matrix were the same at first: "same", or "zero"."""
+    still_alike: bool = False
+    called: int = 0
+    """Observed steps in which its module was called."""
+    idle: int = 0
+    """… but only while no graph was recorded."""
+    trainable: bool = True
+    """It wants a gradient, at the time of telling."""
+    is_parameter: bool = True
+    """An nn.Parameter, not a plain tensor."""
 
     @property
     def layer(self) -> str:
@@ -111,6 +132,16 @@ class Head:
     broadcast: tuple[tuple[int, ...], ...] = ()
     """Shape of the prediction, and the larger one it was blown up to."""
     target: dict[str, Any] = field(default_factory=dict)
+    """Over the batches read (see record/targets.py): shape, dtype, min, max, mean, sd, classes …"""
+    prediction: dict[str, Any] = field(default_factory=dict)
+    called: Site | None = None
+    """The line that calls backward: that of the loss it belongs to."""
+    bare: bool = False
+    """The loss is the plain mean of this function: its values can be compared with what is computed from targets."""
+    signed: bool = False
+    """Nothing is added between this function and the loss."""
+    weighted: bool = False
+    after_shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,6 +160,35 @@ class Activation:
     zero: float
     saturated: float
     """Share of values where the activation is flat (sigmoid of ±5, tanh of ±3)."""
+    late_batches: int = 0
+    """The last batches, counted for themselves …"""
+    late_dead: int = 0
+    """… in which so many units gave nothing but 0."""
+    early_saturated: float = 0.0
+    late_saturated: float = 0.0
+    gated: bool = False
+    """Its result is multiplied with another one."""
+    site: Site | None = None
+    """Where the layer is made."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """One optimizer from its constructor on (see record/ownership.py)."""
+
+    number: int
+    kind: str
+    site: Site | None
+    steps: int
+    clears: int
+    """Calls of its zero_grad."""
+    stale: int
+    """Of so many `checked` pairs of its steps the gradients of the first were there at every backward between."""
+    checked: int
+    parameters: int
+    trainable: int
+    in_graph: int
+    moved: int
 
 
 @dataclass(frozen=True)
@@ -147,15 +207,30 @@ class Learning:
     activations: tuple[Activation, ...]
     births: tuple[dict[str, Any], ...]
     """Losses that were no number, and what is known of where that came from (see record/births.py)."""
-    clips: dict[str, float]
+    clips: dict[str, Any]
     clears: int
     scaler: dict[str, Any]
     compiled: bool
+    spikes: tuple[dict[str, Any], ...] = ()
+    """Losses far above their usual level, with their batches (see record/spikes.py)."""
+
+    built: tuple[Built, ...] = ()
+    kept_in: tuple[dict[str, Any], ...] = ()
+    """Layers that no optimizer has, in a plain list or dict of a module."""
+    strays: tuple[dict[str, Any], ...] = ()
+    """Parameters that only their optimizer still has."""
+    first_weights: Site | None = None
+    forward: dict[str, Any] = field(default_factory=dict)
+    """Observed steps: modes of the modules, and where the graph is cut (see record/forward.py)."""
 
     @property
     def loss(self) -> Loss | None:
         """The loss that is computed most often."""
         return max(self.losses, key=lambda loss: loss.count, default=None)
+
+    def loss_of(self, head: Head) -> Loss | None:
+        """The loss whose graph ends in it."""
+        return next((loss for loss in self.losses if loss.site == head.called), None)
 
     def owned(self) -> list[Parameter]:
         return [parameter for parameter in self.parameters if parameter.owner is not None]
@@ -191,6 +266,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
                 each["last"],
                 each["nonfinite"],
                 each["nonfinite_step"],
+                tuple(each.get("recent") or ()),
             )
             for each in data["losses"]
         ),
@@ -204,6 +280,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
                 tuple(each["cosines"]),
                 each["stale"],
                 each["checked"],
+                _site(each.get("site")),
             )
             for each in data["optimizers"]
         ),
@@ -213,12 +290,21 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
         ),
         parameters=tuple(_parameter(each) for each in data["parameters"]),
         heads=tuple(_head(each) for each in data["heads"]),
-        activations=tuple(Activation(**{**each, "shape": tuple(each["shape"])}) for each in data["activations"]),
+        activations=tuple(
+            Activation(**{**each, "shape": tuple(each["shape"]), "site": _site(each.get("site"))})
+            for each in data["activations"]
+        ),
         births=tuple(data["births"]),
         clips=data["clips"],
         clears=data["clears"],
         scaler=data["scaler"],
         compiled=data["compiled"],
+        built=tuple(Built(**{**each, "site": _site(each["site"])}) for each in data.get("built") or ()),
+        kept_in=tuple(data.get("kept_in") or ()),
+        strays=tuple(data.get("strays") or ()),
+        first_weights=_site(data.get("first_weights")),
+        forward=data.get("forward") or {},
+        spikes=tuple(data.get("spikes") or ()),
     )
 
 
@@ -238,6 +324,12 @@ def _head(each: dict[str, Any]) -> Head:
         after_dim=each.get("after_dim"),
         broadcast=tuple(tuple(shape or ()) for shape in each.get("broadcast") or ()),
         target=each.get("target") or {},
+        prediction=each.get("prediction") or {},
+        called=_site(each.get("called")),
+        bare=bool(each.get("bare")),
+        signed=bool(each.get("signed")),
+        weighted=bool(each.get("weighted")),
+        after_shape=tuple(each.get("after_shape") or ()),
     )
 
 

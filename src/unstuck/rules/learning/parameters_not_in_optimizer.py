@@ -35,6 +35,9 @@ from unstuck.rules.rule import Rule
 READ = 4
 """Graphs that must have ended in a parameter: what is made anew each step is no parameter."""
 STEPS = 8
+SURE = 0.9
+PATIENT = 60
+"""Steps after which what was only left out has had its time to be added."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def decide(case: Case) -> Iterable[Finding]:
         lost = [each for each in learning.parameters if _lost(each)]
         if not stepping or not lost:
             continue
-        yield from _findings(learning, stepping, lost)
+        yield from _findings(learning, stepping, lost, case.outcome == "finished")
 
 
 def _lost(each: Parameter) -> bool:
@@ -63,10 +66,10 @@ def _lost(each: Parameter) -> bool:
     return each.trainable and each.in_graph >= READ
 
 
-def _findings(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Iterable[Finding]:
+def _findings(learning: Learning, stepping: list[Built], lost: list[Parameter], ended: bool) -> Iterable[Finding]:
     whole = sum(each.numel for each in learning.parameters if each.in_graph and each.trainable)
     why = _why(learning, stepping, lost)
-    if why is None:
+    if why is None or (why.sure < SURE and not ended and max(each.steps for each in stepping) < PATIENT):
         return
     share = sum(each.numel for each in lost) / max(whole, 1)
     yield Finding(

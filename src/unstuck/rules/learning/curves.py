@@ -1,0 +1,84 @@
+"""How a loss went: where it began, where it is, whether it falls, swings or stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median, pstdev
+
+from unstuck.rules.learning.measured import Head, Learning, Loss
+
+FEW = 5
+
+
+def began(loss: Loss) -> float:
+    """Its first values, of which one may be a chance."""
+    return fmean(loss.first[:FEW]) if loss.first else 0.0
+
+
+def first(loss: Loss) -> float:
+    """Its very first value: where a step throws the loss up, the next ones are no beginning any more."""
+    return loss.first[0] if loss.first else 0.0
+
+
+def ended(loss: Loss) -> float:
+    """Mean of its last tenth."""
+    values = [value for _, value in loss.points]
+    return fmean(values[-max(3, len(values) // 10) :]) if values else loss.last
+
+
+def lowest(loss: Loss) -> float:
+    """The best mean over a twentieth of the run."""
+    values = [value for _, value in loss.points]
+    width = max(1, len(values) // 20)
+    return min((fmean(values[at : at + width]) for at in range(len(values) - width + 1)), default=loss.last)
+
+
+def constant(head: Head) -> float | None:
+    """What the best prediction that is the same for every sample would give, where it can be compared with the loss."""
+    value = head.target.get("constant")
+    if value is None or not head.bare or head.broadcast or head.target.get("expanded") or value <= 0:
+        return None
+    return float(value) if head.target.get("count", 0) >= 64 else None
+
+
+def at_constant(learning: Learning, loss: Loss) -> float | None:
+    """The loss as a share of that of the best constant prediction."""
+    for head in learning.heads:
+        if head.called == loss.site and (best := constant(head)) is not None:
+            return ended(loss) / best
+    return None
+
+
+def learned(learning: Learning, loss: Loss) -> bool:
+    """It is clearly below where it began, and below what a constant prediction gives where that is known."""
+    share = at_constant(learning, loss)
+    if share is not None:
+        return share < 0.8
+    start = min(first(loss), began(loss))  # a first step may have thrown it up
+    return start > 0 and ended(loss) < 0.7 * start
+
+
+def flat(loss: Loss) -> bool:
+    """It did not change by more than 2 % from the first third of the run to the last."""
+    values = [value for _, value in loss.points]
+    third = len(values) // 3
+    if third < 3:
+        return False
+    early, late = fmean(values[:third]), fmean(values[-third:])
+    return abs(early - late) <= 0.02 * max(abs(early), abs(late), 1e-12)
+
+
+def roughness(values: Sequence[float]) -> float:
+    """How far it swings, beside its level."""
+    level = abs(median(values)) if values else 0.0
+    return pstdev(values) / level if level > 0 and len(values) > 1 else 0.0
+
+
+def adversarial(learning: Learning) -> bool:
+    """Several optimizers, or losses of their own backward: none of them says alone how the training goes."""
+    return len(learning.optimizers) > 1 or sum(1 for loss in learning.losses if loss.count > 2) > 1
+
+
+def number(value: float) -> str:
+    """As a person writes it."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}" if abs(value) < 100 else f"{value:.4g}"

@@ -1,0 +1,104 @@
+"""softmax-over-wrong-dim: the probabilities sum to 1 over the batch (or over time), not over the classes.
+
+What it sees
+    The softmax or log-softmax that gives the output runs over another dimension than that of the classes, mostly
+    dimension 0, the samples of the batch.
+
+Why training stops
+    The samples of a batch compete with each other for every class. What the model is trained for then depends on which
+    samples happen to be together, and its output for one sample alone is always 1.
+
+Evidence
+    Shape and dimension of the operation, from the graph of the loss, and what the rows of the output sum to.
+
+Fix
+    Give the dimension of the classes: `dim=1`, or `dim=-1` where they come last.
+
+When it is wrong
+    A loss that compares the samples of a batch on purpose. A square of similarities (samples against samples) is not
+    reported, and attention inside of the model is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Head, Learning, learnings
+from unstuck.rules.rule import Rule
+
+TIMES = 3
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        for head in learning.heads:
+            wrong = _wrong(head) if head.times >= TIMES else None
+            if wrong is not None:
+                yield _finding(learning, head, *wrong)
+                break
+
+
+def _wrong(head: Head) -> tuple[str, int, tuple[int, ...], int] | None:
+    """(operation, its dimension, shape, the dimension it should have)."""
+    if head.op == "cross_entropy" and head.dim is not None and len(head.shape) > 1:
+        off = _off(head)
+        if off and head.dim % len(head.shape) != 1:
+            return "log_softmax", head.dim, head.shape, 1
+        if off and len(head.shape) > 2:
+            return "log_softmax", head.dim, head.shape, len(head.shape) - 1
+    if head.after != "softmax" or head.after_dim is None or len(head.after_shape) < 2:
+        if head.op == "nll" and head.after == "log" and _off(head) and len(head.shape) == 2:
+            return "softmax", 0, head.shape, 1
+        return None
+    dim, shape = head.after_dim % len(head.after_shape), head.after_shape
+    if dim == 0 and shape[0] > 1 and shape[1:] != shape[:1] and shape[-1] > 1:
+        return "softmax", 0, shape, 1 if len(shape) == 4 else len(shape) - 1
+    return None
+
+
+def _off(head: Head) -> bool:
+    """The probabilities of the classes of one sample do not sum to 1."""
+    rows: dict[str, float] = head.prediction.get("rows") or {"min": 1.0, "max": 1.0}
+    return rows["min"] < 0.98 or rows["max"] > 1.02
+
+
+def _finding(learning: Learning, head: Head, op: str, dim: int, shape: tuple[int, ...], right: int) -> Finding:
+    rows = head.prediction.get("rows")
+    over = "the samples of the batch" if dim % len(shape) == 0 else f"dimension {dim}"
+    sums = (
+        f"the probabilities of one sample sum to between {rows['min']:.3g} and {rows['max']:.3g} instead of 1"
+        if rows and _off(head)
+        else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1"
+    )
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.93,
+        title=f"The {op} that gives the output runs over {over} (dim={dim}), not over the classes",
+        evidence=(
+            f"{op} with dim={dim} on a tensor of shape {list(shape)}, in {head.times:,} of the graphs read",
+            sums,
+        ),
+        where=learning.where(head.site),
+        fix=Fix(f"Give the dimension of the classes: dim={right} (or dim=-1 where they come last)."),
+        seen_by="flight",
+    )
+
+
+RULE = Rule(
+    "softmax-over-wrong-dim",
+    "learning",
+    decide,
+    explains=frozenset(
+        (
+            "activation-applied-twice",
+            "predicts-one-class",
+            "no-better-than-constant",
+            "still-improving",
+            "loss-oscillates",
+        )
+    ),
+    gathers=True,
+)
