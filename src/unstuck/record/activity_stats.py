@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from math import exp, tanh
 
 from . import graph_reading
 
@@ -13,21 +13,42 @@ if TYPE_CHECKING:
 LAYERS = 64
 ELEMENTS = 1 << 20
 """Of a larger result only some samples are looked at."""
-SATURATED = {"sigmoid": 5.0, "tanh": 3.0}
-"""Input beyond which a bounded activation is flat."""
+FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}
+"""Results beyond which a bounded activation is flat: of inputs of 5 and 3."""
+BLOCK = 25
+"""Batches in a block: units can die on the way, so the last one or two blocks are counted for themselves."""
 layers: dict[int, Layer] = {}
 
 
 class Layer:
     """One activation, by its place in the forward pass."""
 
-    __slots__ = ("alive", "batches", "kind", "name", "saturated", "shape", "zero")
+    __slots__ = (
+        "alive",
+        "batches",
+        "before",
+        "early",
+        "gated",
+        "held",
+        "kind",
+        "late",
+        "name",
+        "recent",
+        "saturated",
+        "shape",
+        "zero",
+    )
 
     def __init__(self, kind: str, name: str, shape: list[int]) -> None:
         self.kind, self.name, self.shape = kind, name, shape
         self.alive: Any = None
         self.batches = 0
         self.zero = self.saturated = 0.0
+        self.before: Any = None
+        self.recent: Any = None
+        self.held = 0
+        self.early = self.late = 0.0
+        self.gated = False
 
     def plain(self, place: int) -> dict[str, object]:
         dead = 0 if self.alive is None else int((~self.alive).sum())
@@ -42,7 +63,34 @@ class Layer:
             "dead": dead,
             "zero": self.zero / self.batches if self.batches else 0.0,
             "saturated": self.saturated / self.batches if self.batches else 0.0,
+            "late_batches": self.held + (BLOCK if self.before is not None else 0),
+            "late_dead": self._late_dead(),
+            "early_saturated": self.early,
+            "late_saturated": self.late,
+            "gated": self.gated,
         }
+
+    def take_alive(self, active: Any) -> None:
+        self.alive = active if self.alive is None else self.alive | active
+        if self.held >= BLOCK:
+            self.before, self.recent, self.held = self.recent, None, 0
+        self.recent = active if self.recent is None else self.recent | active
+        self.held += 1
+
+    def take_flat(self, share: float) -> None:
+        self.saturated += share
+        self.early += share / 8 if self.batches <= 8 else 0.0
+        self.late += (share - self.late) / min(self.batches, BLOCK)
+
+    def odd(self) -> bool:
+        """Worth to be looked up where it is written."""
+        return self.late > 0.4 or (self.recent is not None and 2 * self._late_dead() > self.recent.numel())
+
+    def _late_dead(self) -> int:
+        if self.recent is None:
+            return 0
+        active = self.recent if self.before is None else self.recent | self.before
+        return int((~active).sum())
 
 
 def note(graph: Any, names: Any) -> None:
@@ -57,6 +105,7 @@ def note(graph: Any, names: Any) -> None:
         shape = [int(size) for size in result.shape]
         if known is None or known.kind != kind or _units(known.shape) != _units(shape):
             known = layers[place] = Layer(kind, _name(node, names), shape)
+        known.gated = known.gated or node in graph.gates
         _take(known, result)
 
 
@@ -69,17 +118,12 @@ def _take(layer: Layer, result: Any) -> None:
         unit = _unit_dim(result)
         others = [dim for dim in range(result.dim()) if dim != unit]
         active = (result > 0).any(dim=others[0]) if len(others) == 1 else (result > 0).amax(dim=others)
-        layer.alive = active if layer.alive is None else layer.alive | active
+        layer.take_alive(active)
         layer.zero += float((result == 0).float().mean())
         return
-    torch = sys.modules["torch"]
-    limit = float(
-        torch.sigmoid(torch.tensor(SATURATED["sigmoid"]))
-        if layer.kind == "sigmoid"
-        else torch.tanh(torch.tensor(SATURATED["tanh"]))
-    )
+    limit = FLAT[layer.kind]
     flat = (result > limit) | (result < 1 - limit) if layer.kind == "sigmoid" else result.abs() > limit
-    layer.saturated += float(flat.float().mean())
+    layer.take_flat(float(flat.float().mean()))
 
 
 def _unit_dim(result: Any) -> int:

@@ -209,8 +209,15 @@ def _detached(
     if after:
         where = _line(observation, last.left, after[0], last.gives)
         alike = any(_alike(a.shape, b.shape) for a in last.gives for b in after[0].given)
-        return {"to": _name(after[0], names), "proven": 1 if where["site"] and where["op"] and alike else 0, **where}
+        exact = any(_known(e, last) for e in observation.events.found if e.name in SURE and e.order < after[0].came)
+        proven = (2 if exact else 1) if where["site"] and where["op"] and alike else 0
+        return {"to": _name(after[0], names), "proven": proven, **where}
     return {}
+
+
+def _known(event: Event, call: Any) -> bool:
+    """It was called on the very result of that module."""
+    return event.given is not None and event.order >= call.left and any(event.given.same(each) for each in call.gives)
 
 
 def _outermost(carrier: Any, before: list[Any]) -> Any:
@@ -239,8 +246,10 @@ def _line(observation: Any, since: int, consumer: Any, given: list[Print]) -> di
     same = [e for e in between if e.given is not None and any(e.given.same(each) for each in given)]
     sure = [e for e in between if e.name in SURE]
     chosen = [e for e in same if e.name in SURE] or same or sure
+    if consumer is None:
+        chosen = sure or same
     if chosen:
-        return _at(chosen[0])
+        return _at(chosen[0] if consumer is not None else chosen[-1])
     written = _written(observation, since, until, consumer)
     if written is not None:
         return written

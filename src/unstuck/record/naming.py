@@ -102,4 +102,6 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         found.append((f".{name}", inner))
         if type(inner) in (list, tuple):
             found += [(f".{name}[{place}]", part) for place, part in enumerate(inner[:64])]
+        elif type(inner) is dict:
+            found += [(f".{name}[{key!r}]", part) for key, part in list(inner.items())[:64] if type(key) in (str, int)]
     return found

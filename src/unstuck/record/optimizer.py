@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import flight, learning, probes, rates
+from . import flight, learning, ownership, probes, rates
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -60,6 +60,7 @@ def install(module: Any) -> None:
         handles.clear()
 
     rates.install_zero_grad(module)
+    ownership.install(module)
     change(True)
     flight.when_full_changes["optimizer"] = change
     probes.on("optimizer", remove)

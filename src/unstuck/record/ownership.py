@@ -27,6 +27,8 @@ UNTOUCHED = 4
 built: list[Built] = []
 states: dict[int, State] = {}
 _seen = -1
+_places: dict[object, list[str | int]] = {}
+"""Lines found; at the end of the process the script's name is gone."""
 
 
 class Built:
@@ -202,7 +204,7 @@ def of_parameter(key: int) -> dict[str, object]:
         "fresh": state.fresh and not (moved and int(parameter._version) > state.version + UNTOUCHED),
         "moved": moved,
         "alike": ("zero" if state.zero else "same") if state.alike else "",
-        "still_alike": state.alike and _alike(parameter),
+        "still_alike": state.alike and _alike(parameter, 0.01),
         "called": state.called,
         "idle": state.idle,
         "trainable": bool(parameter.requires_grad),
@@ -326,8 +328,27 @@ def _values(value: Any) -> list[Any]:
     return list(value.values())[:256] if type(value) is dict else []
 
 
+def layer_site(path: str, names: Any) -> list[str | int] | None:
+    """Where the class that has a layer makes it: the nearest class of the user's on its path."""
+    for root, module in names.roots:
+        if not path.startswith(f"{root}."):
+            continue
+        found: list[str | int] | None = None
+        for part in path[len(root) + 1 :].split("."):
+            found = _assigned(type(module), part) or found
+            module = ((reach.instance_dict(module) or {}).get("_modules") or {}).get(part)
+            if module is None:
+                break
+        if found is not None:
+            return found
+    return None
+
+
 def _assigned(kind: type, attribute: str) -> list[str | int] | None:
     """The line of the class, or of one of its bases, that gives `self.<attribute>` its value."""
+    key = (kind, attribute)
+    if _places.get(key) is not None:
+        return _places[key]
     import linecache
     import re
 
@@ -341,7 +362,8 @@ def _assigned(kind: type, attribute: str) -> list[str | int] | None:
             if re.match(rf"\s*class\s+{each.__name__}\b", line):
                 inside = True
             elif inside and pattern.search(line):
-                return [sites.absolute(file), number, f"{each.__name__}.__init__"]
+                _places[key] = [sites.absolute(file), number, f"{each.__name__}.__init__"]
+                return _places[key]
     return None
 
 
@@ -357,16 +379,16 @@ def _sample(parameter: Any) -> tuple[float, ...] | None:
     return tuple(flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].tolist())
 
 
-def _alike(parameter: Any) -> bool:
-    """A matrix all rows of which are the same."""
+def _alike(parameter: Any, within: float = 0.0) -> bool:
+    """All rows of the matrix are the same; later `within` a share of its largest: kernels round rows apart."""
     value = parameter.detach()
     if value.device.type != "cpu" or value.dim() < 2 or value.shape[0] < 2 or value.is_sparse:
         return False
     if value.numel() < 4 or value.numel() > ELEMENTS:
         return False
-    if not bool((value[0] == value[1]).all()):
+    if not within and not bool((value[0] == value[1]).all()):
         return False
-    return bool((value == value[:1]).all())
+    return bool((value - value[:1]).abs().max() <= within * value.abs().max())
 
 
 def _fresh(parameter: Any) -> bool:
@@ -399,6 +421,8 @@ def given_first_weights() -> list[str | int] | None:
 
 def written_at(pattern: str) -> list[str | int] | None:
     """The first line of the script, or of a file that builds an optimizer, that reads like this."""
+    if _places.get(pattern) is not None:
+        return _places[pattern]
     import linecache
     import re
 
@@ -408,5 +432,6 @@ def written_at(pattern: str) -> list[str | int] | None:
             continue
         for number, line in enumerate(linecache.getlines(file), 1):
             if re.search(pattern, line.partition("#")[0]):
-                return [sites.absolute(file), number, ""]
+                _places[pattern] = [sites.absolute(file), number, ""]
+                return _places[pattern]
     return None

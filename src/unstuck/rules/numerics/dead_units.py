@@ -64,7 +64,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             f"{each.late_dead} of its {each.units} units",
             how,
         ),
-        where=learning.where(loss.site if loss is not None else None),
+        where=learning.where(each.site or (loss.site if loss is not None else None)),
         fix=Fix(
             "Lower the learning rate, scale the inputs, or use LeakyReLU or GELU, which pass a gradient below 0 too."
         ),

@@ -62,7 +62,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             f"beyond ±{limit}, and {each.late_saturated:.0%} lately ({each.batches} batches looked at)",
             *_gradient(learning, each),
         ),
-        where=learning.where(loss.site if loss is not None else None),
+        where=learning.where(each.site or (loss.site if loss is not None else None)),
         fix=Fix(
             "Scale the inputs of that layer to about 1 (or put a LayerNorm in front), or begin with smaller weights."
         ),
@@ -71,14 +71,12 @@ def _finding(learning: Learning, each: Activation) -> Finding:
 
 
 def _gradient(learning: Learning, each: Activation) -> list[str]:
-    ratios = [
-        one.grad / one.weights[0]
-        for one in learning.parameters
-        if one.layer == each.name and one.weights and one.weights[0] > 0 and len(one.shape) > 1
-    ]
-    return (
-        [f"the gradient of `{each.name}` is {ratios[0]:.1e} of the size of its weights"] if ratios and each.name else []
-    )
+    for one in learning.parameters:
+        if each.name and one.layer == each.name and len(one.shape) > 1 and one.weights and one.weights[0] > 0:
+            ratio = one.grad / one.weights[0]
+            if ratio < 1e-3:
+                return [f"the gradient of `{one.name}` is {ratio:.1e} of the size of its weights"]
+    return []
 
 
 RULE = Rule("saturated-units", "numerics", decide, explains=frozenset(("vanishing-gradient",)), gathers=True)
