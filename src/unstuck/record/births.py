@@ -1,15 +1,16 @@
-"""Where a value that is no number was born: the deepest operation of the graph that was given numbers and gave none.
+"""Where a value that is no number was born: the oldest operation of the graph that was given numbers and gave none.
 
 At the backward call of a non-finite loss the graph is still there. Each node that keeps its input or its result is
-looked at; nothing is run again, nothing of the training is touched.
+looked at; nothing is run again, nothing of the training is touched. Its line in the source comes from `origins`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import deque
+from time import thread_time
 
-from . import graph_reading, reach, sites
+from . import activity_stats, failures, graph_reading, reach, singular, sites, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,92 +18,126 @@ if TYPE_CHECKING:
     from typing import Any
 
 NODES = 20_000
+SECONDS = 0.4
+"""For the one look that a run gets when its loss is no number any more."""
 ROWS = 6
-SAVED = ("_saved_self", "_saved_result", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_input", "_saved_weight")
-_RESULT = "_saved_result"
+GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "batch1", "batch2", "query", "key",
+         "value", "x1", "x2", "tensor1", "tensor2")  # fmt: skip
+"""Names under which nodes keep what they were given."""
+_CARRIERS = ("Mul", "Mm", "Addmm", "Bmm", "Convolution", "MseLoss", "Relu", "Tanh", "Sigmoid", "NllLoss")
 
 
-def look(root: Any, frame: FrameType | None) -> dict[str, Any]:
+def look(root: Any, frame: FrameType | None, names: Any) -> dict[str, Any]:
     """What is known of the origin: tensors of the batch that are no numbers, and the operation that made the first."""
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        found: dict[str, Any] = {"value": repr(root.item()), "inputs": _inputs(frame, torch)}
+        found: dict[str, Any] = {"value": repr(root.item()), "batch": failures.batches()[:1]}
+        found["weights"] = _weights(names, torch)
+        found["operations"], found["outside"], found["broken_parameters"], found["sizes"] = [], [], [], []
         if not graph_reading.hooks_used and root.grad_fn is not None:
-            found.update(_graph(root.grad_fn, torch))
+            found.update(_graph(root.grad_fn, names, torch))
+        found["inputs"] = _inputs(frame, torch)
         return found
 
 
-def _graph(root: Any, torch: Any) -> dict[str, Any]:
-    """Nodes with something non-finite saved, the oldest first; and parameters that are no numbers."""
-    bad: list[tuple[int, str, dict[str, Any]]] = []
-    broken: list[list[int]] = []
-    waiting, seen = deque([root]), {root}
-    while waiting and len(seen) < NODES:
-        node = waiting.popleft()
+def _graph(root: Any, names: Any, torch: Any) -> dict[str, Any]:
+    """Operations that made what is no number, data that came so, parameters that are so: the oldest first."""
+    made: list[tuple[int, dict[str, Any]]] = []
+    outside: list[tuple[int, dict[str, Any]]] = []
+    sizes: list[tuple[int, str, float]] = []
+    broken: list[dict[str, Any]] = []
+    waiting: deque[tuple[Any, tuple[int, ...]]] = deque([(root, ())])
+    seen = {root}
+    until = thread_time() + SECONDS
+    while waiting and len(seen) < NODES and thread_time() < until:
+        node, path = waiting.popleft()
         name = graph_reading.name_of(node)
         if name.endswith(graph_reading.LEAF):
             if not _finite(node.variable, torch):
-                broken.append([int(size) for size in node.variable.shape])
+                broken.append({"name": names.name(node.variable), "shape": [int(n) for n in node.variable.shape]})
             continue
-        given = _suspect(node, name, torch)
-        if given is not None:
-            bad.append((node._sequence_nr(), name.removesuffix("Backward"), given))
-        for following, _ in node.next_functions:
+        number, kind = node._sequence_nr(), name.removesuffix("Backward")
+        suspect = _suspect(node, kind, torch)
+        if suspect is not None:
+            layer = activity_stats._name(node, names)
+            made.append((number, {"operation": _plain(kind), "layer": layer, "path": list(path), **suspect}))
+        for attribute in GIVEN:
+            tensor = graph_reading.saved(node, "_saved_" + attribute)
+            if tensor is None or not tensor.is_floating_point() or tensor.requires_grad or tensor.grad_fn is not None:
+                continue
+            if not _finite(tensor, torch):
+                about = {"operation": _plain(kind), "role": attribute, "path": list(path), **_input(tensor, torch)}
+                outside.append((number, {**about, "address": tensor.data_ptr()}))
+        result = graph_reading.saved(node, "_saved_result")
+        if result is not None and result.is_floating_point() and result.numel():
+            sizes.append((number, _plain(kind), float(result.abs().max())))
+        for place, (following, _) in enumerate(node.next_functions):
             if following is not None and following not in seen:
                 seen.add(following)
-                waiting.append(following)
-    bad.sort(key=lambda entry: entry[0])
-    operations = [{"operation": name.lower(), **given} for _, name, given in bad[:4]]
-    return {"operations": operations, "broken_parameters": broken[:4]}
+                waiting.append((following, (*path, place)))
+    for entries in (made, outside):
+        entries.sort(key=lambda entry: entry[0])
+    sizes.sort()
+    return {
+        "operations": [{"order": number, **about} for number, about in made[:4]],
+        "outside": [{"order": number, **about} for number, about in outside[:4]],
+        "broken_parameters": broken[:8],
+        "sizes": [[kind, repr(size)] for _, kind, size in sizes[:: max(1, len(sizes) // 24)]],
+    }
 
 
-def _suspect(node: Any, name: str, torch: Any) -> dict[str, Any] | None:
+def _plain(kind: str) -> str:
+    """Log, LinalgVectorNorm: as a person writes it."""
+    return "".join(f"_{c.lower()}" if c.isupper() and place else c.lower() for place, c in enumerate(kind))
+
+
+def _suspect(node: Any, kind: str, torch: Any) -> dict[str, Any] | None:
     """What in the node's saved tensors makes, or is, a value that is no number."""
-    made = _recomputed(node, name, torch)
+    made = singular.forward(node, kind, torch) or _of_loss(node, kind)
     if made is not None:
-        return made
-    result = graph_reading.saved(node, _RESULT)
+        why, mask, value = made
+        return {"made": True, "where": why, "example": value, **(_rows(mask) if mask is not None else {})}
+    result = graph_reading.saved(node, "_saved_result")
     if result is not None and result.is_floating_point() and not _finite(result, torch):
-        return {"where": "its result", **_rows(~torch.isfinite(result))}
+        return {"made": False, "where": "its result", "dtype": str(result.dtype), **_rows(~torch.isfinite(result))}
     return None
 
 
-def _recomputed(node: Any, name: str, torch: Any) -> dict[str, Any] | None:
-    """Operations whose input is kept: is it finite, and is what comes of it not?"""
-    kind = name.removesuffix("Backward")
-    value = graph_reading.saved(node, "_saved_self")
-    if kind == "Div":
-        below = graph_reading.saved(node, "_saved_other")
-        if below is not None and bool((below == 0).any()):
-            return {"where": "division by 0", **_rows(below == 0)}
-        return None
-    if value is None or not value.is_floating_point() or not _finite(value, torch):
-        return None
-    if kind in ("Log", "Log2", "Log10") and bool((value <= 0).any()):
-        zero = value <= 0
-        return {"where": "log of 0" if not bool((value < 0).any()) else "log of a negative number", **_rows(zero)}
-    if kind == "Log1p" and bool((value <= -1).any()):
-        return {"where": "log1p of -1 or less", **_rows(value <= -1)}
-    if kind in ("Exp", "Expm1"):
-        over = ~torch.isfinite(torch.exp(value))
-        return {"where": "exp of a number too large", **_rows(over)} if bool(over.any()) else None
-    if kind in ("Sqrt", "Rsqrt") and bool((value < 0).any()):
-        return {"where": "root of a negative number", **_rows(value < 0)}
-    if kind == "Pow":
-        exponent = getattr(node, "_saved_exponent", None)
-        if isinstance(exponent, int | float):
-            over = ~torch.isfinite(value**exponent)
-            return {"where": f"power {exponent}", **_rows(over)} if bool(over.any()) else None
-    if kind == "Std" and value.numel() < 2:
-        return {"where": "standard deviation of one value", "rows": []}
+def _of_loss(node: Any, kind: str) -> tuple[str, Any, str] | None:
+    """A mean over no labels, or over nothing at all."""
+    if kind in ("NllLoss", "NllLoss2D"):
+        target, ignored = graph_reading.saved(node, "_saved_target"), getattr(node, "_saved_ignore_index", None)
+        if target is not None and ignored is not None:
+            ignored = ignored - (1 << 64) * (ignored >> 63)
+            if target.numel() == 0 or bool((target == ignored).all()):
+                return f"every label is ignore_index ({ignored})", None, str(int(target.numel()))
+    if kind == "Mean" and getattr(node, "_saved_self_sym_numel", 1) == 0:
+        return "mean of nothing", None, "0 elements"
     return None
 
 
 def _rows(mask: Any) -> dict[str, Any]:
     """Which rows, and how many elements."""
     count = int(mask.sum())
-    rows = mask.reshape(mask.shape[0], -1).any(dim=1).nonzero().flatten().tolist() if mask.dim() else []
-    return {"count": count, "of": int(mask.numel()), "rows": [int(row) for row in rows[:ROWS]]}
+    rows = mask.reshape(mask.shape[0], -1).any(dim=1).nonzero().flatten().tolist() if mask.dim() and count else []
+    return {"count": count, "of": int(mask.numel()), "rows": [int(row) for row in rows[:ROWS]], "bad_rows": len(rows)}
+
+
+def _weights(names: Any, torch: Any) -> list[dict[str, Any]]:
+    """Weight matrices, those first whose norm is farthest from what it was when last looked at."""
+    found = []
+    for key, each in list(updates.parameters.items())[: updates.TENSORS]:
+        parameter = each.ref()
+        if parameter is None or len(each.shape) < 2 or not each.weights or parameter.device.type != "cpu":
+            continue
+        before, now = min(each.weights[-4:]), float(torch.linalg.vector_norm(parameter.detach().float()))
+        if before > 0 and before - before == 0.0:
+            found.append((now / before, {"name": names.names.get(key, ""), "before": before, "now": repr(now)}))
+    found.sort(key=lambda entry: -entry[0] if entry[0] == entry[0] else float("-inf"))
+    return [about for _, about in found[:4]]
+
+
+# --- the batch -----------------------------------------------------------------------------------------------
 
 
 def _inputs(frame: FrameType | None, torch: Any) -> list[dict[str, Any]]:
@@ -110,43 +145,50 @@ def _inputs(frame: FrameType | None, torch: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     here = frame
     seen: set[int] = set()
-    while here is not None and len(found) < 4:
+    while here is not None and len(found) < 6:
         if sites.is_user_file(here.f_code.co_filename):
-            local = reach.locals_of(here) if here.f_code.co_flags & reach.FAST == reach.FAST else dict(here.f_globals)
+            fast = here.f_code.co_flags & reach.FAST == reach.FAST
+            local = reach.locals_of(here) if fast else dict(here.f_globals)
             for name, value in local.items():
-                for path, tensor in _tensors(value, name, torch, 0):
+                for path, tensor in tensors(value, name, torch, 0):
                     if id(tensor) in seen or tensor.requires_grad or not tensor.is_floating_point():
                         continue
                     seen.add(id(tensor))
                     if tensor.device.type == "cpu" and not tensor.is_sparse and not _finite(tensor, torch):
-                        found.append({"name": path, **_input(tensor, torch), "function": sites.name_of(here.f_code)})
+                        about = {"name": path, "function": sites.name_of(here.f_code), **_input(tensor, torch)}
+                        file = sites.absolute(here.f_code.co_filename)
+                        found.append({**about, "address": tensor.data_ptr(), "scalar": not tensor.dim(), "file": file})
         here = here.f_back
-    return found
+    return [each for each in found if not each["scalar"]]  # a logged loss is a consequence
 
 
 def _input(tensor: Any, torch: Any) -> dict[str, Any]:
     mask = ~torch.isfinite(tensor)
     columns: list[int] = []
+    whole: list[int] = []
     if tensor.dim() == 2:
         columns = [int(column) for column in mask.any(dim=0).nonzero().flatten().tolist()[:ROWS]]
+        whole = [int(column) for column in mask.all(dim=0).nonzero().flatten().tolist()[:ROWS]]
     return {
         "shape": [int(size) for size in tensor.shape],
         "nan": int(torch.isnan(tensor).sum()),
         "inf": int(torch.isinf(tensor).sum()),
         "negative_inf_only": bool((tensor[mask] == float("-inf")).all()),
         "columns": columns,
+        "whole_columns": whole if tensor.shape[0] > 1 else [],
         **_rows(mask),
     }
 
 
-def _tensors(value: Any, path: str, torch: Any, depth: int) -> list[tuple[str, Any]]:
+def tensors(value: Any, path: str, torch: Any, depth: int) -> list[tuple[str, Any]]:
+    """Plain tensors in what a name stands for, each with how a person would write it."""
     kind = type(value)
     if kind is torch.Tensor:
         return [(path, value)]
     if depth > 2 or kind not in (list, tuple, dict):
         return []
     items = value.items() if kind is dict else enumerate(value)
-    return [found for key, inner in list(items)[:16] for found in _tensors(inner, f"{path}[{key!r}]", torch, depth + 1)]
+    return [found for key, inner in list(items)[:16] for found in tensors(inner, f"{path}[{key!r}]", torch, depth + 1)]
 
 
 def _finite(tensor: Any, torch: Any) -> bool:

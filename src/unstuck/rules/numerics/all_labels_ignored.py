@@ -1,0 +1,99 @@
+"""all-labels-ignored: every label of a batch is the one that the loss was told to ignore.
+
+What it sees
+    The cross entropy of a batch whose labels are all `ignore_index` (-100 unless it was set): the mean over no label
+    at all, which is NaN; or a sum, which is 0 with a gradient of 0.
+
+Why training stops
+    Nothing is learned from such a batch, and its NaN goes into every mean, scheduler and early stopping that the loss
+    feeds. Where the loss is weighted or combined with others, the NaN reaches the parameters too.
+
+Evidence
+    The number of labels, the value that is ignored, the step, and how many losses were no number.
+
+Fix
+    Leave such batches out (`if (y != -100).any()`), or find out why all labels were masked: truncation that cuts the
+    answer off, a padding value that is used for real classes, a mask that is inverted.
+
+When it is wrong
+    A batch without a label now and then is harmless where the script does not use its loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Learning, learnings
+from unstuck.rules.numerics.broken import origins
+from unstuck.rules.rule import Rule
+
+BATCHES = 10
+FIX = (
+    "Leave batches without a label out of the loss, and look at what set every label to that value: truncation, "
+    "padding, or an inverted mask."
+)
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        for origin in origins(learning, case):
+            if origin.kind == "labels":
+                samples = (origin.birth.get("batch") or [{}])[0].get("indices") or []
+                about = f"{origin.about['example']} labels of the batch at step {origin.step:,}"
+                yield Finding(
+                    rule=RULE.name,
+                    family=RULE.family,
+                    severity=origin.severity,
+                    confidence=0.97,
+                    title=f"A batch has no label that counts: {origin.about['where']}",
+                    evidence=(
+                        f"{about}: {origin.about['where']}, so the loss is a mean over nothing",
+                        *((f"its samples: {', '.join(map(str, samples[:8]))}",) if samples else ()),
+                        origin.toll(),
+                    ),
+                    where=learning.where(origin.site, step=origin.step),
+                    fix=Fix(FIX),
+                    seen_by="flight",
+                )
+        yield from _without_nan(learning)
+
+
+def _without_nan(learning: Learning) -> Iterable[Finding]:
+    """A sum over no label is 0, and so is its gradient."""
+    for head in learning.heads:
+        if head.op not in ("cross_entropy", "nll") or head.target.get("count") != 0:
+            continue
+        if head.target.get("batches", 0) >= BATCHES:
+            yield Finding(
+                rule=RULE.name,
+                family=RULE.family,
+                severity="error",
+                confidence=0.95,
+                title=f"All of {head.target['batches']:,} batches read have no label that counts",
+                evidence=(
+                    f"every label of shape {list(head.target.get('shape') or ())} was ignore_index in each of them",
+                    "the loss is a sum over nothing: 0, with a gradient of 0",
+                ),
+                where=learning.where(head.site),
+                fix=Fix(FIX),
+                seen_by="flight",
+            )
+
+
+RULE = Rule(
+    "all-labels-ignored",
+    "numerics",
+    decide,
+    explains=frozenset(
+        (
+            "nonfinite-born",
+            "exploding-gradient",
+            "loss-scale-collapsed",
+            "learning-rate-too-high",
+            "dead-units",
+            "no-better-than-constant",
+        )
+    ),
+    gathers=True,
+)

@@ -1,0 +1,74 @@
+"""clip-before-unscale: gradients are clipped while they are still multiplied by the loss scale.
+
+What it sees
+    `clip_grad_norm_` is called between `scaler.scale(loss).backward()` and `scaler.step(optimizer)` without
+    `scaler.unscale_(optimizer)` before it, and it does clip.
+
+Why training stops
+    Gradients are 65,536 times too large at that moment (the scale), so every one of them is cut down to the limit; the
+    division by the scale comes after it, and what is left for the update is the limit divided by the scale.
+
+Evidence
+    How many calls came before the unscaling, by how much they cut, the scale, and the norm that is left.
+
+Fix
+    Call `scaler.unscale_(optimizer)` right before the clipping.
+
+When it is wrong
+    A limit that was multiplied by the scale on purpose does not clip much, and is not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Site, learnings
+from unstuck.rules.rule import Rule
+
+CALLS = 5
+SHARE = 0.8
+HARD = 30.0
+"""Times above the limit, on average: a limit that was multiplied by the scale does not cut so hard."""
+ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Adafactor", "Muon")
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        clips, scale = learning.clips, learning.scaler.get("scale")
+        if scale is None or scale <= 1 or clips["calls"] < CALLS or clips["scaled"] < SHARE * clips["calls"]:
+            continue
+        ratio = clips["sum_ratio"] / clips["clipped"] if clips["clipped"] else 0.0
+        if clips["clipped"] < SHARE * clips["scaled"] / 2 or ratio < HARD:
+            continue
+        kinds = [each.kind for each in learning.optimizers]
+        adaptive = bool(kinds) and all(kind in ADAPTIVE for kind in kinds)
+        site = clips.get("site")
+        place: Site | None = (site[0], site[1], site[2]) if site else None
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="warning" if adaptive else "error",
+            confidence=0.95,
+            title="Gradients are clipped before they are unscaled: "
+            f"a norm of {clips['max_norm'] / scale:.2g} at most is left",
+            evidence=(
+                f"{clips['scaled']:,} of {clips['calls']:,} calls of clip_grad_norm_ came before scaler.unscale_",
+                f"{clips['clipped']:,} of them cut the gradient, on average to 1/{ratio:,.0f} of its norm",
+                f"the limit of {clips['max_norm']:g} divided by the scale of {scale:,.0f} leaves a norm of "
+                f"{clips['max_norm'] / scale:.2g}",
+                *(("Adam divides that out again, so only the clipping itself is lost",) if adaptive else ()),
+            ),
+            where=learning.where(place),
+            fix=Fix("Call `scaler.unscale_(optimizer)` right before the clipping."),
+            seen_by="flight",
+        )
+
+
+RULE = Rule(
+    "clip-before-unscale",
+    "numerics",
+    decide,
+    explains=frozenset(("clip-too-tight", "learning-rate-too-low", "no-better-than-constant", "still-improving")),
+    gathers=True,
+)

@@ -1,0 +1,118 @@
+"""Whether gradients explode, and which parameter shows it: read by the rule, and by those that must not claim it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import log
+from statistics import median, pstdev
+
+from unstuck.model import Case
+from unstuck.rules.learning.measured import Learning, Loss, Parameter
+from unstuck.rules.numerics.broken import GROWN, Origin, origins
+
+STEEP = 100.0
+"""‖g‖·‖w‖ beside the loss, at the start. About 1 for a layer used once, whatever the scale of data and loss; the number
+of steps for a recurrent weight. Beyond this the product of many Jacobians has run away."""
+JUMP = 100.0
+SIGMAS = 4.0
+SETTLED = 100
+"""Steps before a jump can be told from the start of a training."""
+EARLY = 5
+
+
+@dataclass(frozen=True)
+class Explosion:
+    parameter: Parameter | None
+    step: int
+    norm: float
+    """Of the gradient."""
+    steepness: float
+    usual: float
+    """Norm of the whole gradient before the jump; 0: it was so from the start."""
+    origin: Origin | None
+    """The loss that became no number of it."""
+    worse: float
+    """How many times the loss became larger."""
+
+
+def exploded(learning: Learning, case: Case) -> Explosion | None:
+    """None where gradients are well, where nothing came of it, or where the rate alone did it."""
+    loss = learning.loss
+    if loss is None or len(learning.losses) > 2:
+        return None
+    origin = next((each for each in origins(learning, case) if each.kind in ("growth", "gradient", "unknown")), None)
+    if any(each.kind in ("input", "labels", "operation") for each in origins(learning, case)):
+        return None
+    return _at_start(learning, loss, origin) or _later(learning, loss, origin)
+
+
+def _at_start(learning: Learning, loss: Loss, origin: Origin | None) -> Explosion | None:
+    """The first gradients are far larger than loss and weights can explain."""
+    if not loss.first or not loss.first[0] or len(learning.losses) > 1:
+        return None
+    steepest: tuple[float, Parameter] | None = None
+    for parameter in _matrices(learning):
+        step, norm = parameter.grads[0]
+        if step <= 1 and _number(norm):
+            steepness = norm * parameter.weights[0] / abs(loss.first[0])
+            if steepest is None or steepness > steepest[0]:
+                steepest = (steepness, parameter)
+    if steepest is None or steepest[0] < STEEP:
+        return None
+    worse = max(loss.first[: EARLY + 1]) / abs(loss.first[0])
+    broke = origin is not None and origin.step <= SETTLED
+    ratios = steepest[1].update_ratios[:EARLY]
+    if not broke and not (worse > 10 and max(ratios, default=0.0) > 1):
+        return None
+    parameter = steepest[1]
+    return Explosion(parameter, parameter.grads[0][0], parameter.grads[0][1], steepest[0], 0.0, origin, worse)
+
+
+def _later(learning: Learning, loss: Loss, origin: Origin | None) -> Explosion | None:
+    """Gradients were well for long, then jumped, and the loss with them."""
+    if largest_update(learning) > 0.5:
+        return None  # the rate is too high from the start
+    totals = _totals(learning)
+    before = [(step, norm) for step, norm in totals if _number(norm) and norm > 0]
+    if origin is not None and origin.kind == "growth":
+        before = [(step, norm) for step, norm in before if step < origin.step]
+        usual = median(norm for _, norm in before) if before else 0.0
+        at, norm = before[-1] if before else (origin.step, 0.0)
+        return Explosion(None, at, norm, 0.0, usual, origin, 0.0)
+    for place in range(20, len(before)):
+        step, norm = before[place]
+        earlier = [log(value) for _, value in before[:place]]
+        usual = median(value for _, value in before[:place])
+        spread = max(pstdev(earlier), 0.3)
+        if step < SETTLED or norm < JUMP * usual or log(norm) - sum(earlier) / len(earlier) < SIGMAS * spread:
+            continue
+        level = [value for at, value in loss.points if at < step]
+        now = loss.recent[-8:] or (loss.last,)
+        worse = median(now) / median(level) if level and median(level) > 0 else 0.0
+        if (origin is not None and 0 <= origin.step - step <= SETTLED) or worse > GROWN:
+            return Explosion(None, step, norm, 0.0, usual, origin, worse)
+    return None
+
+
+def largest_update(learning: Learning) -> float:
+    """Among the first ones, beside the weight's own size."""
+    ratios = [ratio for each in _matrices(learning) for ratio in each.update_ratios[:EARLY] if _number(ratio)]
+    return max(ratios, default=0.0)
+
+
+def _totals(learning: Learning) -> list[tuple[int, float]]:
+    """Norm of the whole gradient, at each step where it was read."""
+    squares: dict[int, float] = defaultdict(float)
+    for parameter in learning.owned():
+        for step, norm in parameter.grads:
+            squares[step] += norm * norm
+    return [(step, square**0.5) for step, square in sorted(squares.items())]
+
+
+def _matrices(learning: Learning) -> list[Parameter]:
+    return [p for p in learning.owned() if len(p.shape) >= 2 and p.grads and p.weights and p.module != "Embedding"]
+
+
+def _number(value: float) -> bool:
+    return value - value == 0.0

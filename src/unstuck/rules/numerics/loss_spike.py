@@ -1,0 +1,107 @@
+"""loss-spike: single batches throw the loss far up, and it is the same samples each time.
+
+What it sees
+    After the first hundred values, a loss more than three times its usual level and twelve mean deviations above it;
+    and what sets these batches apart: a sample that is in all of them, or rows far larger than the others.
+
+Why training stops
+    Each spike is one large update in the direction of a few bad samples: it undoes what many good ones taught.
+
+Evidence
+    The steps and values, the usual level, the samples that these batches have in common, or the rows that stand out.
+
+Fix
+    Look at these samples: a wrong unit, a broken file, a wrong label. Remove or clip them, or clip the gradient.
+
+When it is wrong
+    Heavy tails are real in some data. Spikes that nothing in the batch explains are not reported.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Learning, Site, learnings
+from unstuck.rules.numerics.broken import listed
+from unstuck.rules.rule import Rule
+
+COMMON = 3
+"""Samples that all the batches may share before it is no longer them."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        for site in {_site(spike["site"]) for spike in learning.spikes}:
+            spikes = [spike for spike in learning.spikes if _site(spike["site"]) == site]
+            samples, rows = _common(spikes), _rows(spikes)
+            if samples or rows:
+                yield _finding(learning, site, spikes, samples, rows)
+
+
+def _common(spikes: list[dict[str, Any]]) -> list[int]:
+    """Samples that are in nearly all batches that spiked, in two at least."""
+    batches = [set(spike["indices"]) for spike in spikes if spike.get("indices")]
+    if len(batches) < 2:
+        return []
+    counts = Counter(sample for batch in batches for sample in batch)
+    most = [sample for sample, count in counts.items() if count >= max(2, 0.75 * len(batches))]
+    return sorted(most) if len(most) <= COMMON else []
+
+
+def _rows(spikes: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    return [(spike, spike["rows"][0]) for spike in spikes if spike.get("rows")]
+
+
+def _finding(
+    learning: Learning,
+    site: Site | None,
+    spikes: list[dict[str, Any]],
+    samples: list[int],
+    rows: list[tuple[dict[str, Any], dict[str, Any]]],
+) -> Finding:
+    worst = max(spikes, key=lambda spike: float(spike["value"]) / max(abs(float(spike["usual"])), 1e-12))
+    times = worst["value"] / worst["usual"] if worst["usual"] > 0 else 0.0
+    named = samples or sorted({sample for spike, row in rows for sample in _samples_of(spike, row)})
+    culprit = f"sample {listed(named[:6], len(named))}" if named else f"rows of `{rows[0][1]['name']}`"
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="warning",
+        confidence=0.85 if samples and rows else 0.75,
+        title=f"The loss spikes {len(spikes)} time{'s' * (len(spikes) != 1)}, up to {times:,.0f}-fold: {culprit}",
+        evidence=tuple(_evidence(spikes, samples, rows)),
+        where=learning.where(site, step=worst["step"], sample=named[0] if named else None),
+        fix=Fix("Look at these samples (unit, file, label), and drop or clip them; or clip the gradient."),
+        seen_by="flight",
+    )
+
+
+def _evidence(
+    spikes: list[dict[str, Any]], samples: list[int], rows: list[tuple[dict[str, Any], dict[str, Any]]]
+) -> Iterable[str]:
+    told = ", ".join(f"{spike['value']:.4g} at step {spike['step']:,}" for spike in spikes[:5])
+    yield f"loss of {told}; usual level {spikes[0]['usual']:.4g} ± {spikes[0]['spread']:.2g}"
+    if samples:
+        yield f"sample {listed(samples)} is in the batches that spiked"
+    for spike, row in rows[:3]:
+        named = _samples_of(spike, row)
+        which = f" (sample {listed(named)})" if named else ""
+        yield (
+            f"step {spike['step']:,}: row {listed(row['rows'])}{which} of `{row['name']}` reaches "
+            f"{row['largest']:.4g}, where the rows of the batch usually reach {row['usual']:.4g}"
+        )
+
+
+def _samples_of(spike: dict[str, Any], row: dict[str, Any]) -> list[int]:
+    indices = spike.get("indices") or []
+    return [indices[at] for at in row["rows"] if at < len(indices)] if len(indices) == row["shape"][0] else []
+
+
+def _site(site: Any) -> Site | None:
+    return (site[0], site[1], site[2]) if site else None
+
+
+RULE = Rule("loss-spike", "numerics", decide, gathers=True)

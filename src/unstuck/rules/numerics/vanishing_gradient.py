@@ -1,0 +1,165 @@
+"""vanishing-gradient: the gradient all but disappears on its way back to the first layers.
+
+What it sees
+    From the start on and to the end, the gradient of the first weight matrix is less than a thousandth of that of the
+    last layer, over four matrices or more; and the loss does not fall, or stands where a constant answer would be.
+
+Why training stops
+    The first layers do not move, so what reaches the last ones stays noise: the net learns how frequent each answer is,
+    and nothing of the input.
+
+Evidence
+    Norms of the gradients from the last layer to the first, their ratio, by how much the first layer moved, and the
+    course of the loss.
+
+Fix
+    Activations whose slope is not small everywhere (ReLU, GELU) with an initialisation that fits them, or normalisation
+    and residual connections between the layers.
+
+When it is wrong
+    Embeddings, layers without any gradient (dead units, cut graphs) and recurrent cells are left out. A net that learns
+    all the same is not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.learning.measured import Activation, Learning, Loss, Parameter, learnings
+from unstuck.rules.rule import Rule
+
+RATIO = 1e-3
+LAYERS = 4
+READINGS = 8
+STEPS = 60
+FALLS = 0.07
+"""Of its value after the first fifth: a loss that falls more than this by the end is learning."""
+CONSTANT = 0.85
+"""Of the loss of the best constant answer: below that something of the input was learned."""
+RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
+_BOUNDED = ("sigmoid", "tanh")
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Of the gradient, from the last layer (`matrices[0]`) to the first."""
+
+    matrices: list[Parameter]
+    top: float
+    ratio: float
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for learning in learnings(case):
+        loss = learning.loss
+        if loss is None or loss.nonfinite or len(learning.losses) > 1 or learning.steps < STEPS:
+            continue
+        if learning.scaler.get("scale") is not None or learning.compiled:
+            continue
+        fall = _fall(learning)
+        if fall is not None and _stuck(learning, loss):
+            yield _finding(learning, loss, fall)
+
+
+def _fall(learning: Learning) -> Fall | None:
+    """Parameters come in the order in which the graph of the loss reaches them."""
+    used = [p for p in learning.owned() if p.in_graph and len(p.grads) >= READINGS and not p.none and p.requires]
+    if any(p.module in RECURRENT for p in used):
+        return None
+    matrices = [p for p in used if len(p.shape) >= 2 and "Embedding" not in p.module and p.numel > 1]
+    if len(matrices) < LAYERS or matrices[-1].zero * 2 > matrices[-1].seen:
+        return None
+    last = [p for p in used if p.layer == matrices[0].layer]
+    ratios = []
+    for part in (slice(0, READINGS), slice(-READINGS, None)):
+        top = max(_norm(p, part) for p in last)
+        ratios.append(_norm(matrices[-1], part) / top if top > 0 else 1.0)
+    if max(ratios) >= RATIO:
+        return None
+    return Fall(matrices, max(p.grad for p in last), max(ratios))
+
+
+def _norm(parameter: Parameter, part: slice) -> float:
+    return median(norm for _, norm in parameter.grads[part])
+
+
+def _stuck(learning: Learning, loss: Loss) -> bool:
+    """The loss falls no more after its first steps; where the loss of a constant answer is known, it stands there."""
+    values = [value for _, value in loss.points]
+    if len(values) < 20:
+        return False
+    fifth = len(values) // 5
+    begin, end = sum(values[fifth : 2 * fifth]) / fifth, sum(values[-fifth:]) / fifth
+    if begin <= 0 or end < begin * (1 - FALLS):
+        return False
+    for head in learning.heads:
+        best = head.target.get("constant")
+        if head.bare and best and end < CONSTANT * best:
+            return False
+    return True
+
+
+def _finding(learning: Learning, loss: Loss, fall: Fall) -> Finding:
+    first = fall.matrices[-1]
+    name = first.name or f"the first layer, of shape {list(first.shape)}"
+    ratio = fall.top / first.grad if first.grad else float("inf")
+    bounded = _bounded(learning)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.9,
+        title=f"The gradient vanishes: at {name} it is {ratio:,.0f} times smaller than at the last layer",
+        evidence=tuple(_evidence(learning, loss, fall, bounded)),
+        where=learning.where(loss.site),
+        fix=Fix(
+            (
+                f"Use ReLU or GELU in place of {bounded[0].kind} between the layers"
+                if bounded
+                else "Use an initialisation that keeps the signal's size (`kaiming_normal_` for ReLU)"
+            )
+            + ", or put normalisation and residual connections between them."
+        ),
+        seen_by="flight",
+    )
+
+
+def _bounded(learning: Learning) -> list[Activation]:
+    return [each for each in learning.activations if each.kind in _BOUNDED]
+
+
+def _evidence(learning: Learning, loss: Loss, fall: Fall, bounded: list[Activation]) -> Iterable[str]:
+    chosen = fall.matrices[:: max(1, (len(fall.matrices) - 1) // 4)]
+    if chosen[-1] is not fall.matrices[-1]:
+        chosen = [*chosen, fall.matrices[-1]]
+    norms = ", ".join(f"{p.name or list(p.shape)} {p.grad:.2g}" for p in chosen)
+    yield f"median norms of the gradients, from the last layer to the first: {norms}"
+    first = fall.matrices[-1]
+    yield (
+        f"over {len(first.grads)} readings the first of {len(fall.matrices)} matrices never had more than "
+        f"{fall.ratio:.1g} of the last layer's gradient (median at the start and at the end)"
+    )
+    if first.moves and first.weights and first.weights[0] > 0:
+        moved = median(move for _, move in first.moves) / first.weights[0]
+        yield f"an update moves {first.name or 'it'} by {moved:.1g} of its norm at the median"
+    if bounded:
+        kinds = {each.kind for each in bounded}
+        yield f"{len(bounded)} {'/'.join(sorted(kinds))} activations lie between, each with its slope"
+    values = [value for _, value in loss.points]
+    fifth = len(values) // 5
+    yield (
+        f"the loss stands: {sum(values[fifth : 2 * fifth]) / fifth:.4g} after the first fifth of {learning.steps:,} "
+        f"steps, {sum(values[-fifth:]) / fifth:.4g} in the last"
+    )
+
+
+RULE = Rule(
+    "vanishing-gradient",
+    "numerics",
+    decide,
+    explains=frozenset(("no-better-than-constant", "predicts-one-class", "learning-rate-too-low", "still-improving")),
+    gathers=True,
+)

@@ -1,0 +1,240 @@
+"""Rules of the family `numerics`, on Cases written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unstuck.model import Case, Fact, Finding, Outcome
+from unstuck.rules.numerics import (
+    all_labels_ignored,
+    clip_before_unscale,
+    exploding_gradient,
+    loss_scale_collapsed,
+    loss_spike,
+    nonfinite_born,
+    nonfinite_input,
+    vanishing_gradient,
+)
+from unstuck.rules.rule import Rule
+
+SITE = ["/project/train.py", 30, "main"]
+LINE = ["/project/train.py", 12, "loss_of"]
+
+
+def loss(**more: Any) -> dict[str, Any]:
+    values = [1.0] * 100
+    plain = {"site": SITE, "count": 100, "first": values[:32], "points": [[n, v] for n, v in enumerate(values)]}
+    return {**plain, "stride": 1, "last": 1.0, "nonfinite": 0, "nonfinite_step": -1, **more}
+
+
+def broken_loss(before: int = 3) -> dict[str, Any]:
+    values = [1.0] * before
+    points = [[n, v] for n, v in enumerate(values)]
+    return loss(count=before, first=values, points=points, nonfinite=97, nonfinite_step=before)
+
+
+def parameter(name: str, grad: float, **more: Any) -> dict[str, Any]:
+    plain = {"name": name, "module": "Linear", "shape": [8, 8], "numel": 64, "owner": 0, "requires": True, "seen": 40}
+    steps = range(40)
+    curves = {"grads": [[n, grad] for n in steps], "weights": [1.0] * 40, "moves": [[n, 1e-3] for n in steps]}
+    return {**plain, "none": 0, "zero": 0, "in_graph": 40, **curves, **more}
+
+
+def birth(**more: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {
+        "operations": [],
+        "outside": [],
+        "inputs": [],
+        "broken_parameters": [],
+        "weights": [],
+        "batch": [],
+    }
+    return {"value": "nan", "step": 3, "site": SITE, "before": 3, "last": 1.0, "sizes": [], **empty, **more}
+
+
+def operation(where: str, **more: Any) -> dict[str, Any]:
+    about = {"operation": "log", "order": 9, "layer": "model.2", "path": [0], "made": True, "where": where}
+    return {**about, "example": "0.0", "count": 1, "of": 40, "rows": [12], "bad_rows": 1, "site": LINE, **more}
+
+
+def tensor(**more: Any) -> dict[str, Any]:
+    about = {"shape": [30, 4], "nan": 1, "inf": 0, "negative_inf_only": False, "columns": [1], "whole_columns": []}
+    return {**about, "count": 1, "of": 120, "rows": [28], "bad_rows": 1, "address": 7, **more}
+
+
+OUTSIDE = {**tensor(), "order": 5, "operation": "addmm", "role": "mat1", "path": [0]}
+CLIPS = {"calls": 0, "clipped": 0, "hardest": 0.0, "sum_ratio": 0.0, "max_norm": 0.0, "scaled": 0}
+SCALER = {"scale": None, "first": None, "lowest": None, "updates": 0, "skipped_in_row": 0}
+OPTIMIZER = {"number": 0, "kind": "SGD", "steps": 100, "lrs": [[0, 0.1]], "settings": {}, "cosines": []}
+
+
+def found(rule: Rule, outcome: Outcome = "finished", **more: Any) -> list[Finding]:
+    data: dict[str, Any] = {
+        "steps": 100,
+        "backwards": 100,
+        "losses": [loss()],
+        "optimizers": [{**OPTIMIZER, "stale": 0, "checked": 0}],
+        "schedulers": [],
+        "parameters": [],
+        "heads": [],
+        "activations": [],
+        "births": [],
+        "clips": CLIPS,
+        "clears": 100,
+        "scaler": SCALER,
+        "compiled": False,
+        **more,
+    }
+    case = Case(outcome=outcome, facts=(Fact(5, 1.0, "learning", data),))
+    return [word for word in rule.decide(case) if isinstance(word, Finding)]
+
+
+# --- values that are no number -------------------------------------------------------------------------------
+
+
+def test_an_operation_is_named_with_its_line_and_its_rows() -> None:
+    (finding,) = found(nonfinite_born.RULE, losses=[broken_loss()], births=[birth(operations=[operation("log of 0")])])
+    assert finding.where.line == 12
+    assert finding.severity == "error"
+    assert "row 12" in finding.evidence[0]
+    assert "97 of 100 losses" in finding.evidence[-1]
+
+
+def test_a_slope_without_end_is_born_in_the_backward_pass() -> None:
+    steep = operation("the slope of a root at 0 is infinite", operation="sqrt", backward=True, step=2)
+    broken = [{"name": "model.0.weight", "shape": [4, 4]}]
+    births = [birth(operations=[steep], broken_parameters=broken)]
+    (finding,) = found(nonfinite_born.RULE, losses=[broken_loss()], births=births)
+    assert "no number" in finding.title
+    assert "at step 2" in finding.evidence[0]
+
+
+def test_data_that_is_no_number_is_named_by_sample_and_column() -> None:
+    batch = [{"number": 3, "size": 30, "indices": list(range(400, 430))}]
+    whole = tensor(
+        shape=[900, 4], rows=[428], address=1, name="x", function="main", assigned=["/project/train.py", 20, "main"]
+    )
+    mine = {**tensor(), "name": "xb", "function": "main"}
+    births = [
+        birth(outside=[OUTSIDE], inputs=[whole, mine], batch=batch, operations=[operation("its result", made=False)])
+    ]
+    (finding,) = found(nonfinite_input.RULE, losses=[broken_loss()], births=births)
+    assert "`xb`, sample 428, column 1" in finding.title
+    assert (finding.where.line, finding.where.sample) == (20, 428)
+    assert not found(nonfinite_born.RULE, losses=[broken_loss()], births=births)
+
+
+def test_a_mask_of_negative_infinity_is_no_bad_data() -> None:
+    births = [birth(outside=[{**OUTSIDE, "negative_inf_only": True}], operations=[operation("log of 0")])]
+    assert not found(nonfinite_input.RULE, losses=[broken_loss()], births=births)
+
+
+def test_labels_that_are_all_ignored() -> None:
+    births = [birth(operations=[operation("every label is ignore_index (-100)", operation="nll_loss")])]
+    assert found(all_labels_ignored.RULE, losses=[broken_loss()], births=births)
+    assert not found(nonfinite_born.RULE, losses=[broken_loss()], births=births)
+
+
+def test_overflows_that_a_loss_scaler_skips_are_no_finding() -> None:
+    scaler = {**SCALER, "scale": 1024.0, "first": 65536.0, "lowest": 1024.0, "updates": 100}
+    births = [birth(operations=[operation("log of 0")])]
+    losses = [loss(nonfinite=4, nonfinite_step=3)]
+    assert not found(nonfinite_born.RULE, losses=losses, births=births, scaler=scaler)
+
+
+def test_nothing_is_said_until_it_shows_whether_the_run_is_broken() -> None:
+    births = [birth(operations=[operation("log of 0")])]
+    losses = [loss(count=3, nonfinite=1, nonfinite_step=3)]
+    assert not found(nonfinite_born.RULE, "running", losses=losses, births=births)
+    assert found(nonfinite_born.RULE, "finished", losses=losses, births=births)[0].severity == "error"
+
+
+def test_single_losses_that_are_no_number_are_a_warning() -> None:
+    births = [birth(operations=[operation("log of 0")])]
+    (finding,) = found(nonfinite_born.RULE, losses=[loss(nonfinite=5, nonfinite_step=3)], births=births)
+    assert finding.severity == "warning"
+
+
+# --- gradients -----------------------------------------------------------------------------------------------
+
+
+def exploding(grad: float) -> dict[str, Any]:
+    weight = parameter("model.rnn.weight_hh_l0", grad, weights=[7.0], grads=[[0, grad]], moves=[[0, 360.0]])
+    grown = [{"name": "model.rnn.weight_hh_l0", "before": 7.0, "now": "364.0"}]
+    bad = operation("its result", made=False, operation="relu")
+    return {
+        "losses": [broken_loss(1)],
+        "parameters": [weight],
+        "births": [birth(weights=grown, operations=[bad], step=1)],
+    }
+
+
+def test_gradients_beyond_what_loss_and_weight_explain_explode() -> None:
+    (finding,) = found(exploding_gradient.RULE, **exploding(18_000.0))
+    assert "weight_hh_l0" in finding.title
+    assert finding.where.line == 30
+    assert not found(nonfinite_born.RULE, **exploding(18_000.0))
+
+
+def test_a_rate_that_is_too_high_is_no_exploding_gradient() -> None:
+    assert not found(exploding_gradient.RULE, **exploding(1.0))
+    assert not found(nonfinite_born.RULE, **exploding(1.0))
+
+
+def test_a_steep_start_that_nothing_comes_of_is_silent() -> None:
+    weight = parameter("model.rnn.weight_hh_l0", 18_000.0)
+    assert not found(exploding_gradient.RULE, parameters=[weight])
+
+
+def layers(ratio: float) -> list[dict[str, Any]]:
+    return [parameter(f"model.{12 - n}.weight", ratio ** (n / 5)) for n in range(6)]
+
+
+def test_a_gradient_that_vanishes_while_the_loss_stands() -> None:
+    (finding,) = found(vanishing_gradient.RULE, parameters=layers(1e-6))
+    assert "1,000,000 times smaller" in finding.title
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"parameters": layers(1e-2)},
+        {"parameters": layers(1e-6), "losses": [loss(points=[[n, 2.0 - n / 60] for n in range(100)])]},
+        {"parameters": layers(1e-6)[:3]},
+        {"parameters": [*layers(1e-6)[:-1], parameter("model.embed.weight", 1e-6, module="Embedding")][2:]},
+        {"parameters": [{**each, "module": "LSTM"} for each in layers(1e-6)]},
+    ],
+    ids=["not far", "it learns", "shallow", "embedding", "recurrent"],
+)
+def test_no_vanishing_gradient(more: dict[str, Any]) -> None:
+    assert not found(vanishing_gradient.RULE, **more)
+
+
+# --- loss scaling, spikes ------------------------------------------------------------------------------------
+
+
+def test_clipping_before_the_unscaling() -> None:
+    scaler = {**SCALER, "scale": 65536.0, "first": 65536.0, "updates": 100}
+    clips = {**CLIPS, "calls": 100, "clipped": 100, "sum_ratio": 1e6, "max_norm": 1.0, "scaled": 100, "site": LINE}
+    (finding,) = found(clip_before_unscale.RULE, clips=clips, scaler=scaler)
+    assert finding.where.line == 12
+    assert not found(clip_before_unscale.RULE, clips={**clips, "scaled": 0}, scaler=scaler)
+    assert not found(clip_before_unscale.RULE, clips=clips)
+
+
+def test_a_loss_scale_that_collapsed() -> None:
+    fallen = {**SCALER, "scale": 0.002, "first": 65536.0, "lowest": 0.002, "updates": 160, "skipped_in_row": 25}
+    assert found(loss_scale_collapsed.RULE, scaler=fallen)
+    searching = {**SCALER, "scale": 8192.0, "first": 65536.0, "lowest": 8192.0, "updates": 160, "skipped_in_row": 3}
+    assert not found(loss_scale_collapsed.RULE, scaler=searching)
+
+
+def test_spikes_are_told_only_with_what_they_come_from() -> None:
+    spike = {"step": 200, "value": 6.0, "usual": 0.5, "spread": 0.1, "site": SITE, "number": 3, "rows": []}
+    first, second = {**spike, "indices": [1, 2, 137]}, {**spike, "step": 300, "indices": [9, 137, 8]}
+    (finding,) = found(loss_spike.RULE, spikes=[first, second])
+    assert finding.where.sample == 137
+    assert not found(loss_spike.RULE, spikes=[first])
+    assert not found(loss_spike.RULE, spikes=[first, {**second, "indices": [9, 8]}])
