@@ -116,6 +116,9 @@ def after_step(optimizer: Any) -> None:
 
 def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     """A loss is no number: look for where that was born, while the graph is there."""
+    if series.nonfinite > 1:
+        tell(news=True)
+        return
     if len(_births) >= 4:
         return
     if _named_at < 0:
@@ -236,7 +239,7 @@ def _site(frame: FrameType | None) -> list[str | int] | None:
 
 
 def _root(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    root = arguments[0] if arguments else options.get("tensors")
+    root: Any = arguments[0] if arguments else options.get("tensors")
     if type(root) in (list, tuple) and len(root) == 1:
         root = root[0]
     return root if type(root) is sys.modules["torch"].Tensor else None

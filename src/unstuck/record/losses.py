@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 POINTS = 256
 RAW = 32
+SURE = 16
+"""Losses that are no number, after which what became of the training is told once more."""
 SERIES = 12
 """Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
 
@@ -100,7 +102,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Called before every backward pass, on the thread that asked for it; costs about a microsecond."""
     global backwards, _tensor
     backwards += 1
-    root = arguments[0] if arguments else options.get("tensors")
+    root: Any = arguments[0] if arguments else options.get("tensors")
     if _tensor is None:
         _tensor = sys.modules["torch"].Tensor
     kind = type(root)
@@ -132,8 +134,8 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     known.nonfinite += 1
     if known.nonfinite_step < 0:
         known.nonfinite_step = flight.steps
-        if when_nonfinite is not None:
-            when_nonfinite(root, frame, known)
+    if known.nonfinite in (1, SURE) and when_nonfinite is not None:
+        when_nonfinite(root, frame, known)
 
 
 def _site(frame: FrameType) -> list[str | int] | None:
