@@ -1,13 +1,17 @@
-"""Keeps what is dear within its budget: measures what it took, and lets a reading happen only where that is paid for."""
+"""Keeps what is dear within its budget: measures what it took, and allows a reading only where that is paid for."""
 
 from __future__ import annotations
 
 from time import monotonic, thread_time
 
+from . import flight
+
 SHARE = 0.005
 """Of the run's time, for all readings together."""
 ADVANCE = 0.15
 """Seconds that may be spent before they are earned: the first steps tell the most."""
+LATER = 0.015
+"""Seconds more for each doubling of the number of steps after the first 64: the end of a short run must be known too."""
 spent = 0.0
 _began = 0.0
 
@@ -17,7 +21,8 @@ def allows() -> bool:
     global _began
     if not _began:
         _began = monotonic()
-    return spent < ADVANCE + SHARE * (monotonic() - _began)
+    advance = ADVANCE + LATER * max(0, flight.steps.bit_length() - 7)
+    return spent < advance + SHARE * (monotonic() - _began)
 
 
 class Reading:

@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from math import log
 
-from . import reach
+from . import flight, reach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Given:
         self.negative = False
         self.beyond = {"relu": [0.0, 0.0], "sigmoid": [0.0, 0.0], "tanh": [0.0, 0.0]}
         """By activation: how many targets it cannot reach, and by how much, squared."""
-        self.predicted: deque[Any] = deque(maxlen=RECENT)
+        self.predicted: deque[tuple[int, Any]] = deque(maxlen=RECENT)
+        """Training step, and how often each class was predicted."""
         self.spread: deque[tuple[float, float]] = deque(maxlen=RECENT)
         self.out_low, self.out_high = float("inf"), float("-inf")
         self.out_rows: list[float] = []
@@ -89,7 +90,7 @@ class Given:
         if width > CLASSES or kept.numel() == 0 or int(kept.min()) < 0:
             return
         self.classes = _plus(self.classes, torch.bincount(kept, minlength=width))
-        self.predicted.append(torch.bincount(prediction.argmax(axis).reshape(-1), minlength=width))
+        self.predicted.append((flight.steps, torch.bincount(prediction.argmax(axis).reshape(-1), minlength=width)))
         self._look_at_output(prediction)
         if self.batches <= ROWS_READ:
             self.out_rows = _stretched(self.out_rows, prediction.float().exp().sum(axis))
@@ -109,7 +110,8 @@ class Given:
         self.floor += float((sums * torch.special.entr(shares.clamp_min(0)).sum(dim)).sum())
         self.count += count
         if prediction is not None and prediction.shape == target.shape:
-            self.predicted.append(torch.bincount(prediction.argmax(dim).reshape(-1), minlength=target.shape[dim]))
+            counts = torch.bincount(prediction.argmax(dim).reshape(-1), minlength=target.shape[dim])
+            self.predicted.append((flight.steps, counts))
             self._look_at_output(prediction)
 
     def _take_numbers(self, target: Any, prediction: Any) -> None:
@@ -140,7 +142,7 @@ class Given:
             self._look_at_output(prediction)
             if self.op in BINARY_LOSSES:
                 above = int((prediction > (0.5 if self.op == "bce" else 0.0)).sum())
-                self.predicted.append(torch.tensor([int(prediction.numel()) - above, above]))
+                self.predicted.append((flight.steps, torch.tensor([int(prediction.numel()) - above, above])))
 
     def look_for_ids(self, target: Any, frame: FrameType | None) -> None:
         """Does the function that calls backward have the same as whole numbers (`y`, of which it took `y.float()`)?"""
@@ -217,9 +219,10 @@ class Given:
             told["min"], told["max"] = self.out_low, self.out_high
             told["mean"] = sum(mean for mean, _ in self.spread) / len(self.spread)
             told["sd"] = sum(deviation for _, deviation in self.spread) / len(self.spread)
-        if self.predicted and all(each.shape == self.predicted[0].shape for each in self.predicted):
-            counts = sum(self.predicted)
-            told["recent"] = len(self.predicted)
+        late = [counts for step, counts in self.predicted if step >= flight.steps // 2]
+        if late and all(each.shape == late[0].shape for each in late):
+            counts = sum(late)
+            told["recent"], told["samples"] = len(late), int(counts.sum())
             told["top"], told["share"] = int(counts.argmax()), float(counts.max()) / max(1, int(counts.sum()))
         if self.out_rows:
             told["rows"] = {"min": self.out_rows[0], "max": self.out_rows[1]}

@@ -22,6 +22,7 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isfinite
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix
@@ -50,11 +51,11 @@ def _thrown(learning: Learning, optimizer: Optimizer) -> tuple[Parameter, float,
     """The parameter that changed most beside its size: in one of the first updates, or at their median."""
     worst: tuple[Parameter, float, int] | None = None
     for each in steps.weights(learning, optimizer):
-        ratios = each.update_ratios
+        ratios = [ratio for ratio in each.update_ratios if isfinite(ratio)]
         if not ratios:
             continue
         first = max(ratios[:FIRST])
-        step = each.moves[ratios.index(first)][0]
+        step = each.moves[each.update_ratios.index(first)][0]
         if first <= 1 and median(ratios[:STEPS]) <= LARGE:
             continue
         if worst is None or first > worst[1]:

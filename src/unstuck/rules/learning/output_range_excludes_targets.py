@@ -82,7 +82,7 @@ def _finding(learning: Learning, head: Head) -> Finding:
     ]
     if head.op in ("mse", "squared") and head.bare and loss is not None and loss.points:
         evidence.append(
-            f"no output in that range brings the loss below {number(beyond['floor'])}; it is "
+            f"no output in that range brings the loss below about {number(beyond['floor'])}; it is "
             f"{number(curves.ended(loss))} after {loss.count:,} steps"
         )
     return Finding(

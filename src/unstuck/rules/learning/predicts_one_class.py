@@ -33,7 +33,8 @@ STEPS = 100
 ALL = 0.995
 IMBALANCE = 10.0
 CLASSES = 50
-RECENT = 8
+RECENT, SAMPLES = 3, 150
+"""Batches of the second half of the run that were read, and samples in them."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -47,7 +48,9 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _collapsed(head: Head) -> bool:
     target, given = head.target, head.prediction
-    if not 2 <= target.get("classes", 0) <= CLASSES or given.get("recent", 0) < RECENT or head.weighted:
+    if not 2 <= target.get("classes", 0) <= CLASSES or head.weighted:
+        return False
+    if given.get("recent", 0) < RECENT or given.get("samples", 0) < SAMPLES:
         return False
     return given["share"] >= ALL and given["top"] == target.get("of") and _imbalance(head) > IMBALANCE
 
@@ -60,7 +63,9 @@ def _imbalance(head: Head) -> float:
 
 def _ranks(head: Head, loss: Loss) -> bool:
     best = curves.constant(head)
-    return best is not None and curves.ended(loss) < 0.8 * best
+    if best is None:  # weighted, focal: it cannot be compared
+        return curves.ended(loss) < 0.7 * curves.first(loss)
+    return curves.ended(loss) < 0.8 * best
 
 
 def _finding(learning: Learning, head: Head, loss: Loss) -> Finding:

@@ -149,7 +149,7 @@ def _cycles(learning: Learning, loss: Loss) -> Iterable[Finding]:
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
-        severity="warning",
+        severity="warning" if curves.ended(loss) > 0.3 * curves.first(loss) else "info",
         confidence=0.85,
         title=f"The cosine schedule is stepped at every batch and swings: {falls:.0f} times down and up again",
         evidence=(

@@ -69,11 +69,13 @@ def _finding(learning: Learning, head: Head, loss: Loss, broke: bool) -> Finding
     target, given = head.target, head.prediction
     number = curves.number
     outputs = (
-        f"; the predictions around {number(given['mean'])}, spread {number(given['sd'])}" if "mean" in given else ""
+        f"; the predictions around {number(given['mean'])}, spread {number(given['sd'])}"
+        if "mean" in given and not broke
+        else ""
     )
     squared = head.op in ("mse", "squared")
     reached = f"{number(target['sd'] ** 2 if squared else 0.8 * target['sd'])}"
-    went = f"the loss went from {number(curves.began(loss))} to {number(curves.ended(loss))} in {loss.count:,} steps"
+    went = f"the loss went from {number(curves.first(loss))} to {number(curves.ended(loss))} in {loss.count:,} steps"
     return Finding(
         rule=RULE.name,
         family=RULE.family,
