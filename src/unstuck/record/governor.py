@@ -11,7 +11,7 @@ SHARE = 0.005
 ADVANCE = 0.15
 """Seconds that may be spent before they are earned: the first steps tell the most."""
 LATER = 0.015
-"""Seconds more for each doubling of the number of steps after the first 64: the end of a short run must be known too."""
+"""Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
 spent = 0.0
 _began = 0.0
 

@@ -84,7 +84,7 @@ def _finding(learning: Learning, loss: Loss) -> Finding:
     values = [value for _, value in third]
     edge = max(1, len(values) // 4)
     then, now = fmean(values[:edge]), fmean(values[-edge:])
-    lasted = third[-1][0] - third[0][0]
+    lasted = fmean(step for step, _ in third[-edge:]) - fmean(step for step, _ in third[:edge])
     halves = lasted * log(2) / log(then / now) if then > now else lasted
     number = curves.number
     return Finding(
@@ -112,4 +112,11 @@ def _rounded(value: float) -> int:
     return int(float(f"{max(1.0, value):.1g}"))
 
 
-RULE = Rule("still-improving", "learning", decide, last_resort=True, gathers=True)
+RULE = Rule(
+    "still-improving",
+    "learning",
+    decide,
+    explains=frozenset(("no-better-than-constant",)),
+    last_resort=True,
+    gathers=True,
+)

@@ -181,9 +181,9 @@ def _class_numbers(learning: Learning, head: Head) -> Finding | None:
         return None
     loss = learning.loss_of(head)
     best = curves.constant(head)
-    if loss is None or len(loss.points) < 20 or best is None or curves.ended(loss) < 0.15 * best:
-        return None
     ids = head.target.get("ids")
+    if loss is None or len(loss.points) < 20 or best is None or curves.ended(loss) < (0.03 if ids else 0.15) * best:
+        return None
     named = "the target" if ids == "the target" else f"`{ids}`"
     severity: Severity = "warning" if ids else "info"
     held = f"; the script has them as integers ({named})" if ids else ""
