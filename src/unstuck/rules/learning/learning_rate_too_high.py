@@ -33,6 +33,8 @@ from unstuck.rules.rule import Rule
 FIRST = 5
 LARGE = 0.1
 STEPS = 12
+EXPLODED = 100.0
+"""Gradient beside the weight at the first step: above that it is the gradient that is too large, not the rate."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -52,7 +54,7 @@ def _thrown(learning: Learning, optimizer: Optimizer) -> tuple[Parameter, float,
     worst: tuple[Parameter, float, int] | None = None
     for each in steps.weights(learning, optimizer):
         ratios = [ratio for ratio in each.update_ratios if isfinite(ratio)]
-        if not ratios:
+        if not ratios or each.grads[0][1] > EXPLODED * each.weights[0]:
             continue
         first = max(ratios[:FIRST])
         step = each.moves[each.update_ratios.index(first)][0]
