@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from time import perf_counter
 
-from . import flight, governor, graph_reading
+from . import flight, graph_reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ NODES = 600
 LOOKS = (1, 8, 64, 512)
 """Backward passes of a loss at which its graph is searched for such nodes."""
 WATCHED = 6
+ADVANCE, SHARE, ONCE = 0.1, 0.004, 0.002
+"""Seconds for looking at slopes: at once, of the time that passes, and the most that one look counts (other processes
+may have had the processor)."""
 LOGS = ("Log", "Log2", "Log10", "Log1P")
 STEEP = ("Sqrt", "Pow", "Acos", "Asin", *LOGS, "Div", "Reciprocal", "Rsqrt", "Exp")
 """Kinds whose slope can be infinite, or not a number where a mask takes the bad result out again."""
@@ -133,8 +137,9 @@ def slope(node: Any, kind: str, torch: Any) -> tuple[str, Any, str] | None:
     """Why its slope is infinite, though what it gave may be a number."""
     if kind == "Sqrt":
         result = graph_reading.saved(node, "_saved_result")
-        bad = None if result is None else result == 0
-        return ("the slope of a root at 0 is infinite", bad, "0.0") if bad is not None and bool(bad.any()) else None
+        if result is None or not result.numel() or float(result.min()) != 0.0:  # the usual way: one small operation
+            return None
+        return "the slope of a root at 0 is infinite", result == 0, "0.0"
     value = graph_reading.saved(node, "_saved_self")
     if kind == "Pow":
         exponent = getattr(node, "_saved_exponent", None)
@@ -155,28 +160,54 @@ def slope(node: Any, kind: str, torch: Any) -> tuple[str, Any, str] | None:
 
 def guard(root: Any, series: object) -> None:
     """The loss is a number: will its gradient be? Follows known paths to the few nodes that can spoil it."""
-    global steep
     key = id(series)
     looked = _looked[key] = _looked.get(key, 0) + 1
     if looked not in LOOKS and not _paths.get(key):
         return
-    if graph_reading.hooks_used or root.grad_fn is None or not governor.allows():
+    if graph_reading.hooks_used or root.grad_fn is None or not _budget.allows():
         return
-    with governor.Reading():
-        node = root.grad_fn
+    with _budget:
         if looked in LOOKS:
-            _paths[key] = _find(node)
-        torch = sys.modules["torch"]
-        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-            for path, name in _paths[key]:
-                here = at(node, path)
-                if here is None or graph_reading.name_of(here) != name:
-                    continue
-                kind = name.removesuffix("Backward")
-                found = slope(here, kind, torch)
-                if found is not None:
-                    steep = _told(found, kind, path)
-                    return
+            _paths[key] = _find(root.grad_fn)
+        _check(root.grad_fn, _paths[key])
+
+
+def _check(node: Any, paths: list[tuple[tuple[int, ...], str]]) -> None:
+    global steep
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        for path, name in paths:
+            here = at(node, path)
+            if here is None or graph_reading.name_of(here) != name:
+                continue
+            kind = name.removesuffix("Backward")
+            found = slope(here, kind, torch)
+            if found is not None:
+                steep = _told(found, kind, path)
+                return
+
+
+class Budget:
+    """Its own, for it must look at every step: what others spent must not make it miss the one that counts."""
+
+    __slots__ = ("_from", "began", "spent")
+
+    def __init__(self) -> None:
+        self.spent = self._from = self.began = 0.0
+
+    def allows(self) -> bool:
+        self._from = perf_counter()
+        self.began = self.began or self._from
+        return self.spent < ADVANCE + SHARE * (self._from - self.began)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *raised: object) -> None:
+        self.spent += min(perf_counter() - self._from, ONCE)
+
+
+_budget = Budget()
 
 
 def _told(found: tuple[str, Any, str], kind: str, path: tuple[int, ...]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ RATE = 0.02
 FAR = 12.0
 """Mean deviations above the usual level, and at least three times it."""
 MOST = 12
+UNLIKE = 30.0
+"""Times the median row of its batch: heavy tails reach ten."""
 IDS = 512
 levels: dict[int, Level] = {}
 spikes: list[dict[str, Any]] = []
@@ -94,8 +96,8 @@ def _rows(path: str, tensor: Any) -> list[dict[str, Any]]:
     usual = float(sizes.median())
     if usual <= 0:
         return []
-    far = (sizes > 10 * usual).nonzero().flatten().tolist()
-    if not far or len(far) > tensor.shape[0] // 4:
+    far = (sizes > UNLIKE * usual).nonzero().flatten().tolist()
+    if not far or len(far) > max(1, tensor.shape[0] // 10):
         return []
     largest = float(sizes.max())
     return [{"name": path, "rows": far[:6], "largest": largest, "usual": usual, "shape": list(tensor.shape)}]

@@ -48,7 +48,9 @@ class Origin:
     @property
     def lasting(self) -> bool:
         """Most losses after it are none either: the parameters are broken."""
-        return self.loss is None or self.loss.nonfinite >= self.loss.count - int(self.birth.get("before", 0))
+        if self.loss is None or self.kind in ("growth", "gradient"):
+            return True
+        return self.loss.nonfinite >= self.loss.count - int(self.birth.get("before", 0))
 
     @property
     def severity(self) -> Severity:
@@ -70,9 +72,10 @@ def origins(learning: Learning, case: Case) -> Iterator[Origin]:
         loss = next((each for each in learning.losses if each.site == _site(birth.get("site"))), None)
         if loss is not None and learning.scaler.get("scale") is not None and loss.nonfinite <= SKIPPED and loss.count:
             continue
-        if loss is not None and loss.nonfinite < SURE and case.outcome == "running":
-            continue
         kind, about = _decided(birth)
+        ruined = kind in ("growth", "gradient")  # there is no way back from that
+        if not ruined and loss is not None and loss.nonfinite < SURE and case.outcome == "running":
+            continue
         yield Origin(kind, birth, about, loss)
 
 

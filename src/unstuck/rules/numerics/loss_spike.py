@@ -52,7 +52,9 @@ def _common(spikes: list[dict[str, Any]]) -> list[int]:
 
 
 def _rows(spikes: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    return [(spike, spike["rows"][0]) for spike in spikes if spike.get("rows")]
+    """Of nearly every one of them, and of two at least: rows far larger than the others."""
+    found = [(spike, spike["rows"][0]) for spike in spikes if spike.get("rows")]
+    return found if len(found) >= max(2, 0.75 * len(spikes)) else []
 
 
 def _finding(
