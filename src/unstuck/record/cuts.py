@@ -103,12 +103,13 @@ class Events:
         self.found.append(Event(name, frame.f_code, frame.f_lineno, self.order, printed))
 
 
-def tensors(value: Any, depth: int = 0) -> list[Any]:
-    """Floating-point tensors in the arguments or the result of a module."""
+def tensors(value: Any, depth: int = 0, whole: bool = False) -> list[Any]:
+    """Floating-point tensors in the arguments or the result of a module; `whole`: also of whole numbers."""
     torch = sys.modules["torch"]
     kind = type(value)
     if issubclass(kind, torch.Tensor):
-        return [value] if kind in (torch.Tensor, torch.nn.Parameter) and value.is_floating_point() else []
+        wanted = kind in (torch.Tensor, torch.nn.Parameter) and (whole or value.is_floating_point())
+        return [value] if wanted and not value.is_complex() else []
     if depth > 2:
         return []
     if issubclass(kind, dict):
@@ -117,7 +118,7 @@ def tensors(value: Any, depth: int = 0) -> list[Any]:
         inner = list(tuple.__iter__(value) if issubclass(kind, tuple) else list.__iter__(value))[:16]
     else:
         return []
-    return [found for each in inner for found in tensors(each, depth + 1)]
+    return [found for each in inner for found in tensors(each, depth + 1, whole)]
 
 
 def stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
@@ -139,13 +140,13 @@ def find(observation: Any, lost: set[int], names: dict[int, str]) -> dict[str, A
     cut_off = [call for call in calls if own[id(call)] & lost]
     if not cut_off:
         return None
-    outermost = max(cut_off, key=lambda call: call.left)
+    last = _last(cut_off, calls, observation.leaves)
     told = {
         "lost": sorted({names.get(id(call.module()), type(call.module()).__name__) for call in cut_off})[:24],
         "parameters": len({key for call in cut_off for key in own[id(call)] & lost}),
         "training": all(call.training for call in cut_off),
         "everything": not observation.leaves,
-        "from": _name(outermost, names),
+        "from": _name(last, names),
         "to": "",
         "op": "",
         "site": None,
@@ -202,7 +203,7 @@ def _detached(
                     "proven": 2,
                     **where,
                 }
-    last = max((call for call in cut_off), key=lambda call: call.left)
+    last = _last(cut_off, calls, observation.leaves)
     after = [call for call in kept if call.came > last.left]
     if not observation.leaves:
         return {"to": "the loss", "proven": 2, **_line(observation, last.left, None, last.gives)}
@@ -213,6 +214,13 @@ def _detached(
         proven = (2 if exact else 1) if where["site"] and where["op"] and alike else 0
         return {"to": _name(after[0], names), "proven": proven, **where}
     return {}
+
+
+def _last(cut_off: list[Any], calls: list[Any], leaves: set[int]) -> Any:
+    """The last of those cut off to end; not one that the rest of the model, which is trained, lies within."""
+    trained = [call for call in calls if any(id(p) in leaves for p in ownership._own(call.module()))]
+    apart = [call for call in cut_off if not any(call.came < one.came and one.left < call.left for one in trained)]
+    return max(apart or cut_off, key=lambda call: call.left)
 
 
 def _known(event: Event, call: Any) -> bool:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 CALLS = 3000
 DEEP = 3
-"""Closer looks in all."""
+"""Closer looks in all that found something, of so many"""
+TRIES = 12
 ENOUGH = 3
 """Sampled steps without a gradient, before a closer look is taken."""
 now: Observation | None = None
@@ -28,7 +29,7 @@ observed = 0
 leaf_losses = 0
 cut: dict[str, Any] | None = None
 _due = 2
-_deep = 0
+_found = _tries = 0
 _handles: list[Any] = []
 
 
@@ -84,11 +85,10 @@ class Observation:
         return self.order
 
 
-def after_step(names: Any) -> None:
+def after_step(names: Any, optimizer: Any) -> None:
     """After an optimizer step: an observation ends, or one begins where it is due."""
-    global _due
     if now is not None:
-        _finish(names)
+        _finish(names, optimizer)
     if flight.steps < _due or not flight.full or not governor.allows():
         return
     begin()
@@ -103,11 +103,11 @@ def full_changed(full: bool) -> None:
 
 
 def begin() -> None:
-    global now, _deep
+    global now, _tries
     if "forward" in probes.OFF or _compiler_in_use() or observed >= 200:
         return
-    deep = _deep < DEEP and bool(suspects())
-    _deep += deep
+    deep = _found < DEEP and _tries < TRIES and bool(suspects())
+    _tries += deep
     torch = sys.modules["torch"]
     now = Observation(deep)
     module = torch.nn.modules.module
@@ -179,7 +179,7 @@ def _before(module: Any, arguments: Any) -> None:
         tensors = cuts.tensors(arguments)
         call.input_graph = any(tensor.requires_grad for tensor in tensors)
         if observation.deep and not call.input_graph:
-            call.given = [cuts.Print(tensor) for tensor in tensors[:4]]
+            call.given = [cuts.Print(tensor) for tensor in cuts.tensors(arguments, whole=True)[:4]]
             call.stack = cuts.stack(sys._getframe(1))
         observation.calls.append(call)
         observation.open.append(call)
@@ -207,9 +207,9 @@ def _after(module: Any, arguments: Any, output: Any) -> None:
         probes.off("forward", fault)
 
 
-def _finish(names: Any) -> None:
+def _finish(names: Any, optimizer: Any) -> None:
     """Take in what was seen, where it was a whole training step."""
-    global observed, cut, _due
+    global observed, cut, _due, _found
     observation = now
     end()
     if observation is None:
@@ -224,8 +224,12 @@ def _finish(names: Any) -> None:
         _note_modes(observation, called)
         _note_called(observation)
         if observation.deep:
-            lost = suspects() - observation.leaves
+            stepping = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            lost = (suspects() - observation.leaves) & stepping
+            if not lost:  # the step of another optimizer: the next one may be theirs
+                _due = flight.steps
             found = cuts.find(observation, lost, called) if lost else None
+            _found += found is not None
             if found is not None and (cut is None or found["proven"] >= cut["proven"]):
                 cut = {**found, "step": observation.step, "times": 1 + (cut["times"] if cut else 0)}
 

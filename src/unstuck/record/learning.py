@@ -109,7 +109,7 @@ def after_step(optimizer: Any) -> None:
         with governor.Reading():
             updates.after(optimizer, copies)
     ownership.stepped(optimizer)
-    forward.after_step(_names)
+    forward.after_step(_names, optimizer)
     if entry.steps >= _next:
         tell()
 
