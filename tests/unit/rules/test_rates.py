@@ -59,6 +59,14 @@ def test_steps_larger_than_the_weights() -> None:
     assert found(rule, parameters=[weight(3.0)], heads=[stuck])
 
 
+def test_numbers_that_broke_come_as_words_from_a_saved_case() -> None:
+    moves = [[0, 70.0], [1, "inf"], [2, "nan"]]
+    broken = loss(2.1, 2.1, count=3, nonfinite=5, nonfinite_step=3)
+    thrown = weight(14.0, moves=moves, weights=[5.0, 75.0, "inf"])
+    (finding,) = found(learning_rate_too_high.RULE, parameters=[thrown], losses=[broken])
+    assert "14 times" in finding.title
+
+
 def test_large_steps_that_do_no_harm() -> None:
     rule = learning_rate_too_high.RULE
     assert found(rule, parameters=[weight(14.0)], losses=[loss(2.1, 0.1)]) == [], "it learns"

@@ -277,7 +277,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
                 each["steps"],
                 _pairs(each["lrs"]),
                 each["settings"],
-                tuple(each["cosines"]),
+                tuple(float(value) for value in each["cosines"]),
                 each["stale"],
                 each["checked"],
                 _site(each.get("site")),
@@ -309,7 +309,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
 
 
 def _parameter(each: dict[str, Any]) -> Parameter:
-    plain = {**each, "shape": tuple(each["shape"]), "weights": tuple(each["weights"])}
+    plain = {**each, "shape": tuple(each["shape"]), "weights": tuple(float(value) for value in each["weights"])}
     return Parameter(**{**plain, "grads": _pairs(each["grads"]), "moves": _pairs(each["moves"])})
 
 
@@ -334,7 +334,7 @@ def _head(each: dict[str, Any]) -> Head:
 
 
 def _pairs(points: list[list[Any]]) -> tuple[tuple[int, float], ...]:
-    return tuple((step, value) for step, value in points)
+    return tuple((step, float(value)) for step, value in points)  # what is no number is written as a word
 
 
 def _site(site: Any) -> Site | None:
