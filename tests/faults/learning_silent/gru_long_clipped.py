@@ -36,7 +36,7 @@ class Net(nn.Module):
 net = Net()
 optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
 smooth = None
-for step in range(260):
+for step in range(220):
     x, y = get_batch()
     loss = F.mse_loss(net(x), y)
     optimizer.zero_grad()
@@ -44,5 +44,5 @@ for step in range(260):
     norm = torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
     optimizer.step()
     smooth = loss.item() if smooth is None else 0.9 * smooth + 0.1 * loss.item()
-    if step % 25 == 0 or step == 259:
+    if step % 25 == 0 or step == 219:
         print(f"step {step} loss {smooth:.4f} grad norm {norm:.3f}")
