@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 CALLS = 3000
+EACH = 8e-6
+"""Seconds that noting one call takes: too short to be measured each time."""
 DEEP = 3
 """Closer looks in all that found something, of so many"""
 TRIES = 12
@@ -179,8 +181,9 @@ def _before(module: Any, arguments: Any) -> None:
         tensors = cuts.tensors(arguments)
         call.input_graph = any(tensor.requires_grad for tensor in tensors)
         if observation.deep and not call.input_graph:
-            call.given = [cuts.Print(tensor) for tensor in cuts.tensors(arguments, whole=True)[:4]]
-            call.stack = cuts.stack(sys._getframe(1))
+            with governor.Reading():
+                call.given = [cuts.Print(tensor) for tensor in cuts.tensors(arguments, whole=True)[:4]]
+                call.stack = cuts.stack(sys._getframe(1))
         observation.calls.append(call)
         observation.open.append(call)
     except Exception as fault:
@@ -202,7 +205,8 @@ def _after(module: Any, arguments: Any, output: Any) -> None:
         tensors = cuts.tensors(output)
         call.output_graph = any(tensor.requires_grad for tensor in tensors)
         if observation.deep:
-            call.gives = [cuts.Print(tensor) for tensor in tensors[:4]]
+            with governor.Reading():
+                call.gives = [cuts.Print(tensor) for tensor in tensors[:4]]
     except Exception as fault:
         probes.off("forward", fault)
 
@@ -214,6 +218,7 @@ def _finish(names: Any, optimizer: Any) -> None:
     end()
     if observation is None:
         return
+    governor.spent += EACH * len(observation.calls)
     if not observation.whole or not observation.backwards or not observation.calls:
         _due = flight.steps + 3
         return
