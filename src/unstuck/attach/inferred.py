@@ -29,6 +29,12 @@ class Seat:
     owed_by: int | None = None
 
     @property
+    def identified(self) -> bool:
+        """There is a number or a key that tells this work from the next."""
+        known = self.sample is not None or bool(self.sample_key) or self.batch is not None
+        return self.fetching and (known or any(letter.isdigit() for letter in self.indices))
+
+    @property
     def sign(self) -> tuple[object, ...]:
         """Changes whenever the loader's work goes on."""
         return self.batch, self.indices, self.sample, self.sample_key, self.fetching, self.collating, self.owed_by

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from unstuck.attach.activity import activity
 from unstuck.attach.inferred import flight_of, seat_of, with_seats
-from unstuck.attach.standing import AT_WORK, Standing, dated, share_of, standings, training
+from unstuck.attach.motion import AT_WORK, share_of
+from unstuck.attach.standing import Standing, dated, standings, training
 from unstuck.attach.target import Target
 from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times, Wait
 from unstuck.observe.look import Observer
 from unstuck.observe.sampling import Sample, Sampler
 from unstuck.observe.signal_stacks import SignalStacks
 from unstuck.observe.stacks import Ladder, PySpy
+from unstuck.observe.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.inquiry import machine
 
@@ -43,9 +45,13 @@ class Answer:
     moved: dict[int, str]
     """By training process: the sign by which it was seen to move; empty if none was."""
     seconds: float
+    sampled: float = 0.0
+    """Seconds over which the shares were taken."""
     note: str = ""
     ended: bool = False
     """The run ended while it was looked at."""
+    interrupted: bool = False
+    """The person did not want to wait longer."""
 
     @property
     def loud(self) -> bool:
@@ -71,8 +77,9 @@ class Inspection:
         self.observer = Observer(target.root, stacks=Ladder(stacks, SignalStacks(folder)), history=True)
         self.looks: list[Look] = []
         self.began = time.monotonic()
-        self._paths: dict[str, PathFact] = {}
+        self._paths: dict[tuple[int | None, str], PathFact] = {}
         self._facts: tuple[Fact, ...] = ()
+        self._root_began = 0.0
         self._since: dict[int, tuple[tuple[object, ...], float]] = {}
         self._signs: dict[int, list[tuple[object, ...]]] = {}
 
@@ -98,16 +105,17 @@ class Inspection:
         except KeyboardInterrupt:
             if not self.looks:
                 raise
-            answer = self._answer(samplers={})
+            answer = replace(self._answer(samplers={}), interrupted=True)
         finally:
             for sampler in samplers.values():
                 sampler.end()
         return self._natively(answer) if self.native else answer
 
     def again(self) -> Answer:
-        """One more inspection of the same run: what was seen before still counts for how long it has stood."""
+        """One more inspection of the same run."""
         self.began = time.monotonic()
         self._signs.clear()
+        self.looks = []
         return self.run()
 
     def look(self) -> Look:
@@ -123,7 +131,7 @@ class Inspection:
             if self._since.get(process.pid, (None, 0.0))[0] != sign:
                 self._since[process.pid] = (sign, look.at)
         for fact in (*self.observer.polled_paths(look), *self.observer.tried_paths(look)):
-            self._paths[fact.expression] = fact
+            self._paths[fact.pid, fact.expression] = fact
         return look
 
     # --- the Case ----------------------------------------------------------------------------------------
@@ -176,10 +184,12 @@ class Inspection:
     def _answer(self, samplers: dict[int, Sampler]) -> Answer:
         case = self.case()
         shares = {
-            pid: shares_of(sampler.samples(2.0), computes=(share_of(case.looks, pid) or 0.0) >= AT_WORK)
+            pid: shares_of(
+                sampler.samples(sampler.seconds + 2.0), computes=(share_of(case.looks, pid) or 0.0) >= AT_WORK
+            )
             for pid, sampler in samplers.items()
         }
-        alive = _lives(self.looks[-1])
+        alive = self._lives()
         return Answer(
             case=case,
             diagnosis=diagnose(case) if len(self.looks) > 1 and alive else Diagnosis(),
@@ -187,6 +197,7 @@ class Inspection:
             shares=shares,
             moved={pid: _movement(signs) for pid, signs in self._signs.items()},
             seconds=time.monotonic() - self.began,
+            sampled=max((sampler.seconds for sampler in samplers.values()), default=0.0),
             note=self.target.note,
             ended=not alive,
         )
@@ -200,14 +211,25 @@ class Inspection:
 
     def _settled(self, answer: Answer, moment: float) -> bool:
         if answer.ended or answer.loud:
-            return True
+            return True  # what is not proven was watched long enough: see `standing`
         if moment < self.seconds or moment < LOOKS_AT[1]:
             return False
         return not any(s.undecided and not answer.moved.get(s.stall.pid) for s in answer.standings)
 
+    def _lives(self) -> bool:
+        """The very process that was asked about is there, and more than an exit status that nobody has collected."""
+        processes = self.looks[-1].processes
+        same = not processes or processes[0].pid != self.target.root or self._is_root(processes[0])
+        return same and any(process.threads and process.threads[0].state != "Z" for process in processes)
+
+    def _is_root(self, process: Process) -> bool:
+        """A pid may be used again while we wait."""
+        self._root_began = self._root_began or process.began
+        return abs(process.began - self._root_began) < SAME_START
+
     def _wait_until(self, moment: float) -> bool:
         time.sleep(max(0.0, self.began + moment - time.monotonic()))
-        return not self.looks or _lives(self.looks[-1])
+        return not self.looks or self._lives()
 
     def _natively(self, answer: Answer) -> Answer:
         """One more look, with native frames: it stops the processes for some milliseconds each."""
@@ -221,9 +243,8 @@ class Inspection:
         return replace(answer, case=replace(answer.case, looks=(*before, replace(last, processes=processes))))
 
 
-def _lives(look: Look) -> bool:
-    """Somebody is left who is more than an exit status that nobody has collected."""
-    return any(process.threads and process.threads[0].state != "Z" for process in look.processes)
+def _at_work(case: Case, pid: int) -> bool:
+    return (share_of(case.looks, pid) or 0.0) >= AT_WORK
 
 
 def _with_native(thread: Thread, native: tuple[str, ...]) -> Thread:

@@ -61,7 +61,7 @@ def _running(answer: Answer) -> State:
     shares = answer.shares.get(standing.stall.pid, [])
     if len(shares) > 1:
         parts = ", ".join(f"{word} {share:.0%}" for word, share in shares[:4] if share >= 0.01)
-        said.append(f"its time over {seconds(answer.seconds)}: {parts}")
+        said.append(f"its time over {seconds(answer.sampled)}: {parts}")
     if answer.moved.get(standing.stall.pid):
         said.append(f"it moves: {answer.moved[standing.stall.pid]} between two looks")
     for each in answer.standings:
@@ -121,7 +121,7 @@ def _unclear_state(answer: Answer, standing: Standing) -> State:
     elif standing.stall.standing < answer.case.times.suspect:
         said += [f"that is too short to tell a wait from a hang: `unstuck attach {pid} --seconds 30`"]
     elif seat_of(thread).fetching:
-        said += ["nothing tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
+        said += ["nothing here tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
     return State("unclear", f"It did not move while it was looked at: {words[0]}.", tuple(said if user else said[1:]))
 
 
