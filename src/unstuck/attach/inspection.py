@@ -12,7 +12,7 @@ from pathlib import Path
 from unstuck.attach.activity import activity
 from unstuck.attach.inferred import flight_of, seat_of, with_seats
 from unstuck.attach.motion import AT_WORK, share_of
-from unstuck.attach.standing import Standing, dated, standings, training
+from unstuck.attach.standing import LONGEST, Standing, dated, standings, training
 from unstuck.attach.target import Target
 from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times, Wait
 from unstuck.observe.look import Observer
@@ -24,8 +24,6 @@ from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.inquiry import machine
 
 SECONDS = 3.0
-LONGEST = 31.0
-"""Seconds that a run is looked at which has not moved and is not explained, unless the person set a time."""
 LOOKS_AT = (0.0, 0.12, 0.5, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.2, 12.5, 16.0, 20.0, 25.0, 30.5)
 LATER = 5.0
 KEPT = 10

@@ -18,6 +18,8 @@ from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.stillness import path_of
 
+LONGEST = 31.0
+"""Seconds that a run is looked at which has not moved and is not explained, unless the person set a time."""
 WATCH = 2.5
 """Seconds over which nothing may have moved before anything is said that is not proven."""
 PATIENT = 12.0
@@ -87,7 +89,7 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     if loading:
         needed = _needed(case, culprit, thread, seat, more, watched)
         suspect = (still and not timed and stood >= PATIENT) or (needed is not None and watched >= needed)
-        undecided = not suspect and (needed is not None or (blocked and not timed))
+        undecided = not suspect and ((needed is not None and needed < LONGEST) or (blocked and not timed))
     else:
         suspect = still and stood >= (LONG_SLEEP if timed else case.times.suspect)
         undecided = not suspect and blocked and not timed and (direct or quiet)

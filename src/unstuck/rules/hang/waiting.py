@@ -61,6 +61,11 @@ def idle_event_loop(thread: Thread) -> bool:
     wait = thread.wait
     if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others or wait.fd is None:
         return False  # several descriptors: it serves somebody
+    return in_event_loop(thread)
+
+
+def in_event_loop(thread: Thread) -> bool:
+    """asyncio waits, for whatever may come: a server that nobody asks is not stuck."""
     return any(f.file.endswith("asyncio/base_events.py") and f.function.endswith("_run_once") for f in thread.frames)
 
 

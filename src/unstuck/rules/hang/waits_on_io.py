@@ -24,7 +24,7 @@ from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.pipe_full import full_pipe
 from unstuck.rules.hang.queue_not_drained import undrained
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.waiting import idle_event_loop, reads_queue
+from unstuck.rules.hang.waiting import in_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_input import reads_input
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
@@ -58,7 +58,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _is_io(still: Standstill) -> bool:
-    if still.kind not in _KINDS or reads_input(still) or in_collective(still.thread) or idle_event_loop(still.thread):
+    if still.kind not in _KINDS or reads_input(still) or in_collective(still.thread) or in_event_loop(still.thread):
         return False
     if still.kind in ("pipe-read", "pipe-write") and reads_queue(still.thread):
         return False
