@@ -24,6 +24,8 @@ ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text
 HANGS = {name: facts for name, facts in ALL.items() if facts["family"] == "hang" and not facts.get("device")}
 QUICK = ("flock-shard-pairs", "fifo-in-manifest", "spin-foreground-crop", "spin-wait-for-flag")
 UNKNOWABLE = {
+    "pause-for-scheduler": "only its own code knows what for",
+    "spin-bucket-sampler": "how long a sample takes",
     "spin-decode-until-eos": "cannot be seen from outside",
     "spin-line-search": "cannot be seen from outside",
     "spin-wait-for-flag": "cannot be seen from outside",

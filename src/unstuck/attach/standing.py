@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unstuck.attach.inferred import Seat, seat_of
+from unstuck.attach.motion import AT_WORK, others_move, share_of
 from unstuck.attach.motion import busy as computes
-from unstuck.attach.motion import others_move
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
-from unstuck.rules.hang.peers import Excess, excess
+from unstuck.rules.hang.peers import Excess, excess, siblings
 from unstuck.rules.hang.standstill import draws_from_sampler, follow, process_of, stuck_thread
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.supervise.excuses import excuse
@@ -24,6 +24,8 @@ WATCH = 2.5
 """Seconds over which nothing may have moved before anything is said that is not proven."""
 PATIENT = 12.0
 """Seconds at one sample, where its siblings, the kernel, or a failing path say that it is out of the ordinary."""
+ALONE = 30.0
+"""The same where all that tells is that its siblings have had nothing to do meanwhile."""
 RATIO = 20.0
 """So many times as long as a batch of this worker took on average, where that is all there is to compare with."""
 OVERWHELMING = 60.0
@@ -83,7 +85,7 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     if flight is not None and not flight.inferred and flight.since:
         stood = max(stood, look.at - flight.since)
     why = excuse(look, start.pid) or excuse(look, culprit.pid)
-    direct = kind in DIRECT and not (thread is not None and thread.wait is not None and thread.wait.others)
+    direct = kind in DIRECT and not _served(case, look, thread)
     quiet = not others_move(case.looks, trail, thread)
     still = blocked and (direct or quiet) and look.at - case.looks[0].at >= WATCH
     if loading:
@@ -105,7 +107,19 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
         suspect=suspect and not why,
         at_least=True,
     )
-    return Standing(stall, culprit, thread, undecided and not why, blocked and not direct and not quiet)
+    others_work = blocked and kind != "sleep" and not direct and not quiet
+    return Standing(stall, culprit, thread, undecided and not why, others_work)
+
+
+def _served(case: Case, look: Look, thread: Thread | None) -> bool:
+    """At the other end is somebody of this run who is at work: a holder that computes, reads or writes."""
+    for pid in thread.wait.others if thread is not None and thread.wait is not None else ():
+        first, now = process_of(case.looks[0], pid), process_of(look, pid)
+        if now is None or first is None:
+            continue
+        if first.io_bytes != now.io_bytes or (share_of(case.looks, pid) or 0.0) >= AT_WORK:
+            return True
+    return False
 
 
 def _needed(
@@ -118,11 +132,20 @@ def _needed(
         return BRIEF if _overwhelms(more, seat) else case.times.busy
     if _in_vain(case, thread):
         return PATIENT
+    if _siblings_idle(case, process):
+        return ALONE
     done = (seat.batch or 0) // (seat.workers or 1)
     if done < 3:
         return case.times.silent
     usual = (case.now - process.began - watched) / done
     return max(PATIENT, RATIO * usual)
+
+
+def _siblings_idle(case: Case, process: Process) -> bool:
+    """Every other worker had nothing to do in any look: this one alone holds all of them up."""
+    alone = [siblings(look, process) for look in case.looks]
+    idle = all(not seat_of(other.main_thread).fetching for others in alone for other in others)
+    return process.role == "worker" and all(alone) and idle
 
 
 def _is_told(thread: Thread) -> bool:

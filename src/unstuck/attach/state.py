@@ -13,6 +13,7 @@ from unstuck.attach.standing import Standing
 from unstuck.model import Process
 from unstuck.observe import proc
 from unstuck.observe.fds import is_terminal
+from unstuck.rules.hang.standstill import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 
 Kind = Literal["stuck", "running", "unclear", "stopped", "ended", "blind"]
@@ -83,7 +84,8 @@ def _unclear(answer: Answer, standing: Standing) -> bool:
         return True
     if answer.moved.get(standing.stall.pid) or len(words) > 1:
         return False
-    return standing.undecided or _blocked(standing)
+    loading = standing.thread is not None and (seat_of(standing.thread).fetching or draws_from_sampler(standing.thread))
+    return standing.undecided or _blocked(standing) or loading
 
 
 def _words(answer: Answer, standing: Standing) -> list[str]:
@@ -113,15 +115,16 @@ def _unclear_state(answer: Answer, standing: Standing) -> State:
         return State("unclear", f"It computes: {words[0]}.", tuple(_no_seam(answer, standing)))
     said = [f"{who(standing.process)} has been at {place(user)} for at least {seconds(standing.stall.standing)}"]
     wait = thread.wait if thread else None
+    drawing = thread is not None and draws_from_sampler(thread)
     polled = next((f.polls for f in thread.frames if f.polls), "") if thread else ""
     if polled:
         said += [f"it tests again and again whether the file `{polled}` is gone; which one that is cannot be read here"]
+    elif seat_of(thread).fetching or drawing:
+        said += ["nothing here tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
     elif wait is not None and wait.timed:
         said += ["it waits with a limit of time, wakes, and waits again: only its own code knows what for"]
     elif standing.stall.standing < answer.case.times.suspect:
         said += [f"that is too short to tell a wait from a hang: `unstuck attach {pid} --seconds 30`"]
-    elif seat_of(thread).fetching:
-        said += ["nothing here tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
     return State("unclear", f"It did not move while it was looked at: {words[0]}.", tuple(said if user else said[1:]))
 
 

@@ -74,7 +74,7 @@ def test_worker_that_outworked_its_siblings_by_minutes_is_named_at_once() -> Non
 
 def test_a_sample_that_is_merely_slow_is_left_alone() -> None:
     found = trained(scene(0.0, 61.0, siblings=(58.0, 63.0)), scene(8.0, 68.0, siblings=(58.0, 63.0)))
-    assert only(found).undecided
+    assert not only(found).stall.suspect
     assert not diagnose(found).findings
 
 
