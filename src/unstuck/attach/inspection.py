@@ -182,9 +182,7 @@ class Inspection:
     def _answer(self, samplers: dict[int, Sampler]) -> Answer:
         case = self.case()
         shares = {
-            pid: shares_of(
-                sampler.samples(sampler.seconds + 2.0), computes=(share_of(case.looks, pid) or 0.0) >= AT_WORK
-            )
+            pid: shares_of(sampler.samples(sampler.seconds + 2.0), _wait_of(case, pid))
             for pid, sampler in samplers.items()
         }
         alive = self._lives()
@@ -241,8 +239,13 @@ class Inspection:
         return replace(answer, case=replace(answer.case, looks=(*before, replace(last, processes=processes))))
 
 
-def _at_work(case: Case, pid: int) -> bool:
-    return (share_of(case.looks, pid) or 0.0) >= AT_WORK
+def _wait_of(case: Case, pid: int) -> Wait:
+    """What the main thread did while it was sampled: it computed, or waited as the last look found it."""
+    process = next((p for p in case.looks[-1].processes if p.pid == pid), None)
+    thread = process.main_thread if process else None
+    if (share_of(case.looks, pid) or 0.0) >= AT_WORK or thread is None or thread.wait is None:
+        return Wait("running")
+    return thread.wait
 
 
 def _with_native(thread: Thread, native: tuple[str, ...]) -> Thread:
@@ -269,11 +272,10 @@ def _movement(signs: list[tuple[object, ...]]) -> str:
     return "it went from one part of its work to another" if len(set(words)) > 1 else ""
 
 
-def shares_of(samples: list[Sample], *, computes: bool = True) -> list[tuple[str, float]]:
+def shares_of(samples: list[Sample], wait: Wait | None = None) -> list[tuple[str, float]]:
     """What the time went into, the most first. A sample does not show whether the line it is at computes or waits:
-    `computes` says what the process did all in all."""
+    `wait` is what the process did all in all."""
     counts: Counter[str] = Counter()
-    wait = Wait("running" if computes else "other")
     for sample in samples:
         counts[activity(None, Thread(0, frames=sample.frames, wait=wait)).word] += sample.count
     whole = sum(counts.values())

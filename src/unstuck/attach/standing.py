@@ -48,6 +48,8 @@ class Standing:
     """It has not moved, it is not named yet, and more looks may settle it."""
     others_work: bool = False
     """Somebody else of the run computes, whom it may be waiting for."""
+    watched: float = 0.0
+    """Seconds for which the looks found it at the same work."""
 
 
 def standings(case: Case) -> tuple[Standing, ...]:
@@ -85,7 +87,8 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     if flight is not None and not flight.inferred and flight.since:
         stood = max(stood, look.at - flight.since)
     why = excuse(look, start.pid) or excuse(look, culprit.pid)
-    direct = kind in DIRECT and not _served(case, look, thread)
+    collective = thread is not None and in_collective(thread)
+    direct = collective or (kind in DIRECT and not _served(case, look, thread))
     quiet = not others_move(case.looks, trail, thread)
     still = blocked and (direct or quiet) and look.at - case.looks[0].at >= WATCH
     if loading:
@@ -95,6 +98,8 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     else:
         suspect = still and stood >= (LONG_SLEEP if timed else case.times.suspect)
         undecided = not suspect and blocked and not timed and (direct or quiet)
+    if _orphaned(case, culprit, thread) and look.at - case.looks[0].at >= WATCH:
+        suspect, undecided = True, False
     stall = Stall(
         pid=start.pid,
         phase=flight.phase if flight else "start",
@@ -108,7 +113,14 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
         at_least=True,
     )
     others_work = blocked and kind != "sleep" and not direct and not quiet
-    return Standing(stall, culprit, thread, undecided and not why, others_work)
+    return Standing(stall, culprit, thread, undecided and not why, others_work, watched)
+
+
+def _orphaned(case: Case, process: Process, thread: Thread | None) -> bool:
+    """It tests again and again for a lock file whose maker is dead and that nobody has open."""
+    polled = {frame.polls for frame in thread.frames if frame.polls} if thread is not None else set()
+    facts = [fact for fact in case.paths if fact.expression in polled and fact.pid == process.pid]
+    return any(fact.exists and fact.pid_alive is False and not fact.users for fact in facts)
 
 
 def _served(case: Case, look: Look, thread: Thread | None) -> bool:
