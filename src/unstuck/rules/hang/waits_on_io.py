@@ -13,7 +13,8 @@ Fix
     Give the operation a time limit, and see to the other side.
 
 When it is wrong
-    Slow storage. It is said only after a very long time in which not a byte came, or at Ctrl-C.
+    Slow storage. It is said only after a very long time in which not a byte came, or to a person who asks: at Ctrl-C,
+    and to who attaches after 10 s of it.
 """
 
 from __future__ import annotations
