@@ -24,9 +24,12 @@ from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.inquiry import machine
 
 SECONDS = 3.0
-LOOKS_AT = (0.0, 0.12, 0.5, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.2, 12.5, 16.0, 20.0, 25.0, 30.5)
+LOOKS_AT = (
+    0.0, 0.12, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.2, 11.2, 12.5, 14.0, 16.0, 18.0, 20.0,
+    22.5, 25.0, 27.5, 30.5,
+)  # fmt: skip
 LATER = 5.0
-KEPT = 10
+KEPT = 25
 SAMPLED = 4
 """Processes whose time is sampled: with more ranks than that they are alike."""
 
@@ -203,7 +206,8 @@ class Inspection:
         owed = seat_of(process.main_thread).owed_by
         workers = [p for p in look.processes if p.ppid == process.pid and p.role == "worker"]
         owing = next((seat_of(p.main_thread).sign for p in workers if p.worker == owed), None)
-        return activity(process, process.main_thread).word, seat_of(process.main_thread).sign, owing
+        seat = seat_of(process.main_thread)
+        return activity(process, process.main_thread).word, seat.sign if seat.identified else None, owing
 
     def _settled(self, answer: Answer, moment: float) -> bool:
         if answer.ended or answer.loud:
@@ -267,7 +271,7 @@ def _movement(signs: list[tuple[object, ...]]) -> str:
     words = [sign[0] for sign in signs]
     if len({sign[2] for sign in signs if sign[2] is not None}) > 1:
         return "the worker it waits for went on"
-    if len({sign[1] for sign in signs}) > 1:
+    if len({sign[1] for sign in signs if sign[1] is not None}) > 1:
         return "the loader went on"
     return "it went from one part of its work to another" if len(set(words)) > 1 else ""
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from unstuck.attach.inferred import seat_of
-from unstuck.model import Look, Process, Thread
+from unstuck.model import Frame, Look, Process, Thread
 from unstuck.rules.hang.knot import polls_on
 from unstuck.rules.hang.standstill import process_of
 from unstuck.rules.hang.work import BUSY_SHARE
 
 AT_WORK = 0.05
 """Share of a core that means that a process is doing something."""
+TURNS = 2
+"""So often a loop must be seen going round."""
 RECENT = 5.0
 """Seconds of looks over which a share is taken: what was longer ago says nothing of now."""
 
@@ -65,3 +69,35 @@ def _ran(before: Process, thread: Thread) -> bool:
 
 def _idle_worker(process: Process) -> bool:
     return process.role == "worker" and not seat_of(process.main_thread).fetching
+
+
+def turns_in_vain(looks: tuple[Look, ...], pid: int, thread: Thread | None) -> bool:
+    """A loop that goes round again when its `try` failed is seen going round: each turn is a failure.
+
+    The thread is in the loop's own lines, not in one long call from it, and was found at an earlier line than before,
+    or woken from the loop's own sleep, again and again."""
+    own = _own_frame(thread)
+    if own is None or thread is None or not tries_again(thread):
+        return False
+    seen = []
+    for look in looks:
+        process = process_of(look, pid)
+        again = next((t for t in process.threads if t.tid == thread.tid), None) if process else None
+        frame = _own_frame(again)
+        if again is None or frame is None or (frame.file, frame.function) != (own.file, own.function):
+            return False
+        seen.append((frame, again.switches))
+    back = sum(later.line < earlier.line for (earlier, _), (later, _) in pairwise(seen))
+    sleeps = all("sleep(" in frame.code for frame, _ in seen)
+    return back >= TURNS or (sleeps and seen[-1][1] - seen[0][1] >= TURNS)
+
+
+def tries_again(thread: Thread | None) -> bool:
+    """It is in a loop's own lines that goes round again when its `try` failed."""
+    own = _own_frame(thread)
+    return own is not None and bool(own.tries)
+
+
+def _own_frame(thread: Thread | None) -> Frame | None:
+    """Innermost frame of the user's code."""
+    return next((frame for frame in thread.frames if frame.user), None) if thread is not None else None

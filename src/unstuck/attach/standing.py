@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unstuck.attach.inferred import Seat, seat_of
-from unstuck.attach.motion import AT_WORK, others_move, share_of
+from unstuck.attach.motion import AT_WORK, others_move, share_of, tries_again, turns_in_vain
 from unstuck.attach.motion import busy as computes
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
 from unstuck.rules.hang.peers import Excess, excess, siblings
@@ -94,7 +94,8 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     if loading:
         needed = _needed(case, culprit, thread, seat, more, watched)
         suspect = (still and not timed and stood >= PATIENT) or (needed is not None and watched >= needed)
-        undecided = not suspect and ((needed is not None and needed < LONGEST) or (blocked and not timed))
+        may_turn = needed is not None and tries_again(thread)
+        undecided = not suspect and (may_turn or (needed is not None and needed < LONGEST) or (blocked and not timed))
     else:
         suspect = still and stood >= (LONG_SLEEP if timed else case.times.suspect)
         undecided = not suspect and blocked and not timed and (direct or quiet)
@@ -142,7 +143,7 @@ def _needed(
         return None  # what was seen twice may be two samples
     if more is not None:
         return BRIEF if _overwhelms(more, seat) else case.times.busy
-    if _in_vain(case, thread):
+    if _in_vain(case, thread) or turns_in_vain(case.looks, process.pid, thread):
         return PATIENT
     if _siblings_idle(case, process):
         return ALONE

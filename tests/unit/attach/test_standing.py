@@ -92,6 +92,27 @@ def test_alone_its_own_batches_before_are_the_measure() -> None:
     assert diagnose(trained(*young)).findings[0].rule == "sample-spins"
 
 
+def retries(at: float, line: int, code: str = "img = np.load(path)", inner: bool = False) -> Look:
+    """The only worker, at its first sample, in a loop that swallows its errors; or in one long call from it."""
+    loop = frame("/work/data.py", "Clips.__getitem__", line, loop=(10, 14), tries="?", code=code)
+    called = [frame("/work/data.py", "get", 3)] if inner else []
+    worker = process(2, thread(*called, loop, *worker_frames(5, 0), cpu=at, switches=int(at)), role="worker", ppid=1)
+    return look(at, process(1, WAITING), worker)
+
+
+def test_a_retry_that_is_seen_going_round_is_named() -> None:
+    lines = (12, 11, 13, 12, 11, 12, 11)
+    found = trained(*(retries(2.5 * number, line) for number, line in enumerate(lines)))
+    assert diagnose(found).findings[0].rule == "sample-retries"
+    asleep = trained(*(retries(2.5 * number, 13, "time.sleep(1)") for number in range(7)))
+    assert diagnose(asleep).findings[0].rule == "sample-retries"
+
+
+def test_one_long_call_from_a_retry_is_not() -> None:
+    calls = (retries(2.5 * number, 12, "return get(url)", inner=True) for number in range(7))
+    assert not diagnose(trained(*calls)).findings
+
+
 def test_the_first_samples_of_a_run_have_no_measure() -> None:
     first = worker_frames(5, 0)
     worker = [process(2, thread(GET, *first, cpu=at), role="worker", ppid=1, began=-5.0) for at in (0.0, 100.0)]
