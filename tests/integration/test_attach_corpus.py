@@ -29,6 +29,7 @@ UNKNOWABLE = {
     "pause-for-scheduler": "has been at",
     "ranks-one-stuck-in-data": NO_MEASURE,
     "ranks-wait-for-checkpoint": "only its own code knows what for",
+    "retry-same-class": NO_MEASURE,
     "spin-bucket-sampler": NO_MEASURE,
     "spin-decode-until-eos": NO_END,
     "spin-line-search": NO_END,
