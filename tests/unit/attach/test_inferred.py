@@ -34,6 +34,17 @@ def test_keys_that_are_no_numbers() -> None:
     assert seat_of(thread(GET, inner)).sample_key == "cat/17"
 
 
+def test_worker_loop_in_two_frames_as_later_torch_has_it() -> None:
+    base = (("worker_id", "3"), ("num_workers", "8"), ("task_id", "17"))
+    inner = frame(IDLE.file, "_base_worker_loop", 300, arguments=base)
+    outer = frame(IDLE.file, "_process_worker_loop", 400, arguments=(("worker_id", "3"), ("num_workers", "8")))
+    fetch = worker_frames(5, 17)[:2]
+    seat = seat_of(thread(GET, *fetch, inner, outer))
+    assert (seat.worker, seat.batch, seat.sample) == (3, 17, 5)
+    values = [{"name": "task_id", "repr": "17"}, {"name": "data_index", "repr": "[1, 2]"}]
+    assert loader_locals(IDLE.file, "_base_worker_loop", values) == (("task_id", "17"),)
+
+
 def test_collating() -> None:
     seat = seat_of(thread(*worker_frames(None, 17, code="return self.collate_fn(data)")))
     assert seat.collating
