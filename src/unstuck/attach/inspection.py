@@ -15,6 +15,7 @@ from unstuck.attach.motion import AT_WORK, share_of
 from unstuck.attach.standing import LONGEST, Standing, dated, standings, training
 from unstuck.attach.target import Target
 from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times, Wait
+from unstuck.observe import proc
 from unstuck.observe.look import Observer
 from unstuck.observe.sampling import Sample, Sampler
 from unstuck.observe.signal_stacks import SignalStacks
@@ -80,6 +81,7 @@ class Inspection:
         self.began = time.monotonic()
         self._paths: dict[tuple[int | None, str], PathFact] = {}
         self._facts: tuple[Fact, ...] = ()
+        self._flights: dict[int, Flight] = {}
         self._root_began = 0.0
         self._since: dict[int, tuple[tuple[object, ...], float]] = {}
         self._signs: dict[int, list[tuple[object, ...]]] = {}
@@ -120,8 +122,8 @@ class Inspection:
         return self.run()
 
     def look(self) -> Look:
-        flights = self._recorded()
-        look = with_seats(self.observer.look(stacks=True, flights=flights))
+        self._flights = self._recorded()
+        look = with_seats(self.observer.look(stacks=True, flights=self._flights))
         self.looks = [*self.looks, look]
         if len(self.looks) > KEPT:
             del self.looks[1]  # the first tells how long it has been so
@@ -147,18 +149,18 @@ class Inspection:
         self._facts = tuple(facts)
         return {flight.pid: flight for flight in flights if flight.alive}
 
-    def case(self) -> Case:
+    def case(self) -> tuple[Case, tuple[Standing, ...]]:
+        """Everything known now, and the standing of each training process that its stalls are of."""
         look = self.looks[-1]
         root = look.processes[0] if look.processes else None
         main = next(iter(training(look)), root)
-        recorded = {f.pid: f for f in self._recorded().values()}
         flights = [
-            recorded.get(process.pid) or flight_of(process, look.at, self._since[process.pid][1])
+            self._flights.get(process.pid) or flight_of(process, look.at, self._since[process.pid][1])
             for process in look.processes
         ]
         case = Case(
             command=main.command if main else (),
-            cwd=_cwd(main.pid) if main else "",
+            cwd=proc.link(f"/proc/{main.pid}/cwd") if main else "",
             now=look.at,
             clock_offset=time.time() - time.monotonic(),
             seconds=max(0.0, look.at - main.began) if main else 0.0,
@@ -172,18 +174,13 @@ class Inspection:
             paths=tuple(self._paths.values()),
             machine=machine(),
         )
-        if not look.processes:
-            return case
-        found = standings(case)
+        found = standings(case) if look.processes else ()
         held = {standing.process.pid: standing.stall for standing in found}
-        return replace(
-            case,
-            stalls=tuple(standing.stall for standing in found),
-            flights=tuple(dated(flight, held.get(flight.pid)) for flight in case.flights),
-        )
+        dates = tuple(dated(flight, held.get(flight.pid)) for flight in case.flights)
+        return replace(case, stalls=tuple(standing.stall for standing in found), flights=dates), found
 
     def _answer(self, samplers: dict[int, Sampler]) -> Answer:
-        case = self.case()
+        case, found = self.case()
         shares = {
             pid: shares_of(sampler.samples(sampler.seconds + 2.0), _wait_of(case, pid))
             for pid, sampler in samplers.items()
@@ -192,7 +189,7 @@ class Inspection:
         return Answer(
             case=case,
             diagnosis=diagnose(case) if len(self.looks) > 1 and alive else Diagnosis(),
-            standings=standings(case) if alive else (),
+            standings=found if alive else (),
             shares=shares,
             moved={pid: _movement(signs) for pid, signs in self._signs.items()},
             seconds=time.monotonic() - self.began,
@@ -203,10 +200,9 @@ class Inspection:
 
     def _sign(self, look: Look, process: Process) -> tuple[object, ...]:
         """What shows that a training goes on, from one look to the next."""
-        owed = seat_of(process.main_thread).owed_by
-        workers = [p for p in look.processes if p.ppid == process.pid and p.role == "worker"]
-        owing = next((seat_of(p.main_thread).sign for p in workers if p.worker == owed), None)
         seat = seat_of(process.main_thread)
+        workers = [p for p in look.processes if p.ppid == process.pid and p.role == "worker"]
+        owing = next((seat_of(p.main_thread).sign for p in workers if p.worker == seat.owed_by), None)
         return activity(process, process.main_thread).word, seat.sign if seat.identified else None, owing
 
     def _settled(self, answer: Answer, moment: float) -> bool:
@@ -284,10 +280,3 @@ def shares_of(samples: list[Sample], wait: Wait | None = None) -> list[tuple[str
         counts[activity(None, Thread(0, frames=sample.frames, wait=wait)).word] += sample.count
     whole = sum(counts.values())
     return [(word, count / whole) for word, count in counts.most_common()] if whole else []
-
-
-def _cwd(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/cwd")
-    except OSError:
-        return ""

@@ -204,10 +204,8 @@ def _who(answer: Answer, standing: Standing) -> str:
 
 
 def _tracer(pid: int) -> int:
-    for line in proc.maybe(f"/proc/{pid}/status").splitlines():
-        if line.startswith("TracerPid:"):
-            return int(line.split()[1])
-    return 0
+    tracer = proc.status(pid, "TracerPid")
+    return int(tracer[0]) if tracer else 0
 
 
 def _has_terminal(pid: int) -> bool:

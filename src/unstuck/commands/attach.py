@@ -97,6 +97,8 @@ def _watch(target: Target, args: argparse.Namespace) -> int:
 
 
 def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
+    import json
+
     from unstuck.render import attach as page
     from unstuck.render.status import wants_color, wants_unicode, width_of
     from unstuck.serial import dump_text, write_whole
@@ -105,7 +107,9 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
         write_whole(args.report, dump_text(page.as_json(answer, state)))
     if args.json:
         text = dump_text(page.as_json(answer, state))
-        sys.stdout.write(text if not args.watch else " ".join(text.split()) + "\n")  # a line each time it speaks
+        if args.watch:  # a line each time it speaks
+            text = json.dumps(json.loads(text)) + "\n"
+        sys.stdout.write(text)
         sys.stdout.flush()
         return
     sys.stdout.write(

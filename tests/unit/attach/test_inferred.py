@@ -9,7 +9,7 @@ from unstuck.attach.inferred import flight_of, phase_of, seat_of, with_seats
 from unstuck.model import Frame
 from unstuck.observe.loader_frames import is_index, loader_locals
 
-GET = frame("/work/data.py", "Clips.__getitem__", 12)
+GET = frame("/home/me/data.py", "Clips.__getitem__", 12)
 
 
 def test_worker_at_a_sample() -> None:
@@ -103,7 +103,7 @@ def test_only_the_loaders_own_numbers_are_kept() -> None:
         {"name": "np_seed", "repr": "[1, 2]"},
     ]
     assert loader_locals(IDLE.file, "_worker_loop", values) == (("worker_id", "3"), ("idx", "17"))
-    assert loader_locals("/work/data.py", "_worker_loop", values) == ()
+    assert loader_locals("/home/me/data.py", "_worker_loop", values) == ()
     assert loader_locals(IDLE.file, "pin_memory", values) == ()
 
 

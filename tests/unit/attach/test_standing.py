@@ -27,7 +27,7 @@ from unstuck.observe.threads import ran_at
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.hang.peers import excess
 
-GET = frame("/work/data.py", "Clips.__getitem__", 12, loop=(10, 14))
+GET = frame("/home/me/data.py", "Clips.__getitem__", 12, loop=(10, 14))
 WAITING = thread(POLLS, WAITS, USER, wait=Wait("poll", timed=True), cpu=1.0)
 
 
@@ -94,8 +94,8 @@ def test_alone_its_own_batches_before_are_the_measure() -> None:
 
 def retries(at: float, line: int, code: str = "img = np.load(path)", inner: bool = False) -> Look:
     """The only worker, at its first sample, in a loop that swallows its errors; or in one long call from it."""
-    loop = frame("/work/data.py", "Clips.__getitem__", line, loop=(10, 14), tries="?", code=code)
-    called = [frame("/work/data.py", "get", 3)] if inner else []
+    loop = frame("/home/me/data.py", "Clips.__getitem__", line, loop=(10, 14), tries="?", code=code)
+    called = [frame("/home/me/data.py", "get", 3)] if inner else []
     worker = process(2, thread(*called, loop, *worker_frames(5, 0), cpu=at, switches=int(at)), role="worker", ppid=1)
     return look(at, process(1, WAITING), worker)
 
