@@ -2,8 +2,8 @@
 
 What it sees
     The processor time of a step rises steadily and evenly with its number over hundreds of steps, to more than twice
-    what it was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour slows a
-    step down but does not make it compute more.
+    what it was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour
+    slows a step down but does not make it compute more.
 
 Why training stops
     The work of a step grows with all the steps before it: a list that is gone through every time, hooks registered
