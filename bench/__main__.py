@@ -69,8 +69,14 @@ def _attach(scale: float) -> list[Row]:
             "≤ 3×",
             ratio <= 3,
         ),
-        _row(f"slowest step (else {worst * 1e3:.0f} ms) of a running training, longer by", slowest, 1e3, "ms", 20),
-        _row(f"median step (else {usual * 1e3:.1f} ms), longer by", typical, 1e3, "ms", 20),
+        _row(
+            f"slowest step (else {worst * 1e3:.0f} ms) of a training looked at for 3 s, longer by",
+            slowest,
+            1e3,
+            "ms",
+            20,
+        ),
+        _row(f"median step (else {usual * 1e3:.1f} ms) meanwhile, longer by", typical, 1e3, "ms", 20),
     ]
 
 

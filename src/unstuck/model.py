@@ -63,7 +63,7 @@ class Frame:
     `open(x, "x")`, `os.open(x, … O_EXCL …)` give "x"."""
     tries: str = ""
     """What the loop around the line keeps trying and failing at: its `try` swallows the error and goes round again.
-    The first argument of the first call in it, as written; "?" where there is none."""
+    The path it opens, as written; "?" where it opens none, or not by a name."""
     arguments: tuple[tuple[str, str], ...] = ()
     """Locals as text: a few of torch's own loader frames (worker, batch, index); of others only if asked for."""
 
@@ -126,6 +126,8 @@ class Process:
     """Forked from its parent without exec: it has the parent's memory as it was at the fork."""
     worker: int | None = None
     rank: int | None = None
+    world: int | None = None
+    """How many ranks its launcher said there are."""
     threads: tuple[Thread, ...] = ()
     """The main thread first."""
     stacks_by: str = ""
@@ -137,8 +139,6 @@ class Process:
     rss: int = 0
     io_bytes: int = 0
     children_cpu: float = 0.0
-    writes: int = 0
-    """System calls that wrote something, over its life."""
     quiet: float | None = None
     """Seconds since anything was written to its standard output or error, by anybody; None: not known."""
     open_files: int | None = None
@@ -417,6 +417,8 @@ class PathFact:
     """Processes that have it open."""
     expression: str = ""
     """The expression in the user's source that gave the path, where it came from there."""
+    pid: int | None = None
+    """The process in whose frame it was read; None: another way."""
 
 
 @dataclass(frozen=True, slots=True)

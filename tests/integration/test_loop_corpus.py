@@ -14,7 +14,7 @@ GROWING = ("step-time-grows", "graph-grows-every-step")
 EXPECTED = {n: f for n, f in ALL.items() if f["family"] == "loop" and f["rules"][0] not in GROWING}
 SAMPLE = {facts["rules"][0]: name for name, facts in sorted(EXPECTED.items(), reverse=True)}
 """One script a rule for the default run."""
-TWINS = ("endless-bucket-batches", "stop-step-reset", "stop-inner-break")
+TWINS = ("stop-step-reset", "stop-inner-break")
 """Twins that run in the default run."""
 ENDLESS = ("endless-epoch", "stop-condition-never-met")
 

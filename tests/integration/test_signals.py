@@ -123,6 +123,43 @@ def test_work_saved_at_interrupt_is_not_interrupted_again(unstuck: Runner, send:
     assert outcome.report["findings"] == []
 
 
+def test_handled_signals_do_no_harm(unstuck: Runner) -> None:
+    """Whatever the interpreter is doing when one comes: the frames of a running one must not be read from a handler."""
+    run = Started(unstuck, "handles_many.py")
+    run.until("ready")
+    training = run.training
+    for _ in range(6000):
+        training.send_signal(signal.SIGINT)
+        training.send_signal(signal.SIGTERM)
+        time.sleep(0.0003)
+    run.close_input()
+    assert int(run.until("handled").split()[1]) > 1000
+    assert run.finish().code == 0
+
+
+SHARES_WAKEUPS = """
+import os, signal
+read, write = os.pipe()
+os.set_blocking(write, False)
+print(signal.set_wakeup_fd(write), flush=True)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+os.kill(os.getpid(), signal.SIGUSR1)
+print(list(os.read(read, 9)) == [signal.SIGUSR1])
+print(signal.set_wakeup_fd(-1) == write, signal.set_wakeup_fd(-1))
+os.kill(os.getpid(), signal.SIGUSR1)
+import select
+print(select.select([read], [], [], 0)[0])
+"""
+
+
+def test_a_script_that_wants_the_bytes_of_signals_gets_them(unstuck: Runner) -> None:
+    script = unstuck.folder / "wakeups.py"
+    script.write_text(SHARES_WAKEUPS)
+    outcome = unstuck.run(script)
+    assert outcome.out == "-1\nTrue\nTrue -1\n[]\n"
+    assert outcome.report["probes_off"] == []
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGQUIT"])
 def test_we_die_of_the_signal_the_child_died_of(unstuck: Runner, name: str) -> None:
     run = Started(unstuck, "counts_signals.py")

@@ -108,10 +108,8 @@ def in_container() -> bool:
 
 def owner(pid: int) -> int | None:
     """The user whose process it is. (The files of one that hides belong to root, so its status is asked.)"""
-    for line in proc.maybe(f"/proc/{pid}/status").splitlines():
-        if line.startswith("Uid:"):
-            return int(line.split()[2])
-    return None
+    ids = proc.status(pid, "Uid")
+    return int(ids[1]) if len(ids) > 1 else None
 
 
 def user(uid: int) -> str:

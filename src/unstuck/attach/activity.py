@@ -43,8 +43,6 @@ _QUEUED = {
 class Activity:
     word: str
     """What it is doing, as one says it after "it is": "waiting for data"."""
-    trains: bool = False
-    """A part of a training step."""
 
 
 def activity(process: Process | None, thread: Thread | None) -> Activity:
@@ -62,9 +60,9 @@ def activity(process: Process | None, thread: Thread | None) -> Activity:
     step = _step_word(frames)
     validating = any(_VALIDATES.search(f.function.rpartition(".")[2]) for f in frames if not _of_torch(f))
     if validating and step not in LEARNING:
-        return Activity(f"validating ({step})" if step else "validating", trains=bool(step))
+        return Activity(f"validating ({step})" if step else "validating")
     if step:
-        return Activity(step, trains=True)
+        return Activity(step)
     return Activity(_other_word(process, thread))
 
 

@@ -22,6 +22,7 @@ from unstuck.observe.stacks import PySpy
 from unstuck.observe.tree import Member, Tree
 from unstuck.render.page import Page
 from unstuck.render.wording import count, duration, program
+from unstuck.rules.words import shorten
 
 _CPU_OVER = 0.2
 """Seconds over which the processor time is taken."""
@@ -176,4 +177,4 @@ def _command(member: Member) -> str:
     last = name.rpartition(" ")[2]
     place = next((number for number, word in enumerate(words) if os.path.basename(word) == last), len(words))
     text = " ".join(" ".join([name, *words[place + 1 :]]).split())
-    return text if len(text) <= 60 else text[:57] + "…"
+    return shorten(text)

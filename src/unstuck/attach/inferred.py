@@ -29,6 +29,12 @@ class Seat:
     owed_by: int | None = None
 
     @property
+    def identified(self) -> bool:
+        """There is a number or a key that tells this work from the next."""
+        known = self.sample is not None or bool(self.sample_key) or self.batch is not None
+        return self.fetching and (known or any(letter.isdigit() for letter in self.indices))
+
+    @property
     def sign(self) -> tuple[object, ...]:
         """Changes whenever the loader's work goes on."""
         return self.batch, self.indices, self.sample, self.sample_key, self.fetching, self.collating, self.owed_by
@@ -44,9 +50,13 @@ def seat_of(thread: Thread | None) -> Seat:
         last = frame.function.rpartition(".")[2]
         if frame.file.endswith(FETCH):
             seat = replace(_in_fetch(seat, frame, values), fetching=True)
-        elif frame.file.endswith(WORKER) and last == "_worker_loop":
+        elif frame.file.endswith(WORKER) and last.endswith("_worker_loop") and seat.worker is None:
+            batch = _int(values, "idx")
             seat = replace(
-                seat, worker=_int(values, "worker_id"), workers=_int(values, "num_workers"), batch=_int(values, "idx")
+                seat,
+                worker=_int(values, "worker_id"),
+                workers=_int(values, "num_workers"),
+                batch=_int(values, "task_id") if batch is None else batch,
             )
         elif frame.file.endswith(LOADER) and last == "_next_data" and depth and not seat.fetching:
             seat = replace(seat, owed_by=_int(values, "worker_id"))

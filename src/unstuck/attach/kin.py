@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 
 from unstuck.observe import proc
 from unstuck.observe.proc import Stat
 from unstuck.observe.roles import is_helper, is_launcher
+from unstuck.observe.tree import PYTHON
 
 _CHILD_OF_PYTHON = ("multiprocessing.spawn", "multiprocessing.forkserver", "loky.backend.popen_loky_posix")
-_PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
 _HIGHEST = 32
 _TORCH = ("/libtorch", "/torch/_C.")
 
@@ -55,7 +54,7 @@ def is_python(pid: int, command: tuple[str, ...] | None = None) -> bool:
     if not exe:
         words = proc.command(pid) if command is None else command
         exe = words[0] if words else ""
-    return bool(_PYTHON.match(os.path.basename(exe)))
+    return bool(PYTHON.match(os.path.basename(exe)))
 
 
 def is_ours(command: tuple[str, ...]) -> bool:

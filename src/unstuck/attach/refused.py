@@ -9,6 +9,7 @@ from unstuck.errors import UsageError
 from unstuck.observe import proc
 from unstuck.observe.proc import Stat
 from unstuck.observe.tree import Member
+from unstuck.rules.words import shorten
 
 LIST = "unstuck attach   (lists what can be looked at)"
 
@@ -90,7 +91,7 @@ def not_python(pid: int, stat: Stat, tree: tuple[Member, ...]) -> UsageError:
 def command(pid: int) -> str:
     words = proc.command(pid)
     text = " ".join([os.path.basename(words[0]), *words[1:]]) if words else "unknown"
-    return text if len(text) <= 60 else text[:57] + "…"
+    return shorten(text)
 
 
 def _elsewhere(pid: int) -> str:
@@ -105,11 +106,9 @@ def _inside(wanted: int) -> list[int]:
 
     found = []
     for pid in proc.numbers("/proc"):
-        for line in proc.maybe(f"/proc/{pid}/status").splitlines():
-            if line.startswith("NSpid:"):
-                numbers = line.split()[1:]
-                if len(numbers) > 1 and int(numbers[-1]) == wanted and is_python(pid):
-                    found.append(pid)
+        numbers = proc.status(pid, "NSpid")
+        if len(numbers) > 1 and int(numbers[-1]) == wanted and is_python(pid):
+            found.append(pid)
     return found
 
 

@@ -9,24 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unstuck.attach.inferred import Seat, seat_of
+from unstuck.attach.motion import AT_WORK, others_move, share_of, tries_again, turns_in_vain
+from unstuck.attach.motion import busy as computes
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
-from unstuck.rules.hang.peers import Excess, excess
+from unstuck.rules.hang.peers import Excess, excess, siblings
 from unstuck.rules.hang.standstill import draws_from_sampler, follow, process_of, stuck_thread
-from unstuck.rules.hang.work import BUSY_SHARE
+from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.stillness import path_of
 
-ALONE = 30.0
-"""Seconds that one sample must have been watched in work where nothing tells how long others take."""
+LONGEST = 31.0
+"""Seconds that a run is looked at which has not moved and is not explained, unless the person set a time."""
+WATCH = 2.5
+"""Seconds over which nothing may have moved before anything is said that is not proven."""
 PATIENT = 12.0
-"""The same where a sibling or the kernel says that this one is out of the ordinary."""
+"""Seconds at one sample, where its siblings, the kernel, or a failing path say that it is out of the ordinary."""
+ALONE = 30.0
+"""The same where all that tells is that its siblings have had nothing to do meanwhile."""
+RATIO = 20.0
+"""So many times as long as a batch of this worker took on average, where that is all there is to compare with."""
 OVERWHELMING = 60.0
 BRIEF = 1.0
 """So many seconds of processor time beyond its siblings, and a worker need not be watched longer than that."""
 LONG_SLEEP = 60.0
 """Seconds of one sleep, or one wait with a limit of its own, outside the loader: it will end by itself."""
-AT_WORK = 0.05
-"""Share of a core that means that a process is doing something."""
+DIRECT = frozenset(("file", "file-lock", "terminal-read", "device", "socket"))
+"""Waits for something outside the process: what else its threads do has nothing to do with it."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +48,17 @@ class Standing:
     """It has not moved, it is not named yet, and more looks may settle it."""
     others_work: bool = False
     """Somebody else of the run computes, whom it may be waiting for."""
+    watched: float = 0.0
+    """Seconds for which the looks found it at the same work."""
 
 
 def standings(case: Case) -> tuple[Standing, ...]:
     """Of every process that trains, as of the last look."""
     look = case.looks[-1]
     found = [_standing(case, look, process) for process in training(look)]
-    if any(_at_work(case, standing) for standing in found):
-        found = [_excused(standing) if _in_collective(standing) else standing for standing in found]
+    elsewhere = next((s.process for s in found if not _in_collective(s)), None)
+    if elsewhere is not None or _ranks_unseen(found):
+        found = [_excused(standing, elsewhere) if _in_collective(standing) else standing for standing in found]
     return tuple(found)
 
 
@@ -63,33 +74,33 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
     culprit = trail[-1]
     thread = stuck_thread(culprit)
     seat = seat_of(culprit.main_thread)
-    drawing = culprit.main_thread is not None and draws_from_sampler(culprit.main_thread)
-    loading = seat.fetching or drawing
-    seen = _seen_since(case.looks, culprit, seat)
-    watched = look.at - seen
-    busy = _busy(case, culprit, thread)
-    blocked = thread is not None and thread.wait is not None and thread.wait.kind != "running" and not busy
-    blocked = blocked and thread is not None and _is_told(thread)
-    stood = watched
-    if blocked and thread is not None and thread.idle is not None:
-        stood = max(stood, thread.idle)
-    more = excess(case, culprit) if seat.fetching and busy and watched > 0 else None
-    if more is not None:
-        stood = max(stood, more.seconds)
-    flight = case.flight_of(start.pid)
-    if flight is not None and not flight.inferred:
-        stood = max(stood, look.at - flight.since) if flight.since else stood
-    why = excuse(look, start.pid) or excuse(look, culprit.pid)
-    quiet = not _others_work(case, look, trail)
+    loading = seat.fetching or (culprit.main_thread is not None and draws_from_sampler(culprit.main_thread))
+    watched = look.at - _seen_since(case.looks, culprit, seat)
+    busy = computes(case.looks, culprit, thread)
+    kind = thread.wait.kind if thread is not None and thread.wait is not None else "unknown"
+    blocked = thread is not None and kind not in ("running", "unknown") and not busy and _is_told(thread)
     timed = blocked and thread is not None and thread.wait is not None and bool(thread.wait.timed)
+    idle = thread.idle if blocked and thread is not None and thread.idle is not None else 0.0
+    more = excess(case, culprit) if seat.fetching and busy and watched > 0 else None
+    flight = case.flight_of(start.pid)
+    stood = max(watched if not timed or loading else 0.0, idle, more.seconds if more else 0.0)
+    if flight is not None and not flight.inferred and flight.since:
+        stood = max(stood, look.at - flight.since)
+    why = excuse(look, start.pid) or excuse(look, culprit.pid)
+    collective = thread is not None and in_collective(thread)
+    direct = collective or (kind in DIRECT and not _served(case, look, thread))
+    quiet = not others_move(case.looks, trail, thread)
+    still = blocked and (direct or quiet) and look.at - case.looks[0].at >= WATCH
     if loading:
-        certain = blocked and not timed
-        watched_enough = watched >= (BRIEF if _overwhelms(more, seat) else case.times.busy)
-        enough = stood >= (PATIENT if certain or more is not None or _in_vain(case, thread) else ALONE)
-        suspect = enough and (certain or watched_enough)
+        needed = _needed(case, culprit, thread, seat, more, watched)
+        suspect = (still and not timed and stood >= PATIENT) or (needed is not None and watched >= needed)
+        may_turn = needed is not None and tries_again(thread)
+        undecided = not suspect and (may_turn or (needed is not None and needed < LONGEST) or (blocked and not timed))
     else:
-        suspect = blocked and quiet and stood >= (LONG_SLEEP if timed else case.times.suspect)
-    undecided = not why and not suspect and (loading or (blocked and quiet and not timed))
+        suspect = still and stood >= (LONG_SLEEP if timed else case.times.suspect)
+        undecided = not suspect and blocked and not timed and (direct or quiet)
+    if _orphaned(case, culprit, thread) and look.at - case.looks[0].at >= WATCH:
+        suspect, undecided = True, False
     stall = Stall(
         pid=start.pid,
         phase=flight.phase if flight else "start",
@@ -102,7 +113,52 @@ def _standing(case: Case, look: Look, start: Process) -> Standing:
         suspect=suspect and not why,
         at_least=True,
     )
-    return Standing(stall, culprit, thread, undecided, blocked and not quiet)
+    others_work = blocked and kind != "sleep" and not direct and not quiet
+    return Standing(stall, culprit, thread, undecided and not why, others_work, watched)
+
+
+def _orphaned(case: Case, process: Process, thread: Thread | None) -> bool:
+    """It tests again and again for a lock file whose maker is dead and that nobody has open."""
+    polled = {frame.polls for frame in thread.frames if frame.polls} if thread is not None else set()
+    facts = [fact for fact in case.paths if fact.expression in polled and fact.pid == process.pid]
+    return any(fact.exists and fact.pid_alive is False and not fact.users for fact in facts)
+
+
+def _served(case: Case, look: Look, thread: Thread | None) -> bool:
+    """At the other end is somebody of this run who is at work: a holder that computes, reads or writes."""
+    for pid in thread.wait.others if thread is not None and thread.wait is not None else ():
+        first, now = process_of(case.looks[0], pid), process_of(look, pid)
+        if now is None or first is None:
+            continue
+        if first.io_bytes != now.io_bytes or (share_of(case.looks, pid) or 0.0) >= AT_WORK:
+            return True
+    return False
+
+
+def _needed(
+    case: Case, process: Process, thread: Thread | None, seat: Seat, more: Excess | None, watched: float
+) -> float | None:
+    """Seconds for which one sample must be watched before it is called stuck; None: nothing tells what is usual."""
+    if not seat.identified:
+        return None  # what was seen twice may be two samples
+    if more is not None:
+        return BRIEF if _overwhelms(more, seat) else case.times.busy
+    if _in_vain(case, thread) or turns_in_vain(case.looks, process.pid, thread):
+        return PATIENT
+    if _siblings_idle(case, process):
+        return ALONE
+    done = (seat.batch or 0) // (seat.workers or 1)
+    if done < 3:
+        return case.times.silent
+    usual = (case.now - process.began - watched) / done
+    return max(PATIENT, RATIO * usual)
+
+
+def _siblings_idle(case: Case, process: Process) -> bool:
+    """Every other worker had nothing to do in any look: this one alone holds all of them up."""
+    alone = [siblings(look, process) for look in case.looks]
+    idle = all(not seat_of(other.main_thread).fetching for others in alone for other in others)
+    return process.role == "worker" and all(alone) and idle
 
 
 def _is_told(thread: Thread) -> bool:
@@ -121,7 +177,9 @@ def _overwhelms(more: Excess | None, seat: Seat) -> bool:
 def _in_vain(case: Case, thread: Thread | None) -> bool:
     """What its loop tries again and again was tried from outside, and fails."""
     tried = {frame.tries for frame in thread.frames if frame.user and frame.tries} if thread else set()
-    return any(fact.expression in tried and (fact.error or not fact.exists) for fact in case.paths)
+    return any(
+        fact.expression in tried and (fact.error or not fact.exists) for fact in case.paths if thread is not None
+    )
 
 
 def _seen_since(looks: tuple[Look, ...], process: Process, seat: Seat) -> float:
@@ -144,54 +202,22 @@ def _sign(process: Process, seat: Seat) -> tuple[object, ...]:
     return (True,) if thread is not None and draws_from_sampler(thread) else (seat.sign, path_of(process))
 
 
-def _busy(case: Case, process: Process, thread: Thread | None) -> bool:
-    """It had a good share of a core between the first and the last look; from one look, by its state."""
-    if thread is None:
-        return False
-    share = share_of(case.looks, process.pid, thread.tid)
-    running = thread.wait is not None and thread.wait.kind == "running"
-    return running if share is None else share >= BUSY_SHARE or (running and share >= AT_WORK)
-
-
-def share_of(looks: tuple[Look, ...], pid: int, tid: int | None = None) -> float | None:
-    """Cores that a thread, or a whole process, used from the first look to the last."""
-    first, last = (process_of(look, pid) for look in (looks[0], looks[-1]))
-    passed = looks[-1].at - looks[0].at
-    if first is None or last is None or passed < 0.1:
-        return None
-    used = [sum(t.cpu for t in p.threads if tid is None or t.tid == tid) for p in (first, last)]
-    return (used[1] - used[0]) / passed
-
-
-def _others_work(case: Case, look: Look, trail: tuple[Process, ...]) -> bool:
-    """Somebody else of the tree computes, whom it may be waiting for."""
-    apart = {process.pid for process in trail}
-    for process in look.processes:
-        if process.pid in apart or process.role in ("worker", "helper"):
-            continue
-        share = share_of(case.looks, process.pid)
-        if share is not None and share >= AT_WORK:
-            return True
-    culprit = trail[-1]
-    main = culprit.main_thread
-    share = share_of(case.looks, culprit.pid)
-    own = share_of(case.looks, culprit.pid, main.tid) if main else None
-    return share is not None and own is not None and share - own >= AT_WORK  # another thread of its own
-
-
-def _at_work(case: Case, standing: Standing) -> bool:
-    share = share_of(case.looks, standing.process.pid)
-    return share is not None and share >= AT_WORK and not _in_collective(standing)
-
-
 def _in_collective(standing: Standing) -> bool:
-    from unstuck.rules.hang.waits_on_rank import in_collective
-
     return standing.thread is not None and in_collective(standing.thread)
 
 
-def _excused(standing: Standing) -> Standing:
-    stall = replace(standing.stall, excuse="another rank is at work, and this one waits for it", suspect=False)
+def _ranks_unseen(found: list[Standing]) -> bool:
+    """There are ranks elsewhere: on another machine, or started apart from these."""
+    for standing in found:
+        world = standing.process.world
+        if world is not None and world > len(found):
+            return True
+    return False
+
+
+def _excused(standing: Standing, elsewhere: Process | None) -> Standing:
+    where = "one that cannot be seen from here" if elsewhere is None else f"pid {elsewhere.pid}, which is not in one"
+    stall = replace(standing.stall, excuse=f"it waits in a collective for another rank: {where}", suspect=False)
     return replace(standing, stall=stall, undecided=False)
 
 

@@ -13,6 +13,7 @@ from unstuck.attach.standing import Standing
 from unstuck.model import Process
 from unstuck.observe import proc
 from unstuck.observe.fds import is_terminal
+from unstuck.rules.hang.standstill import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 
 Kind = Literal["stuck", "running", "unclear", "stopped", "ended", "blind"]
@@ -36,9 +37,10 @@ def state_of(answer: Answer) -> State:
         return stopped
     if not _seen(answer):
         return _blind(answer)
-    unclear = [s for s in answer.standings if _unclear(answer, s)]
-    if unclear and len(unclear) == len(answer.standings):
-        return _unclear_state(answer, unclear[0])
+    # Who waits for another of the run is as clear as that one is.
+    leading = [s for s in answer.standings if not _waits_for_others(s)] or list(answer.standings)
+    if all(_unclear(answer, standing) for standing in leading):
+        return _unclear_state(answer, leading[0])
     return _running(answer)
 
 
@@ -61,7 +63,7 @@ def _running(answer: Answer) -> State:
     shares = answer.shares.get(standing.stall.pid, [])
     if len(shares) > 1:
         parts = ", ".join(f"{word} {share:.0%}" for word, share in shares[:4] if share >= 0.01)
-        said.append(f"its time over {seconds(answer.seconds)}: {parts}")
+        said.append(f"its time over {seconds(answer.sampled)}: {parts}")
     if answer.moved.get(standing.stall.pid):
         said.append(f"it moves: {answer.moved[standing.stall.pid]} between two looks")
     for each in answer.standings:
@@ -70,8 +72,17 @@ def _running(answer: Answer) -> State:
         elif each.process.pid != each.stall.pid:
             said.append(f"{_who(answer, each)} waits for {who(each.process)}, which is at work")
         elif each.others_work:
-            said.append(f"{_who(answer, each)} waits while others of this run are at work")
+            said.append(f"{_who(answer, each)} waits {_for_what(each)}while others of this run are at work")
     return State("running", f"It is running: {doing(answer)}.", tuple(dict.fromkeys(said)))
+
+
+def _for_what(standing: Standing) -> str:
+    """The lock on a file, and who has it; empty for other waits."""
+    wait = standing.thread.wait if standing.thread else None
+    if wait is None or wait.kind != "file-lock":
+        return ""
+    holders = ", ".join(f"pid {pid}" for pid in wait.others) or "somebody"
+    return f"for the lock on {wait.target} that {holders} holds, "
 
 
 def _unclear(answer: Answer, standing: Standing) -> bool:
@@ -83,7 +94,12 @@ def _unclear(answer: Answer, standing: Standing) -> bool:
         return True
     if answer.moved.get(standing.stall.pid) or len(words) > 1:
         return False
-    return standing.undecided or _blocked(standing)
+    loading = standing.thread is not None and (seat_of(standing.thread).fetching or draws_from_sampler(standing.thread))
+    return standing.undecided or _blocked(standing) or loading
+
+
+def _waits_for_others(standing: Standing) -> bool:
+    return standing.others_work or "another rank" in standing.stall.excuse
 
 
 def _words(answer: Answer, standing: Standing) -> list[str]:
@@ -101,7 +117,9 @@ def _computes(word: str) -> bool:
 
 def _blocked(standing: Standing) -> bool:
     wait = standing.thread.wait if standing.thread else None
-    return wait is not None and wait.kind not in ("running", "unknown", "other") and standing.stall.standing >= 1.0
+    if wait is None or wait.kind in ("running", "unknown"):
+        return False
+    return wait.kind == "sleep" or standing.stall.standing >= 1.0
 
 
 def _unclear_state(answer: Answer, standing: Standing) -> State:
@@ -111,18 +129,26 @@ def _unclear_state(answer: Answer, standing: Standing) -> State:
     words = _words(answer, standing)
     if all(_computes(word) for word in words):
         return State("unclear", f"It computes: {words[0]}.", tuple(_no_seam(answer, standing)))
-    said = [f"{who(standing.process)} has been at {place(user)} for at least {seconds(standing.stall.standing)}"]
+    said = [f"{who(standing.process)} has been at {place(user)} for at least {seconds(_stood(standing))}"]
     wait = thread.wait if thread else None
+    drawing = thread is not None and draws_from_sampler(thread)
     polled = next((f.polls for f in thread.frames if f.polls), "") if thread else ""
     if polled:
         said += [f"it tests again and again whether the file `{polled}` is gone; which one that is cannot be read here"]
+    elif seat_of(thread).fetching or drawing:
+        said += [
+            "nothing here tells how long a sample takes in this run, so it cannot be said that this one is stuck",
+            f"watched for five minutes it would be: `unstuck attach {pid} --seconds 310`",
+        ]
     elif wait is not None and wait.timed:
         said += ["it waits with a limit of time, wakes, and waits again: only its own code knows what for"]
     elif standing.stall.standing < answer.case.times.suspect:
         said += [f"that is too short to tell a wait from a hang: `unstuck attach {pid} --seconds 30`"]
-    elif seat_of(thread).fetching:
-        said += ["nothing tells how long a sample takes in this run, so it cannot be said that this one is stuck"]
     return State("unclear", f"It did not move while it was looked at: {words[0]}.", tuple(said if user else said[1:]))
+
+
+def _stood(standing: Standing) -> float:
+    return max(standing.stall.standing, standing.watched)
 
 
 def _no_seam(answer: Answer, standing: Standing) -> list[str]:
@@ -178,10 +204,8 @@ def _who(answer: Answer, standing: Standing) -> str:
 
 
 def _tracer(pid: int) -> int:
-    for line in proc.maybe(f"/proc/{pid}/status").splitlines():
-        if line.startswith("TracerPid:"):
-            return int(line.split()[1])
-    return 0
+    tracer = proc.status(pid, "TracerPid")
+    return int(tracer[0]) if tracer else 0
 
 
 def _has_terminal(pid: int) -> bool:

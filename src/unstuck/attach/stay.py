@@ -28,8 +28,8 @@ def stay(target: Target, args: argparse.Namespace, tell: Tell) -> int:
                 before = sign_of(answer, state)
                 tell(answer, state, args)
             loud = answer.loud
-            if answer.ended:
-                return 0
+            if answer.ended or answer.interrupted:
+                return 1 if loud else 0
             time.sleep(PAUSE)
     except KeyboardInterrupt:
         return 1 if loud else 0

@@ -55,10 +55,8 @@ def resolve(asked: int) -> Target:
 
 def _process_of(number: int) -> int:
     """The process that a thread belongs to, for the kernel answers for the number of a thread as well."""
-    for line in proc.maybe(f"/proc/{number}/status").splitlines():
-        if line.startswith("Tgid:"):
-            return int(line.split()[1])
-    return number
+    group = proc.status(number, "Tgid")
+    return int(group[0]) if group else number
 
 
 def _is_kernel_thread(pid: int) -> bool:

@@ -1,10 +1,14 @@
 """Explain a training that runs or hangs already; nothing needs to be prepared.
 
-  unstuck attach PID        look at the whole tree of that process, and say why it is stuck or what it does
-  unstuck attach            list the trainings that can be looked at; the only one is taken
+  unstuck attach PID     look at the whole tree of that process: why it is
+                         stuck, or what it does
+  unstuck attach         list the trainings that can be looked at; the only
+                         one is taken
 
-The training is only read, never stopped or changed (--native holds each process for some milliseconds). PID may be
-the script, its launcher, a rank or a worker. Exit code: 0 nothing found, 1 a cause was found."""
+The training is only read, never stopped or changed (--native holds each
+process for some milliseconds). PID may be the script, its launcher, a rank or
+a worker. Exit code: 1 a cause was found, 0 none was: it runs, or what it does
+cannot be told from outside."""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from unstuck.attach.state import State
     from unstuck.attach.target import Target
 
-LONGEST = 86_400.0
+DAY = 86_400.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -50,6 +54,11 @@ def run(args: argparse.Namespace) -> int:
     if args.pid is None:
         pid = _only_candidate(args.json)
         if pid is None:
+            if args.report:
+                raise UsageError(
+                    "no report was written: there are several trainings",
+                    next_command="unstuck attach PID --report FILE",
+                )
             return 0
     else:
         pid = _pid(args.pid)
@@ -58,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         return _watch(target, args)
     inspection = Inspection(target, seconds=args.seconds, native=args.native, every_local=args.locals)
     progress = _Progress()
+    _end_in_order()
     try:
         answer = inspection.run(progress.tell)
     finally:
@@ -67,13 +77,28 @@ def run(args: argparse.Namespace) -> int:
     return 1 if answer.loud else 0
 
 
+def _end_in_order() -> None:
+    """A signal that ends us must not leave a py-spy behind."""
+    import signal
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, leave)
+
+
 def _watch(target: Target, args: argparse.Namespace) -> int:
     from unstuck.attach.stay import stay
 
+    _end_in_order()
     return stay(target, args, _tell)
 
 
 def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
+    import json
+
     from unstuck.render import attach as page
     from unstuck.render.status import wants_color, wants_unicode, width_of
     from unstuck.serial import dump_text, write_whole
@@ -81,7 +106,11 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
     if args.report:
         write_whole(args.report, dump_text(page.as_json(answer, state)))
     if args.json:
-        sys.stdout.write(dump_text(page.as_json(answer, state)))
+        text = dump_text(page.as_json(answer, state))
+        if args.watch:  # a line each time it speaks
+            text = json.dumps(json.loads(text)) + "\n"
+        sys.stdout.write(text)
+        sys.stdout.flush()
         return
     sys.stdout.write(
         page.render(
@@ -139,8 +168,8 @@ def _seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds") from None
-    if not 0 < value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text}: more than 0 and at most {LONGEST:g} seconds")
+    if not 0 < value <= DAY:
+        raise argparse.ArgumentTypeError(f"{text}: more than 0 and at most {DAY:g} seconds")
     return value
 
 

@@ -11,7 +11,6 @@ from . import proc
 from .fds import Descriptors, is_device
 
 _IO = re.compile(r"^[rw]char: (\d+)", re.MULTILINE)
-_WRITES = re.compile(r"^syscw: (\d+)", re.MULTILINE)
 _LIMIT = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
 
 
@@ -19,7 +18,6 @@ _LIMIT = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
 class Counters:
     rss: int
     io_bytes: int
-    writes: int
     open_files: int | None
     open_files_limit: int | None
     device: bool
@@ -29,12 +27,10 @@ def read_counters(pid: int, descriptors: Descriptors) -> Counters:
     pages = proc.maybe(f"/proc/{pid}/statm").split()
     fds = descriptors.of(pid)
     io = proc.maybe(f"/proc/{pid}/io")
-    writes = _WRITES.search(io)
     limit = _LIMIT.search(proc.maybe(f"/proc/{pid}/limits"))
     return Counters(
         rss=int(pages[1]) * proc.PAGE if len(pages) > 1 else 0,
         io_bytes=sum(int(count) for count in _IO.findall(io)),
-        writes=int(writes[1]) if writes else 0,
         open_files=None if fds is None else len(fds),
         open_files_limit=int(limit[1]) if limit else None,
         device=any(is_device(target) for target in (fds or {}).values()),

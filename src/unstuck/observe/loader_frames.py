@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 KEPT: tuple[tuple[str, str, frozenset[str]], ...] = (
-    ("torch/utils/data/_utils/worker.py", "_worker_loop", frozenset(("worker_id", "num_workers", "idx"))),
+    ("torch/utils/data/_utils/worker.py", "_worker_loop", frozenset(("worker_id", "num_workers", "idx", "task_id"))),
     ("torch/utils/data/_utils/fetch.py", "", frozenset(("idx", "possibly_batched_index"))),
     ("torch/utils/data/dataloader.py", "_next_data", frozenset(("worker_id", "index"))),
     ("torch/multiprocessing/spawn.py", "_wrap", frozenset(("i",))),
 )
-"""File, function (any if empty), names. Checked with torch 2.4 to 2.13; another layout gives nothing, not nonsense."""
+"""File, end of the function's name (any if empty), names. As torch 2.13 has them, and as its main branch does, where
+the batch is `task_id`; another layout gives nothing, not nonsense."""
 _INDEX = re.compile(r"-?\d+|'[^']{1,60}'|\"[^\"]{1,60}\"")
 _INDICES = re.compile(r"\[(-?\d+(, -?\d+)*)?(, \.\.\.)?\]|\(-?\d+(, -?\d+)*,?\)")
 
@@ -21,7 +22,7 @@ def loader_locals(file: str, function: str, values: Iterable[Mapping[str, Any]])
     """Of a frame's locals those that are kept: numbers, keys and lists of numbers."""
     last = function.rpartition(".")[2]
     for end, name, wanted in KEPT:
-        if file.endswith(end) and name in ("", last):
+        if file.endswith(end) and last.endswith(name):
             return tuple(
                 (value["name"], value["repr"])
                 for value in values

@@ -17,7 +17,7 @@ from .locks import file_locks
 from .match import match_threads
 from .paths import path_fact
 from .proc import Trouble
-from .roles import by_stack, rank_in, roles
+from .roles import by_stack, rank_in, roles, world_in
 from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
@@ -49,6 +49,7 @@ class Observer:
         self._source = Source()
         self._sockets = Sockets()
         self._ranks: dict[tuple[int, ...], int | None] = {}
+        self._worlds: dict[int, int | None] = {}
         self._roles: dict[tuple[int, int], Role] = {}
 
     def look(
@@ -111,9 +112,9 @@ class Observer:
                 path = self._source.stated_path(frame, expression)
                 if path is None and expression.isidentifier():
                     path = PySpy().local(process.pid, frame, expression)
-                if path is not None:
+                if path is not None and "://" not in path:  # an address is no path
                     fact = self.path_fact(os.path.join(proc.link(f"/proc/{process.pid}/cwd"), path))
-                    found.setdefault((process.pid, path), replace(fact, expression=expression))
+                    found.setdefault((process.pid, path), replace(fact, expression=expression, pid=process.pid))
         return tuple(found.values())
 
     def stdin(self) -> str:
@@ -190,6 +191,7 @@ class Observer:
             forked=member.forked or (flight is not None and flight.forked),
             worker=flight.worker if flight else None,
             rank=flight.rank if flight and flight.rank is not None else rank,
+            world=self._worlds.get(member.pid),
             threads=threads,
             stacks_by=taken.by,
             stacks_missing=taken.missing,
@@ -197,7 +199,6 @@ class Observer:
             rss=counters.rss,
             io_bytes=counters.io_bytes,
             children_cpu=member.stat.children_cpu,
-            writes=counters.writes,
             quiet=quiet(member.pid, descriptors) if self._history else None,
             open_files=counters.open_files,
             open_files_limit=counters.open_files_limit,
@@ -223,6 +224,7 @@ class Observer:
             if not environment:
                 return None
             self._ranks[key] = rank_in(environment)
+            self._worlds[member.pid] = world_in(environment)
         return self._ranks.get(key)
 
 

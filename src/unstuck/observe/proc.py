@@ -121,6 +121,15 @@ def command(pid: int) -> tuple[str, ...]:
     return tuple(joined.split("\0")) if joined else ()
 
 
+def status(pid: int | str, field: str) -> list[str]:
+    """Words of one field of /proc/PID/status; none where it cannot be read or has no such field."""
+    for line in maybe(f"/proc/{pid}/status").splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name == field:
+            return value.split()
+    return []
+
+
 def environment(pid: int) -> dict[str, str]:
     """As it was when the program was started; empty where it cannot be read."""
     pairs = (entry.partition("=") for entry in maybe(f"/proc/{pid}/environ").split("\0"))

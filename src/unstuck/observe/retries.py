@@ -6,12 +6,18 @@ import ast
 from collections.abc import Iterator
 
 UNNAMED = "?"
+_OPENERS = frozenset(
+    ("open", "io.open", "os.open", "os.stat", "os.listdir", "Image.open", "PIL.Image.open", "np.load", "numpy.load",
+     "np.memmap", "torch.load", "h5py.File", "pd.read_csv", "pd.read_parquet", "torchvision.io.read_image",
+     "torchaudio.load", "sf.read", "cv2.imread", "imageio.imread", "tarfile.open", "zipfile.ZipFile", "gzip.open",
+     "Path", "pathlib.Path", "pickle.load", "json.load")
+)  # fmt: skip
 _LEAVES = (ast.Raise, ast.Return, ast.Break)
 _Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def tried(loop: ast.While | ast.For | ast.AsyncFor) -> str:
-    """The first argument of the first call that may fail without ending the loop; "?" where it has none; else empty.
+    """The path given to a call that may fail without ending the loop; "?" where no such call names it; else empty.
 
     A `for` over a data set that skips its bad items goes on to the next one: only `while` and counted retries
     try the same thing again.
@@ -21,10 +27,16 @@ def tried(loop: ast.While | ast.For | ast.AsyncFor) -> str:
     for node in _inside(loop):
         if isinstance(node, ast.Try) and any(_swallows(handler) for handler in node.handlers):
             calls = [call for statement in node.body for call in ast.walk(statement) if isinstance(call, ast.Call)]
-            named = (call.args[0] for call in calls if call.args and isinstance(call.args[0], ast.Name | ast.Attribute))
+            named = (call.args[0] for call in calls if _opens(call) and isinstance(call.args[0], ast.Name))
             first = next(named, None)
             return ast.unparse(first) if first is not None else UNNAMED
     return ""
+
+
+def _opens(call: ast.Call) -> bool:
+    """A call whose first argument is a path; of other calls the arguments are nobody's business."""
+    name = ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
+    return bool(call.args) and name in _OPENERS
 
 
 def _counts(loop: ast.For | ast.AsyncFor) -> bool:

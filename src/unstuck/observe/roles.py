@@ -82,6 +82,12 @@ def rank_in(environment: Mapping[str, str]) -> int | None:
         return None
 
 
+def world_in(environment: Mapping[str, str]) -> int | None:
+    """How many ranks there are, as far as a launcher said."""
+    world = environment.get("WORLD_SIZE", "")
+    return int(world) if world.isdigit() and "RANK" in environment else None
+
+
 def is_launcher(command: tuple[str, ...]) -> bool:
     """torchrun and its like."""
     words = command[:4]

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from unstuck.model import Frame
@@ -15,6 +15,9 @@ from .source import is_user_code
 from .stacks import find_py_spy
 
 RATE = 50
+LONGEST = 5
+"""Seconds of one sampling, however long is looked."""
+PR_SET_PDEATHSIG = 1
 _FRAME = re.compile(r"(.*) \((.*):(\d+)\)$")
 
 
@@ -32,11 +35,12 @@ class Sampler:
 
     def __init__(self, pid: int, seconds: float, binary: str | None = None) -> None:
         self.pid = pid
-        self._file = tempfile.NamedTemporaryFile(prefix="unstuck-", suffix=".raw")  # noqa: SIM115
+        self._file = os.fdopen(os.memfd_create("py-spy"), "rb")  # in memory: nothing is left behind
         program = binary or find_py_spy()
         command = [program or "", "record", "--nonblocking", "--idle", "--threads", "--full-filenames"]
-        command += ["--rate", str(RATE), "--duration", f"{max(1, round(seconds))}", "--format", "raw"]
-        command += ["--output", self._file.name, "--pid", str(pid)]
+        self.seconds = min(max(1, round(seconds)), LONGEST)
+        command += ["--rate", str(RATE), "--duration", str(self.seconds), "--format", "raw"]
+        command += ["--output", f"/proc/{os.getpid()}/fd/{self._file.fileno()}", "--pid", str(pid)]
         self._process: subprocess.Popen[bytes] | None = None
         if program is None:
             return
@@ -47,6 +51,7 @@ class Sampler:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                preexec_fn=end_with_parent(),
             )
         except OSError:
             pass
@@ -60,11 +65,8 @@ class Sampler:
         except subprocess.TimeoutExpired:
             self.end()
             return []
-        try:
-            with open(self._file.name, encoding="utf-8", errors="replace") as file:
-                return parse_raw(file.read(), self.pid)
-        except OSError:
-            return []
+        self._file.seek(0)
+        return parse_raw(self._file.read().decode(errors="replace"), self.pid)
 
     def end(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -75,6 +77,14 @@ class Sampler:
             self._process.wait()
         self._process = None
         self._file.close()
+
+
+def end_with_parent() -> Callable[[], object]:
+    """What a child does first, so that it ends when we do, whatever ends us."""
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def parse_raw(text: str, pid: int) -> list[Sample]:

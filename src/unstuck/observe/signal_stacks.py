@@ -1,6 +1,7 @@
 """The second rung: ask the target's own faulthandler for its stacks by signal, and read what it writes.
 
-Only where the recorder has put a handler there: sent to anything else, the signal would end the process.
+Only where the recorder has put a handler there: sent to anything else, the signal would end the process. And only
+while all its threads wait: a running interpreter that is read from within its own signal handler may crash.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class SignalStacks:
             return Stacks(missing="faulthandler: no handler in the process")
         if found.state in "Tt":
             return Stacks(missing="faulthandler: the process is stopped")
+        if at_work(pid):
+            return Stacks(missing="faulthandler: it is at work, and to be read from within could crash it")
         try:
             size = file.stat().st_size
             os.kill(pid, SIGNAL)
@@ -92,6 +95,15 @@ class SignalStacks:
         threads = parse_faulthandler(text)
         newest_first = tuple(PythonThread(thread.tid, thread.frames, name=thread.name) for thread in reversed(threads))
         return Stacks(newest_first, "faulthandler") if threads else Stacks(missing="faulthandler: no stack in its dump")
+
+
+def at_work(pid: int) -> bool:
+    """One of its threads runs, or would if it had a processor."""
+    try:
+        threads = proc.numbers(f"/proc/{pid}/task")
+    except OSError:
+        return False
+    return any((found := proc.stat(pid, tid)) is not None and found.state == "R" for tid in threads)
 
 
 def catches(status: str, number: int) -> bool:

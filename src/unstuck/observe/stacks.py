@@ -107,7 +107,8 @@ class PySpy:
                 begun = [(pid, self._begin(pid, *self._more)) for pid in left[start : start + width]]
                 for pid, dump in begun:
                     taken[pid] = dump if isinstance(dump, Stacks) else self._end(dump)
-                    self._hung[pid] = self._hung.get(pid, 0) + (taken[pid].missing == self._no_answer)
+                    hung = taken[pid].missing == self._no_answer
+                    self._hung[pid] = self._hung.get(pid, 0) + 1 if hung else 0
             left = [pid for pid in left if taken[pid].missing.endswith(MOVED)]
             if not left:
                 break

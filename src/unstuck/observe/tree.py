@@ -12,7 +12,7 @@ from .proc import Stat, Trouble
 
 SAME_START = 0.1
 """Seconds by which two records of a start may differ and still mean the same process."""
-_PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
+PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Tree:
 
     def _is_python(self, pid: int, exe: str, command: tuple[str, ...]) -> bool:
         name = os.path.basename(exe.removesuffix(" (deleted)")) or os.path.basename(command[0] if command else "")
-        if _PYTHON.match(name):
+        if PYTHON.match(name):
             return True
         if not exe:
             return False

@@ -15,7 +15,7 @@ NANO = 1e9
 class Gauge:
     """One process's flight file, mapped for reading while the writer runs, hangs, or after it died."""
 
-    __slots__ = ("_map", "facts", "facts_read", "path", "pid", "words")
+    __slots__ = ("_heard", "_map", "facts", "facts_read", "path", "pid", "words")
 
     def __init__(self, path: str, mapped: mmap.mmap | bytes) -> None:
         self.path = path
@@ -24,6 +24,7 @@ class Gauge:
         self.pid = int(self.words[at.W_PID])
         self.facts_read = 0
         self.facts: list[object] = []
+        self._heard: dict[int, int] = {}
 
     @classmethod
     def open(cls, path: str) -> Gauge | None:
@@ -113,14 +114,20 @@ class Gauge:
         fields = stat_fields(self.pid)
         return bool(fields) and int(fields[19]) == self.words[at.W_START_TICKS] and fields[0] not in (b"Z", b"X")
 
-    def signalled(self) -> int:
-        """How often it left its stacks behind on a signal. Not the size, which still grows while one is written."""
+    def heard(self) -> dict[int, int]:
+        """How often it has handled each signal, by its number."""
         try:
-            with open(self.beside(at.SIGNALS), "rb") as file:
-                text = file.read()
+            pipe = os.open(self.beside(at.HEARD), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            return 0
-        return text.count(b"Current thread 0x") + text.count(b"Stack (most recent call first)")
+            return self._heard
+        try:
+            for number in os.read(pipe, 1 << 16):
+                self._heard[number] = self._heard.get(number, 0) + 1
+        except OSError:  # nothing there
+            pass
+        finally:
+            os.close(pipe)
+        return self._heard
 
 
 def quantile(kind: list[int], share: float) -> float:

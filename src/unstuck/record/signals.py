@@ -1,7 +1,8 @@
-"""Stacks on demand and at the last moment: faulthandler into files opened beforehand, for reading when hung.
+"""Stacks on demand and in a crash, by faulthandler into files opened beforehand; a word on each signal handled.
 
-SIGRTMIN+5 asks for the stacks; SIGINT and SIGTERM leave them behind on their way to whoever handles them;
-a crash does too. All in C: it works while the interpreter is stuck, with the lock held or the GIL gone.
+SIGRTMIN+5 asks for the stacks, which works while the interpreter is stuck, with the lock held or the GIL gone. It must
+never come to a process that is at work: to read the frames of a running interpreter from a signal handler can crash it
+(once in a thousand times on Python 3.11), which is also why Ctrl-C and SIGTERM leave no stacks behind.
 """
 
 from __future__ import annotations
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
 
 STACKS_SIGNAL = _signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
-ENDS = (_signal.SIGINT, _signal.SIGTERM)
-OTHERS = (_signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGCONT, _signal.SIGTSTP)
-_chained: set[int] = set()  # signals that leave stacks behind on their way
-# Of .stacks and .signals: the descriptor, and which file it must be if it is still ours.
+# Of .stacks, .signals and .heard: the descriptor, and which file it must be if it is still ours.
 _files: list[tuple[int, tuple[int, int] | None]] = []
 _crash_handler = False  # faulthandler was told to write crashes into a file of ours
 
 
 def arm(stem: str) -> None:
     """Open the files and register the handlers. A forked child has the handlers already: its files take their place."""
-    if _redirected(stem + at.STACKS, stem + at.SIGNALS):
+    if _redirected(stem + at.STACKS, stem + at.SIGNALS, stem + at.HEARD):
         _allow_tracing()
         return
     disarm()
@@ -37,57 +35,51 @@ def arm(stem: str) -> None:
     if _signal.getsignal(STACKS_SIGNAL) == _signal.SIG_DFL:
         faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True, chain=False)
     _keep(_open_high(stem + at.SIGNALS))
-    for number in (*ENDS, *OTHERS):
-        _chain(number)
     arm_crash_handler()
+    heard = _keep(_open_high(stem + at.HEARD))
+    if _signal.set_wakeup_fd(-1) == -1:  # else it is in use already
+        _signal.set_wakeup_fd(heard, warn_on_full_buffer=False)
     _allow_tracing()
 
 
-def _chain(number: int) -> None:
-    """Be told of a signal before its handler. Of others than SIGINT and SIGTERM only if the script handles them: one
-    thread's stack is then our receipt, by which the supervisor knows that it need not pass the signal on."""
-    handler = _signal.getsignal(number)
-    ours = len(_files) == 2 and _identity(_files[1][0]) == _files[1][1]
-    if ours and handler != _signal.SIG_IGN and (number in ENDS or callable(handler)):
-        faulthandler.register(number, file=_files[1][0], all_threads=number in ENDS, chain=True)
-        _chained.add(number)
-
-
 def install() -> None:
-    """Stay in front when the script sets a handler of its own, which takes the place of faulthandler's."""
-    imports.when_imported("signal", _hear_handlers)
+    """Each signal the script handles leaves a byte in our pipe, by which the supervisor knows that it need not pass
+    it on. A script that wants these bytes for itself gets them, and finds nothing of ours there."""
+    imports.when_imported("signal", _share_wakeups)
 
 
-def _hear_handlers(signal: Any) -> None:
+def _share_wakeups(signal: Any) -> None:
     from functools import wraps
 
-    original = signal.signal
+    original = signal.set_wakeup_fd
 
     @wraps(original)
-    def set_handler(signalnum: Any, handler: Any) -> Any:
-        if not isinstance(signalnum, int) or signalnum not in (*ENDS, *OTHERS):
-            return original(signalnum, handler)
+    def set_wakeup_fd(fd: Any, /, **options: Any) -> Any:
+        before = original(fd, **options)
         try:
-            if signalnum in _chained:
-                _chained.discard(signalnum)
-                faulthandler.unregister(signalnum)
+            ours = _heard()
+            if ours is not None and before == ours:
+                before = -1
+            if ours is not None and fd == -1:
+                original(ours, warn_on_full_buffer=False)
         except Exception as fault:
-            probes.off("signal handlers", fault)
-        try:
-            return original(signalnum, handler)
-        finally:
-            try:
-                _chain(signalnum)
-            except Exception as fault:
-                probes.off("signal handlers", fault)
+            probes.off("signals heard", fault)
+        return before
 
-    signal.signal = set_handler
+    signal.set_wakeup_fd = set_wakeup_fd
 
     def remove() -> None:
-        if signal.signal is set_handler:
-            signal.signal = original
+        if signal.set_wakeup_fd is set_wakeup_fd:
+            signal.set_wakeup_fd = original
 
-    probes.on("signal handlers", remove)
+    probes.on("signals heard", remove)
+
+
+def _heard() -> int | None:
+    """Our pipe, while the number is still ours."""
+    if len(_files) < 3 or _identity(_files[2][0]) != _files[2][1]:
+        return None
+    return _files[2][0]
 
 
 def lower_crash_handler() -> bool:
@@ -103,14 +95,14 @@ def lower_crash_handler() -> bool:
 def arm_crash_handler() -> None:
     """faulthandler over whatever handlers there are; they still run after it."""
     global _crash_handler
-    if len(_files) == 2 and not faulthandler.is_enabled():
+    if len(_files) >= 2 and not faulthandler.is_enabled():
         faulthandler.enable(file=_files[1][0], all_threads=True)
         _crash_handler = True
 
 
 def silence() -> None:
     """In a forked child without files of its own: its stacks must not get among those of its parent."""
-    _redirected(os.devnull, os.devnull)
+    _redirected(os.devnull, os.devnull, os.devnull)
 
 
 def disarm() -> None:
@@ -118,13 +110,21 @@ def disarm() -> None:
     if _crash_handler:  # before its file is closed: the number may soon be a file of the user's
         faulthandler.disable()
         _crash_handler = False
-    for number in (STACKS_SIGNAL, *_chained):
-        faulthandler.unregister(number)
-    _chained.clear()
+    faulthandler.unregister(STACKS_SIGNAL)
+    _stop_hearing()
     for handle, identity in _files:
         if _identity(handle) == identity:
             os.close(handle)
     _files.clear()
+
+
+def _stop_hearing() -> None:
+    heard = _heard()
+    if heard is None:
+        return
+    before = _signal.set_wakeup_fd(-1)
+    if before not in (heard, -1):
+        _signal.set_wakeup_fd(before)  # the script's own
 
 
 def _redirected(*paths: str) -> bool:
@@ -134,7 +134,7 @@ def _redirected(*paths: str) -> bool:
     old = [handle for handle, _ in _files]
     _files.clear()
     for handle, path in zip(old, paths, strict=True):
-        new = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        new = _open(path)
         os.dup2(new, handle, inheritable=False)
         os.close(new)
         _keep(handle)
@@ -159,13 +159,23 @@ def _open_high(path: str) -> int:
     """Open with a high number, so that the user's own descriptors keep the numbers they would have had."""
     import fcntl
 
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = _open(path)
     try:
         high = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 400)
     except OSError:  # a low limit: keep the one we have
         return handle
     os.close(handle)
     return high
+
+
+def _open(path: str) -> int:
+    if not path.endswith(at.HEARD):
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.mkfifo(path, 0o600)
+    except FileExistsError:  # after an exec in the same process
+        pass
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # both ends: never broken, and bounded when unread
 
 
 def _allow_tracing() -> None:

@@ -49,4 +49,9 @@ def who(process: Process) -> str:
 def command(process: Process) -> str:
     words = [os.path.basename(process.command[0]), *process.command[1:]] if process.command else ["a process"]
     text = " ".join(" ".join(words).split())
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """A command line, as much of it as a sentence bears."""
     return text if len(text) <= 60 else text[:57] + "…"

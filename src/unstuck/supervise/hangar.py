@@ -162,7 +162,7 @@ class Hangar:
         if self._by_pid.get(gauge.pid) is gauge:
             del self._by_pid[gauge.pid]
         self._folded.discard(os.path.basename(gauge.path))
-        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS):
+        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS, at.HEARD):
             try:
                 os.unlink(gauge.beside(suffix))
             except OSError:
@@ -197,7 +197,7 @@ class Hangar:
         os.makedirs(target, mode=0o700, exist_ok=True)
         for entry in os.scandir(self.folder):
             try:
-                if entry.stat().st_size:
+                if entry.is_file() and entry.stat().st_size:
                     _copy(entry.path, os.path.join(target, entry.name))
             except OSError:
                 continue

@@ -16,7 +16,7 @@ from unstuck.rules import rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
-from unstuck.supervise.last_words import with_crash
+from unstuck.supervise.last_words import unseen, with_crash
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 
@@ -204,16 +204,13 @@ class Inquiry:
         self._frozen = None
 
     def explain_interrupt(self) -> bool:
-        """After the tree is gone: the stacks it left behind complete the last look, and the rules speak."""
-        from unstuck.supervise.last_words import last_look
-
+        """The looks at the standstill that it ended, and the rules speak."""
         if not self._frozen:
             return self.think() if self.watch.hangar.news else False  # it moved: then its own facts may tell
-        try:
-            since = min(stall.since for stall in self._frozen)
-            self.looks = last_look(self.looks, self.flights, self.watch.hangar, self.watch.root, since)
-        except Exception as fault:
-            self.watch.off("last words", fault)
+        since = min(stall.since for stall in self._frozen)
+        self.looks = [look for look in self.looks if look.at >= since]
+        if not any(look.stacks for look in self.looks):
+            self.looks.append(unseen(self.flights, self.watch.root))
         return self.think()
 
     # --- a death ------------------------------------------------------------------------------------------

@@ -137,8 +137,9 @@ class Supervisor:
             self.got = number
             self._part("senders", self._note_sender, info)
             self._part("interrupt", self.watch.interrupt)
-        if self.relay.forward(info, self.process.pid, self._has_receipt):
-            self.watch.receipts += 1  # this one's; there may be more by now, of signals still on their way to us
+        if self.relay.forward(info, self.process.pid, lambda: self._has_receipt(number)):
+            receipts = self.watch.receipts  # of this one; there may be more by now, of those still on their way to us
+            receipts[number] = receipts.get(number, 0) + 1
 
     def _note_sender(self, info: signal.struct_siginfo) -> None:
         from unstuck.supervise.ending import sender
@@ -146,14 +147,14 @@ class Supervisor:
         known = info.si_pid if info.si_code <= 0 else 0  # else it came from the kernel: a key, or a closed terminal
         self.watch.senders.append(sender(info.si_signo, known, info.si_uid, time.monotonic()))
 
-    def _has_receipt(self) -> bool:
-        """The child got a signal since the last one we know of: it left its stacks behind, or is gone."""
+    def _has_receipt(self, number: int) -> bool:
+        """The child got this signal since the last one we know of: it handled it, or is gone."""
         if self.process.poll() is not None:
             return True
         if self.watch.hangar.gauge_of(self.process.pid) is None:
             self.watch.hangar.scan()  # it came before the first tick
         gauge = self.watch.hangar.gauge_of(self.process.pid)
-        return gauge is not None and gauge.signalled() > self.watch.receipts
+        return gauge is not None and gauge.heard().get(number, 0) > self.watch.receipts.get(number, 0)
 
     def _part(self, probe: str, action: Callable[..., object], *arguments: object) -> None:
         """One part of what we do: a fault of ours ends this part, never the run."""

@@ -54,8 +54,8 @@ class Watch:
         self.interrupted_at = 0.0
         self.ending = False
         """We are ending it: what moves now moves because of us."""
-        self.receipts = 0
-        """How often the root had left its stacks on a signal, when last read."""
+        self.receipts: dict[int, int] = {}
+        """How often the root had handled each signal, when last read."""
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
         self.questions = Questions(self.clock.scale)
@@ -131,9 +131,9 @@ class Watch:
 
     def note_receipts(self) -> None:
         root = self.hangar.gauge_of(self.root)
-        count = 0 if root is None else root.signalled()
+        heard = {} if root is None else root.heard()
         if not signal.sigpending() - {signal.SIGCHLD}:  # else the newest receipt may be of one not yet seen by us
-            self.receipts = count
+            self.receipts = dict(heard)
 
     @property
     def moved(self) -> bool:

@@ -13,10 +13,10 @@ WORKER = SITE + "torch/utils/data/_utils/worker.py"
 
 
 def frame(file: str, function: str, line: int = 1, **more: Any) -> Frame:
-    return Frame(file, line, function, user=file.startswith("/work/"), **more)
+    return Frame(file, line, function, user=file.startswith("/home/me/"), **more)
 
 
-USER = frame("/work/train.py", "main", 40)
+USER = frame("/home/me/train.py", "main", 40)
 
 
 def thread(*frames: Frame, kind: str = "running", tid: int = 1, **more: Any) -> Thread:

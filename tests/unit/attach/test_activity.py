@@ -19,20 +19,20 @@ LINEAR = frame(SITE + "torch/nn/modules/linear.py", "Linear.forward")
     [
         ((POLLS, WAITS, USER), "poll", "waiting for data"),
         (
-            (frame("/work/d.py", "__getitem__"), frame(FETCH, "fetch"), WAITS, USER),
+            (frame("/home/me/d.py", "__getitem__"), frame(FETCH, "fetch"), WAITS, USER),
             "running",
             "loading data in the main",
         ),
         ((LINEAR, CALL, USER), "running", "forward pass"),
-        ((LINEAR, CALL, frame("/work/t.py", "evaluate"), USER), "running", "validating (forward pass)"),
-        ((POLLS, WAITS, frame("/work/t.py", "run_validation"), USER), "poll", "validating (waiting for data)"),
+        ((LINEAR, CALL, frame("/home/me/t.py", "evaluate"), USER), "running", "validating (forward pass)"),
+        ((POLLS, WAITS, frame("/home/me/t.py", "run_validation"), USER), "poll", "validating (waiting for data)"),
         ((frame(SITE + "torch/autograd/graph.py", "_engine_run_backward"), USER), "running", "backward pass"),
         ((frame(SITE + "torch/optim/sgd.py", "SGD.step"), USER), "running", "optimizer step"),
         ((frame(SITE + "torch/_inductor/compile_fx.py", "f"), CALL, USER), "running", "compiling"),
         ((frame(SITE + "torch/serialization.py", "_save"), USER), "file", "saving a checkpoint"),
         ((frame(SITE + "torch/serialization.py", "load"), USER), "file", "loading a checkpoint"),
         ((frame("<frozen importlib._bootstrap>", "_load"), USER), "running", "importing modules"),
-        ((frame("/work/t.py", "tokenize_corpus", 9), USER), "running", "tokenising"),
+        ((frame("/home/me/t.py", "tokenize_corpus", 9), USER), "running", "tokenising"),
         ((frame(SITE + "pandas/io/parsers/readers.py", "read_csv"), USER), "running", "reading data"),
         ((frame(LIB + "subprocess.py", "Popen.wait"), USER), "child", "waiting for a child process"),
         ((frame(LIB + "ssl.py", "read"), frame(LIB + "urllib/request.py", "urlopen"), USER), "socket", "downloading"),
@@ -70,7 +70,7 @@ def test_words_for_workers(stack: Thread, word: str) -> None:
 
 def test_raw_samples_are_read_from_the_main_thread_only() -> None:
     text = (
-        "thread (7): MainThread;main (/work/a b.py:40);Adam.step (/x/site-packages/torch/optim/adam.py:248) 18\n"
+        "thread (7): MainThread;main (/home/me/a b.py:40);Adam.step (/x/site-packages/torch/optim/adam.py:248) 18\n"
         "thread (9): QueueFeederThread;run (/usr/lib/python3.11/threading.py:982) 40\n"
         "not a line of it\n"
     )
@@ -78,5 +78,5 @@ def test_raw_samples_are_read_from_the_main_thread_only() -> None:
     assert sample.count == 18
     assert [(f.file, f.line) for f in sample.frames] == [
         ("/x/site-packages/torch/optim/adam.py", 248),
-        ("/work/a b.py", 40),
+        ("/home/me/a b.py", 40),
     ]

@@ -9,7 +9,7 @@ from unstuck.attach.inferred import flight_of, phase_of, seat_of, with_seats
 from unstuck.model import Frame
 from unstuck.observe.loader_frames import is_index, loader_locals
 
-GET = frame("/work/data.py", "Clips.__getitem__", 12)
+GET = frame("/home/me/data.py", "Clips.__getitem__", 12)
 
 
 def test_worker_at_a_sample() -> None:
@@ -32,6 +32,17 @@ def test_comprehension_without_a_frame_of_its_own_as_in_python_3_12() -> None:
 def test_keys_that_are_no_numbers() -> None:
     inner = frame(SITE + "torch/utils/data/_utils/fetch.py", "<listcomp>", 54, arguments=(("idx", "'cat/17'"),))
     assert seat_of(thread(GET, inner)).sample_key == "cat/17"
+
+
+def test_worker_loop_in_two_frames_as_later_torch_has_it() -> None:
+    base = (("worker_id", "3"), ("num_workers", "8"), ("task_id", "17"))
+    inner = frame(IDLE.file, "_base_worker_loop", 300, arguments=base)
+    outer = frame(IDLE.file, "_process_worker_loop", 400, arguments=(("worker_id", "3"), ("num_workers", "8")))
+    fetch = worker_frames(5, 17)[:2]
+    seat = seat_of(thread(GET, *fetch, inner, outer))
+    assert (seat.worker, seat.batch, seat.sample) == (3, 17, 5)
+    values = [{"name": "task_id", "repr": "17"}, {"name": "data_index", "repr": "[1, 2]"}]
+    assert loader_locals(IDLE.file, "_base_worker_loop", values) == (("task_id", "17"),)
 
 
 def test_collating() -> None:
@@ -92,7 +103,7 @@ def test_only_the_loaders_own_numbers_are_kept() -> None:
         {"name": "np_seed", "repr": "[1, 2]"},
     ]
     assert loader_locals(IDLE.file, "_worker_loop", values) == (("worker_id", "3"), ("idx", "17"))
-    assert loader_locals("/work/data.py", "_worker_loop", values) == ()
+    assert loader_locals("/home/me/data.py", "_worker_loop", values) == ()
     assert loader_locals(IDLE.file, "pin_memory", values) == ()
 
 

@@ -13,15 +13,16 @@ from unstuck.observe.retries import tried
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        ("while True:\n    try:\n        return load(path)\n    except OSError:\n        time.sleep(1)", "path"),
+        ("while True:\n    try:\n        return np.load(path)\n    except OSError:\n        time.sleep(1)", "path"),
         ("while True:\n    try:\n        x = fetch()\n        break\n    except OSError:\n        pass", "?"),
         (
             "for attempt in range(9):\n    try:\n        return open(self.path)\n    except OSError:\n        pass",
-            "self.path",
+            "?",
         ),
         ("while True:\n    try:\n        return load(path)\n    except OSError:\n        raise", ""),
         ("while True:\n    try:\n        return load(path)\n    except OSError:\n        break", ""),
         ("for path in paths:\n    try:\n        load(path)\n    except OSError:\n        continue", ""),
+        ("while True:\n    try:\n        return get(url)\n    except OSError:\n        pass", "?"),
         ("while x:\n    x = step(x)", ""),
         ("while True:\n    def f():\n        try:\n            g(a)\n        except OSError:\n            pass", ""),
     ],

@@ -236,8 +236,10 @@ def test_steps_that_become_dearer() -> None:
         steps(lambda n: 0.001 + min(n, 300) * 1e-5),
         steps(lambda n: 0.001 if n < 500 else 0.004),
         steps(lambda n: 0.001 + n * 5e-7),
+        steps(lambda n: (0.00054, 0.00112, 0.0013, 0.00155)[min(3, n // 250)]),
+        steps(lambda n: (0.0054, 0.0112, 0.013, 0.0155)[min(3, n // 250)]),
     ],
-    ids=["longer", "few", "varies", "warm-up", "levels-off", "one-jump", "little"],
+    ids=["longer", "few", "varies", "warm-up", "levels-off", "one-jump", "little", "cold-caches", "a-neighbour-too"],
 )
 def test_steps_that_have_a_reason(case: Case) -> None:
     assert told(case) == []

@@ -6,9 +6,13 @@ waits for somebody outside the set; repeat until nothing changes. What is left c
 
 from __future__ import annotations
 
+import re
+
 from unstuck.model import Case, Flight, Look, Process, Thread
 
 BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
+_PYTHON_LOCKS = ("/threading.py", "/queue.py", "multiprocessing/synchronize.py", "concurrent/futures/_base.py")
+_LOCK_CALLS = re.compile(r"\.(acquire|join|wait|result|get|put|shutdown|recv|map)\(")
 _POLLS_ON = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
 
 
@@ -39,7 +43,7 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
     others: set[int] = set()
     threads = [t for t in process.threads if t.python] or list(process.threads[:1])
     for thread in threads:
-        if _polls_on(thread):
+        if polls_on(thread):
             continue
         wait = thread.wait
         if thread is process.main_thread and flight and flight.phase == "data" and not flight.fetching:
@@ -50,6 +54,8 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
         if thread is process.main_thread and flight and _has_no_work(flight, thread):
             others.add(process.ppid)  # it wakes now and then, and does nothing unless main sends it work
             continue
+        if _native_may_end(process, thread):
+            return None
         if wait is None or wait.kind not in BLOCKED or wait.timed or not ever_still(before, process, thread):
             return None
         if wait.kind in ("pipe-read", "file-lock", "child") and not wait.others and not wait.also_self:
@@ -60,6 +66,18 @@ def _waits_for(case: Case, before: Look, process: Process) -> frozenset[int] | N
             return None  # standard input: a person or a program outside
         others |= set(wait.others)
     return frozenset(others - {process.pid})
+
+
+def _native_may_end(process: Process, thread: Thread) -> bool:
+    """A thread without Python may wake it: a collective's, or a library's that it waits for in native code."""
+    if any("torch/distributed/" in frame.file for frame in thread.frames):
+        return True
+    if thread.wait is None or thread.wait.kind != "lock" or all(t.python for t in process.threads):
+        return False
+    top = thread.frames[0] if thread.frames else None
+    if top is None or process.forked:  # a fork leaves the native threads behind
+        return False
+    return not (top.takes or top.file.endswith(_PYTHON_LOCKS) or _LOCK_CALLS.search(top.code))
 
 
 def _has_no_work(flight: Flight, thread: Thread) -> bool:
@@ -80,7 +98,7 @@ def owing_worker(case: Case, look: Look, main: int) -> int | None:
     return min(at_work, key=lambda f: f.moved or f.since).pid if at_work else None
 
 
-def _polls_on(thread: Thread) -> bool:
+def polls_on(thread: Thread) -> bool:
     """Threads of libraries that wake now and then and never release anything of the user's."""
     return any(part in frame.file for frame in thread.frames for part in _POLLS_ON)
 

@@ -30,8 +30,8 @@ SHOWN = 8
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
-        if not still.long or still.stall.standing < case.times.suspect / 2:
-            continue
+        if not still.long or still.stall.standing < case.times.suspect / 2 or (case.asked and not still.proven):
+            continue  # to who attaches, that nothing is established is no finding: the page says where it stands
         seen = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
         yield Finding(
             rule=RULE.name,

@@ -25,7 +25,16 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.sample_spins import far_outside, sample_pace, sample_seconds, what_sample
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.trying import fails_again, is_address, polled_path, retried, sleeps_again, target_fact
+from unstuck.rules.hang.trying import (
+    UNNAMED,
+    fails_again,
+    is_address,
+    polled_path,
+    retried,
+    retrying_frame,
+    sleeps_again,
+    target_fact,
+)
 from unstuck.rules.hang.work import culprit_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, who
@@ -41,7 +50,7 @@ def decide(case: Case) -> Iterable[Finding]:
         took = sample_seconds(still)
         if not _enough(still, took) and not still.long:
             continue
-        frame = culprit_frame(still)
+        frame = retrying_frame(still) or culprit_frame(still)
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -61,9 +70,6 @@ def decide(case: Case) -> Iterable[Finding]:
             fix=Fix(_fix(still)),
             seen_by=still.seen_by if still.flight is None or still.flight.inferred else "flight",
         )
-
-
-UNNAMED = "?"
 
 
 def _retries(still: Standstill) -> bool:

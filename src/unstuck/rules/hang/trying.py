@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from unstuck.model import PathFact
+from unstuck.model import Frame, PathFact
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.hang.work import looks_of
 
@@ -21,11 +21,19 @@ def retried(still: Standstill) -> str:
     return next((f.tries for f in still.thread.frames if f.user and f.tries), "")
 
 
+UNNAMED = "?"  # as observe.retries has it
+
+
+def retrying_frame(still: Standstill) -> Frame | None:
+    """Where the loop is that tries again."""
+    return next((f for f in still.thread.frames if f.user and f.tries), None) if retried(still) else None
+
+
 def target_fact(still: Standstill) -> PathFact | None:
     flight = still.flight
     if flight is not None and flight.inferred:
         expression = retried(still)
-        return next((fact for fact in still.case.paths if expression and fact.expression == expression), None)
+        return next((f for f in still.case.paths if f.expression == expression and f.pid == still.process.pid), None)
     if flight is None or not flight.attempt_target:
         return None
     return next((fact for fact in still.case.paths if fact.path == flight.attempt_target), None)

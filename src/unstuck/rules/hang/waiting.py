@@ -59,8 +59,13 @@ def _threading_word(function: str, frame: Frame) -> str:
 def idle_event_loop(thread: Thread) -> bool:
     """An asyncio loop with nothing to run: no timer set, and no descriptor to hear from but its own wake-up pipe."""
     wait = thread.wait
-    if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others:
-        return False
+    if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others or wait.fd is None:
+        return False  # several descriptors: it serves somebody
+    return in_event_loop(thread)
+
+
+def in_event_loop(thread: Thread) -> bool:
+    """asyncio waits, for whatever may come: a server that nobody asks is not stuck."""
     return any(f.file.endswith("asyncio/base_events.py") and f.function.endswith("_run_once") for f in thread.frames)
 
 

@@ -13,7 +13,8 @@ Fix
     Give the operation a time limit, and see to the other side.
 
 When it is wrong
-    Slow storage. It is said only after a very long time in which not a byte came, or at Ctrl-C.
+    Slow storage. It is said only after a very long time in which not a byte came, or to a person who asks: at Ctrl-C,
+    and to who attaches after 10 s of it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from unstuck.model import Case, Finding, Fix
 from unstuck.rules.hang.pipe_full import full_pipe
 from unstuck.rules.hang.queue_not_drained import undrained
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.waiting import idle_event_loop, reads_queue
+from unstuck.rules.hang.waiting import in_event_loop, reads_queue
 from unstuck.rules.hang.waits_on_input import reads_input
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.rule import Rule
@@ -58,7 +59,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _is_io(still: Standstill) -> bool:
-    if still.kind not in _KINDS or reads_input(still) or in_collective(still.thread) or idle_event_loop(still.thread):
+    if still.kind not in _KINDS or reads_input(still) or in_collective(still.thread) or in_event_loop(still.thread):
         return False
     if still.kind in ("pipe-read", "pipe-write") and reads_queue(still.thread):
         return False

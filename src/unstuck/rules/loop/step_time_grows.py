@@ -1,9 +1,9 @@
 """step-time-grows: every step takes longer than the one before.
 
 What it sees
-    The processor time of a step rises steadily with its number over hundreds of steps, to twice and more of what it
-    was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour slows a
-    step down but does not make it compute more.
+    The processor time of a step rises steadily and evenly with its number over hundreds of steps, to more than twice
+    what it was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour
+    slows a step down but does not make it compute more.
 
 Why training stops
     The work of a step grows with all the steps before it: a list that is gone through every time, hooks registered
@@ -37,9 +37,14 @@ from unstuck.rules.words import seconds
 
 WARM_UP = 10
 STEPS = 200
-RATIO = 2.0
+RATIO = 2.5
 RISES = 1.1
 """Each quarter must need so much more than the one before: what has levelled off is not growing."""
+EVEN = 0.5
+"""So much of the rise must have come after the second quarter (two thirds, where it is a straight line): caches that
+went cold and a processor that a neighbour slows make one jump."""
+LEAST = 1.5e-3
+"""Seconds of processor time by which a step must have grown: less is within what a busy machine adds to one."""
 ENOUGH = 4
 """Steps seen in each quarter."""
 SAME_SIZE = 1.15
@@ -83,7 +88,7 @@ def _series(case: Case) -> list[tuple[int, tuple[Step, ...]]]:
 
 
 def grows(steps: Sequence[Step]) -> Growth | None:
-    """None unless the processor time of a step rises from quarter to quarter, to twice what it was."""
+    """None unless the processor time of a step rises evenly from quarter to quarter, to more than twice what it was."""
     steps = [step for step in steps if step.number > WARM_UP and step.cpu > 0]
     if not steps or steps[-1].number - steps[0].number < STEPS:
         return None
@@ -95,6 +100,9 @@ def grows(steps: Sequence[Step]) -> Growth | None:
         return None
     medians = [median(step.cpu for step in quarter) for quarter in quarters]
     if any(later < RISES * earlier for earlier, later in pairwise(medians)) or medians[3] < RATIO * medians[0]:
+        return None
+    rise = medians[3] - medians[0]
+    if rise < LEAST or medians[3] - medians[1] < EVEN * rise:
         return None
     if _quantile(quarters[3], 0.25) <= _quantile(quarters[0], 0.75):
         return None
