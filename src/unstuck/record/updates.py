@@ -146,7 +146,8 @@ def _chosen(every: list[Any]) -> list[Any]:
     if len(every) <= TENSORS and whole <= ELEMENTS:
         return list(every)
     step = max(1, len(every) // 40)
-    chosen, room = [], ELEMENTS
+    chosen: list[Any] = []
+    room = ELEMENTS
     for parameter in [*every[:20], *every[-20:], *every[20:-20:step]]:
         if parameter.numel() <= room and not any(parameter is other for other in chosen):
             chosen.append(parameter)
