@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 
 from . import reach, sites
 
@@ -22,7 +23,15 @@ class Named:
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.kinds: dict[int, str] = {}
-        self.roots: list[tuple[str, Any]] = []
+        self._roots: list[tuple[str, weakref.ref[Any]]] = []
+
+    @property
+    def roots(self) -> list[tuple[str, Any]]:
+        """Outermost modules that are still there; none is kept alive by us."""
+        return [(name, module) for name, ref in self._roots if (module := ref()) is not None]
+
+    def add_root(self, name: str, module: Any) -> None:
+        self._roots.append((name, weakref.ref(module)))
 
     def name(self, parameter: Any) -> str:
         return self.names.get(id(parameter), "")
@@ -31,22 +40,35 @@ class Named:
 def find(frame: FrameType | None) -> Named:
     """Walk the modules alive: those that no other module has are roots. `frame`: whose names roots are called by."""
     module_type = sys.modules["torch"].nn.Module
-    alive = [thing for thing in gc.get_objects() if issubclass(type(thing), module_type)][:MODULES]
+    kinds = _kinds(module_type)
+    alive = [thing for thing in gc.get_objects() if type(thing) in kinds][:MODULES]
     below = {id(part) for module in alive for part in _parts(module)}
     found = Named()
     called = _called(frame)
     for module in alive:
-        if id(module) in below or module_type not in type(module).__mro__:
+        if id(module) in below:
             continue
         name = called.get(id(module)) or type(module).__name__
         parameters = list(_parameters(module, name, set()))
         if not parameters:
             continue
-        found.roots.append((name, module))
+        found.add_root(name, module)
         for path, kind, parameter in parameters:
             if len(found.names) < PARAMETERS:
                 found.names.setdefault(id(parameter), path)
                 found.kinds.setdefault(id(parameter), kind)
+    return found
+
+
+def _kinds(kind: type) -> set[type]:
+    """It and all classes made from it: among millions of objects a look into a set is quick."""
+    found: set[type] = {kind}
+    waiting: list[type] = [kind]
+    while waiting:
+        subclasses: list[type] = type.__subclasses__(waiting.pop())
+        new = set(subclasses) - found
+        found |= new
+        waiting.extend(new)
     return found
 
 
