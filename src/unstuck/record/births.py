@@ -128,7 +128,7 @@ def _weights(names: Any, torch: Any) -> list[dict[str, Any]]:
     found = []
     for key, each in list(updates.parameters.items())[: updates.TENSORS]:
         parameter = each.ref()
-        if parameter is None or len(each.shape) < 2 or not each.weights or parameter.device.type != "cpu":
+        if parameter is None or len(each.shape) < 2 or not each.weights:
             continue
         before, now = min(each.weights[-4:]), float(torch.linalg.vector_norm(parameter.detach().float()))
         if before > 0 and before - before == 0.0:
@@ -154,7 +154,7 @@ def _inputs(frame: FrameType | None, torch: Any) -> list[dict[str, Any]]:
                     if id(tensor) in seen or tensor.requires_grad or not tensor.is_floating_point():
                         continue
                     seen.add(id(tensor))
-                    if tensor.device.type == "cpu" and not tensor.is_sparse and not _finite(tensor, torch):
+                    if not tensor.is_sparse and not tensor.is_meta and not _finite(tensor, torch):
                         about = {"name": path, "function": sites.name_of(here.f_code), **_input(tensor, torch)}
                         file = sites.absolute(here.f_code.co_filename)
                         found.append({**about, "address": tensor.data_ptr(), "scalar": not tensor.dim(), "file": file})
@@ -175,7 +175,7 @@ def _input(tensor: Any, torch: Any) -> dict[str, Any]:
         "inf": int(torch.isinf(tensor).sum()),
         "negative_inf_only": bool((tensor[mask] == float("-inf")).all()),
         "columns": columns,
-        "whole_columns": whole if tensor.shape[0] > 1 else [],
+        "whole_columns": whole if tensor.dim() and tensor.shape[0] > 1 else [],
         **_rows(mask),
     }
 

@@ -16,6 +16,7 @@ from . import (
     forward,
     governor,
     graph_reading,
+    late,
     loss_lines,
     losses,
     naming,
@@ -126,6 +127,7 @@ def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None
     found = births.look(root, frame, _names)
     found["step"], found["site"] = flight.steps, series.site
     found["before"], found["last"] = series.count, series.last
+    found["since"], found["late"] = series.nonfinite_step, late.away(root) and not late.exact
     if found["broken_parameters"] and singular.steep is not None and flight.steps - singular.steep["step"] <= 1:
         found["operations"] = [dict(singular.steep)]
     for about in found["operations"][:2]:
@@ -248,7 +250,7 @@ def _root(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
 def install() -> None:
     losses.when_nonfinite = nonfinite
     losses.when_finite = finite
-    losses.unscale = rates.unscaled_value
+    losses.unscale, losses.unscaled = rates.unscaled_value, rates.unscaled_tensor
     forward.install()
     probes.on("learning", _remove)
 

@@ -1,11 +1,11 @@
-"""The loss, read where backward is called: every value of it on a CPU, and at once whether it is a number."""
+"""The loss, read where backward is called: on a CPU every value and at once whether it is a number, on a GPU later."""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
 
-from . import flight, sites
+from . import flight, late, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ POINTS = 256
 RAW = 32
 SURE = 16
 """Losses that are no number, after which what became of the training is told once more."""
+EACH, EVERY = 64, 4
+"""On a GPU: so many values are read at first, then one of every four."""
 SERIES = 12
 """Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
 
@@ -26,15 +28,20 @@ def _plain_value(root: Any) -> float:
     return value
 
 
+def _itself(root: Any) -> Any:
+    return root
+
+
 series: dict[tuple[CodeType, int], Series] = {}
 when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
 when_finite: Callable[[Any, FrameType | None, Series, float], object] | None = None
 when_traced: Callable[[Any], object] | None = None
 """Set while a step is traced: the graph of the next loss is wanted, whatever its value."""
 backwards = 0
-unscale: Callable[[Any], float] = (
-    _plain_value  # the value of a loss; where a GradScaler scaled it, that takes this place
-)
+unscale: Callable[[Any], float] = _plain_value
+"""The value of a loss; where a GradScaler scaled it, another takes this place."""
+unscaled: Callable[[Any], Any] = _itself
+"""The same, as a tensor."""
 _tensor: Any = None
 
 
@@ -46,6 +53,7 @@ class Series:
         "_sum",
         "best",
         "count",
+        "doubtful",
         "first",
         "last",
         "nonfinite",
@@ -64,6 +72,8 @@ class Series:
         self.stride = 1
         self.count = self.nonfinite = self._held = 0
         self.nonfinite_step = -1
+        self.doubtful = False
+        """It was no number some steps ago: the next value is waited for, while its graph is there."""
         self.last = self._sum = 0.0
 
     def add(self, value: float, step: int) -> None:
@@ -110,9 +120,8 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if kind not in (list, tuple) or len(root) != 1 or type(root[0]) is not _tensor:
             return
         root = root[0]
-    if not root.is_cpu or root.numel() != 1:
+    if root.numel() != 1 or not (root.is_cpu or late.away(root)):
         return
-    value = unscale(root)
     frame: FrameType | None = sys._getframe(2)
     if frame is not None and frame.f_code.co_name == "backward" and frame.f_back is not None:
         frame = frame.f_back  # Tensor.backward
@@ -126,6 +135,14 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         known = series[key] = Series(_site(frame))
     if when_traced is not None:
         when_traced(root)
+    if late.away(root) and not late.exact:
+        late.collect()
+        if not known.doubtful:
+            if known.count < EACH or not backwards % EVERY:
+                late.read([unscaled(root)], _arrival(known, flight.steps))
+            return
+        known.doubtful = False
+    value = unscale(root)
     if value - value == 0.0:  # neither infinite nor not a number
         known.add(value, flight.steps)
         if when_finite is not None:
@@ -136,6 +153,19 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         known.nonfinite_step = flight.steps
     if known.nonfinite in (1, SURE) and when_nonfinite is not None:
         when_nonfinite(root, frame, known)
+
+
+def _arrival(known: Series, step: int) -> Callable[[list[float]], object]:
+    def arrived(values: list[float]) -> None:
+        value = values[0]
+        if value - value == 0.0:
+            known.add(value, step)
+            return
+        known.doubtful = not known.nonfinite
+        if known.nonfinite_step < 0:
+            known.nonfinite_step = step
+
+    return arrived
 
 
 def _site(frame: FrameType) -> list[str | int] | None:

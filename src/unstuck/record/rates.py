@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import flight, ownership, probes, sites
+from . import flight, late, ownership, probes, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ scaler: dict[str, Any] = {"scale": None, "first": None, "lowest": None, "updates
 clears = 0
 """Calls of zero_grad."""
 _scaled_root: tuple[int, float] = (0, 1.0)
+_plain_root: tuple[int, Any] = (0, None)
+"""Where the scale is on a GPU: the loss as it was before."""
+EACH, EVERY = 64, 4
+"""On a GPU: so many numbers are read at first, then one of every four."""
 
 
 SETTINGS = (
@@ -121,39 +125,49 @@ def install_clipping(module: Any) -> None:
 
 def _clipped(norm: Any, limit: Any) -> None:
     global clip_site
-    clips["calls"] += 1
     if clip_site is None:
         clip_site = sites.call_site_of(("torch/nn/utils/",))
-    clips["max_norm"] = float(limit)
-    if not getattr(norm, "is_cpu", False) or float(limit) <= 0:
+    scaled = scaler.get("unscaled") is False
+    if late.away(norm):
+        if flight.steps < EACH or not flight.steps % EVERY:
+            late.read([norm], lambda values: _clipped_to(values[0], float(limit), scaled))
+    elif getattr(norm, "is_cpu", False):
+        _clipped_to(float(norm), float(limit), scaled)
+
+
+def _clipped_to(norm: float, limit: float, scaled: bool) -> None:
+    clips["calls"] += 1
+    clips["max_norm"] = limit
+    if limit <= 0:
         return
-    ratio = float(norm) / float(limit)
+    ratio = norm / limit
     if ratio - ratio == 0.0 and ratio > 1:
         clips["clipped"] += 1
         clips["sum_ratio"] += ratio
         clips["hardest"] = max(clips["hardest"], ratio)
-    if scaler["scale"] is not None and not scaler.get("unscaled"):
-        clips["scaled"] += 1
+    clips["scaled"] += scaled
 
 
 def install_scaler(module: Any) -> None:
     """`module` is torch.amp.grad_scaler."""
-    kind = module.GradScaler
+    kind, torch = module.GradScaler, sys.modules["torch"]
     _wrap(kind, "update", _scaler_updated, "loss scaler", late=True)
     _wrap(kind, "unscale_", _unscaled, "loss scaler")
     original = kind.scale
 
     @wraps(original)
     def scale(self: Any, outputs: Any) -> Any:
-        global _scaled_root
+        global _scaled_root, _plain_root
         scaled = original(self, outputs)
         try:
-            scaler["unscaled"] = False
             value = _scale_of(self)
+            scaler["unscaled"] = not getattr(self, "_enabled", False)
             if value is not None:
                 scaler["scale"] = value
                 scaler["first"] = scaler["first"] or value
                 _scaled_root = (id(scaled), value)
+            elif type(outputs) is torch.Tensor and outputs.numel() == 1 and late.away(outputs):
+                _plain_root = (id(scaled), outputs.detach())
         except Exception as fault:
             probes.off("loss scaler", fault)
         return scaled
@@ -171,9 +185,15 @@ def _unscaled(owner: Any) -> None:
 
 
 def _scaler_updated(owner: Any) -> None:
-    value = _scale_of(owner)
-    if value is None:
-        return
+    value, own = _scale_of(owner), getattr(owner, "_scale", None)
+    if value is not None:
+        _scale_is(value)
+    elif own is not None and late.away(own) and (flight.steps < EACH or not flight.steps % EVERY):
+        late.read([own], lambda values: _scale_is(values[0]))
+
+
+def _scale_is(value: float) -> None:
+    scaler["first"] = scaler["first"] or value
     scaler["updates"] += 1
     scaler["skipped_in_row"] = scaler["skipped_in_row"] + 1 if value < (scaler["scale"] or value) else 0
     scaler["scale"] = value
@@ -185,6 +205,11 @@ def unscaled_value(root: Any) -> float:
     value: float = root.item()
     number, factor = _scaled_root
     return value / factor if number == id(root) and factor else value
+
+
+def unscaled_tensor(root: Any) -> Any:
+    number, plain = _plain_root
+    return plain if number == id(root) and plain is not None else root
 
 
 def _wrap(kind: Any, name: str, note: Callable[[Any], object], probe: str, *, late: bool = False) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 import weakref
 
-from . import flight
+from . import flight, late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 TENSORS = 160
 ELEMENTS = 4_000_000
 """More of a model than that is not copied: its first, last and some of its middle parameters stand for it."""
+ON_GPU = 1_000_000
+"""Numbers of a model on a GPU that are copied there."""
 KEPT = 48
 optimizers: list[Optimizer] = []
 parameters: dict[int, Parameter] = {}
@@ -44,7 +47,8 @@ class Optimizer:
         self.lrs: list[tuple[int, float]] = []
         self.settings = _settings(optimizer)
         self.chosen: list[Any] = []
-        self.last: list[Any] | None = None
+        self.last: Any = None
+        """All its moves of the step before, one after another."""
         self.last_at = 0
         self.site: list[str | int] | None = None
         """Where it was made, as far as the script tells."""
@@ -158,43 +162,94 @@ def _chosen(every: list[Any]) -> list[Any]:
 def before(optimizer: Any) -> list[Any]:
     """Before a sampled step: norms of gradients and weights, and copies of the weights."""
     torch = sys.modules["torch"]
-    entry = known(optimizer)
-    chosen = [p for p in entry.chosen if p.device.type == "cpu" and not p.is_sparse]
+    chosen = _readable(known(optimizer))
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        graded = []
         for parameter in chosen:
             each = parameters[id(parameter)]
             each.seen += 1
             each.requires = bool(parameter.requires_grad)
-            grad = parameter.grad
-            if grad is None:
-                each.none += 1
-                continue
-            if grad.is_sparse:
-                continue
-            norm = float(torch.linalg.vector_norm(grad.float()))
-            each.zero += norm == 0.0
-            _keep(each.grads, (flight.steps, norm))
-            _keep(each.weights, float(torch.linalg.vector_norm(parameter.float())))
+            each.none += parameter.grad is None
+            if parameter.grad is not None and not parameter.grad.is_sparse:
+                graded.append(parameter)
+        if graded:
+            entries = [parameters[id(parameter)] for parameter in graded]
+            _numbers([_norm(torch, p.grad) for p in graded] + [_norm(torch, p) for p in graded], _sizes_of(entries))
         return [parameter.detach().clone() for parameter in chosen]
+
+
+def _sizes_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
+    step = flight.steps
+
+    def take(values: list[float]) -> None:
+        for each, grad, weight in zip(entries, values[: len(entries)], values[len(entries) :], strict=True):
+            each.zero += grad == 0.0
+            _keep(each.grads, (step, grad))
+            _keep(each.weights, weight)
+
+    return take
 
 
 def after(optimizer: Any, copies: list[Any]) -> None:
     """After it: how far each moved, and whether in the same direction as the step before."""
     torch = sys.modules["torch"]
     entry = known(optimizer)
-    chosen = [p for p in entry.chosen if p.device.type == "cpu" and not p.is_sparse]
-    if len(chosen) != len(copies):
+    chosen = _readable(entry)
+    if len(chosen) != len(copies) or not chosen:
         return
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
         moves = [parameter.detach() - copy for parameter, copy in zip(chosen, copies, strict=True)]
-        for parameter, move in zip(chosen, moves, strict=True):
-            _keep(parameters[id(parameter)].moves, (flight.steps, float(torch.linalg.vector_norm(move.float()))))
-        if entry.last is not None and entry.steps - entry.last_at == 1 and len(entry.last) == len(moves):
-            dot = sum(float((a.float() * b.float()).sum()) for a, b in zip(moves, entry.last, strict=True))
-            sizes = [sum(float((m.float() ** 2).sum()) for m in each) ** 0.5 for each in (moves, entry.last)]
-            if sizes[0] > 0 and sizes[1] > 0:
-                _keep(entry.cosines, dot / (sizes[0] * sizes[1]))
-        entry.last, entry.last_at = moves, entry.steps
+        entries = [parameters[id(parameter)] for parameter in chosen]
+        _numbers([_norm(torch, move) for move in moves], _moves_of(entries))
+        flat = torch.cat([move.reshape(-1).float() for move in moves])
+        if entry.last is not None and entry.steps - entry.last_at == 1 and entry.last.shape == flat.shape:
+            last = entry.last
+            _numbers([torch.dot(flat, last), _norm(torch, flat), _norm(torch, last)], _direction_of(entry))
+        entry.last, entry.last_at = flat, entry.steps
+
+
+def _moves_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
+    step = flight.steps
+
+    def take(values: list[float]) -> None:
+        for each, move in zip(entries, values, strict=True):
+            _keep(each.moves, (step, move))
+
+    return take
+
+
+def _direction_of(entry: Optimizer) -> Callable[[list[float]], None]:
+    def take(values: list[float]) -> None:
+        dot, size, last = values
+        if size > 0 and last > 0:
+            _keep(entry.cosines, dot / (size * last))
+
+    return take
+
+
+def _readable(entry: Optimizer) -> list[Any]:
+    """Those of its parameters that are read: on the CPU; or, where the first is on a GPU, a few on that one."""
+    dense = [p for p in entry.chosen if not p.is_sparse and p.is_floating_point()]
+    if not dense or not late.away(dense[0]):
+        return [p for p in dense if p.is_cpu]
+    found, room = [], ON_GPU
+    for parameter in dense:
+        if parameter.device == dense[0].device and parameter.numel() <= room:
+            found.append(parameter)
+            room -= int(parameter.numel())
+    return found
+
+
+def _norm(torch: Any, tensor: Any) -> Any:
+    return torch.linalg.vector_norm(tensor.detach().float())
+
+
+def _numbers(tensors: list[Any], take: Callable[[list[float]], None]) -> None:
+    """Their values: now, or when the GPU has come to them."""
+    if late.away(tensors[0]):
+        late.read(tensors, take)
+    else:
+        take([float(tensor) for tensor in tensors])
 
 
 def reached(leaves: list[Any]) -> None:
@@ -211,10 +266,18 @@ def reached(leaves: list[Any]) -> None:
 def check_cleared(optimizer: Optimizer) -> None:
     """At the first backward after a step: are the gradients of the step before still there?"""
     torch = sys.modules["torch"]
-    grads = [p.grad for p in optimizer.chosen[:4] if p.requires_grad and p.grad is not None and p.device.type == "cpu"]
-    optimizer.tried += 1
-    with torch.no_grad():
-        optimizer.stale += any(bool(grad.any()) for grad in grads if not grad.is_sparse)
+    held = [p.grad for p in _readable(optimizer)[:4] if p.requires_grad and p.grad is not None]
+    held = [grad for grad in held if not grad.is_sparse]
+
+    def take(values: list[float]) -> None:
+        optimizer.tried += 1
+        optimizer.stale += any(value != 0.0 for value in values)
+
+    if not held:
+        take([])
+        return
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        _numbers([grad.any() for grad in held], take)
 
 
 def _settings(optimizer: Any) -> dict[str, object]:

@@ -18,7 +18,9 @@ Fix
 
 When it is wrong
     Parameters that were broken by a far too large update are reported as such (exploding-gradient), not here. Where
-    activations are recomputed (checkpointing) or compiled, the graph does not tell the operation.
+    activations are recomputed (checkpointing) or compiled, the graph does not tell the operation. On a GPU a loss is
+    read some steps late, so as not to wait for it: then the step is exact and the operation is not known without
+    `--trace-nan`.
 """
 
 from __future__ import annotations
@@ -104,8 +106,13 @@ def _title(origin: Origin, place: str) -> str:
 def _unplaced(learning: Learning, origin: Origin) -> Finding:
     """That it broke is certain; which operation did it is not."""
     evidence = [origin.toll()]
-    if origin.kind == "gradient":
-        names = ", ".join(each["name"] or str(each["shape"]) for each in origin.about["parameters"][:4])
+    late = bool(origin.birth.get("late"))
+    if origin.kind == "gradient" and late:
+        names = _names(origin)
+        evidence.append(f"by the time this was read from the GPU the parameters were no numbers either: {names}")
+        title = f"The loss is {origin.birth['value']} from step {origin.birth['since']:,} on"
+    elif origin.kind == "gradient":
+        names = _names(origin)
         evidence.append(f"the parameters are no numbers already when this loss is computed: {names}")
         evidence.append("so the gradient of the step before was none, though its loss was a number")
         title = f"The gradient of the step before {origin.step:,} was no number"
@@ -118,7 +125,8 @@ def _unplaced(learning: Learning, origin: Origin) -> Finding:
         if first:
             evidence.append(f"the oldest result that is no number: `{first}` behind {origin.about.get('layer') or '?'}")
         title = f"The loss is {origin.birth['value']} from step {origin.step:,} on"
-    evidence.append("no value of the data and no single operation was found that did it")
+    if not late:
+        evidence.append("no value of the data and no single operation was found that did it")
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -127,9 +135,13 @@ def _unplaced(learning: Learning, origin: Origin) -> Finding:
         title=title,
         evidence=tuple(evidence),
         where=learning.where(origin.site, step=origin.step),
-        fix=Fix(_GENERAL),
+        fix=Fix(_LATE if late else _GENERAL),
         seen_by="flight",
     )
+
+
+def _names(origin: Origin) -> str:
+    return ", ".join(each["name"] or str(each["shape"]) for each in origin.about["parameters"][:4])
 
 
 def _samples(origin: Origin) -> list[int]:
@@ -145,6 +157,11 @@ def _samples(origin: Origin) -> list[int]:
 _GENERAL = (
     "Run the script once with `torch.autograd.set_detect_anomaly(True)`: it stops in the operation whose gradient is "
     "no number."
+)
+
+_LATE = (
+    "Run it once more with `unstuck run --trace-nan`: it waits for each loss, and names the operation while its graph "
+    "is there."
 )
 
 RULE = Rule(
