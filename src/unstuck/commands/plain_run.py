@@ -8,6 +8,7 @@ from __future__ import annotations
 
 VALUES = {
     "--on-hang": "on_hang",
+    "--stop-on": "stop_on",
     "--stall-after": "stall_after",
     "--report": "report",
     "--fail-on": "fail_on",
@@ -15,7 +16,7 @@ VALUES = {
     "--grace": "grace",
 }
 SECONDS = ("stall_after", "grace")
-CHOICES = {"on_hang": ("report", "stop"), "fail_on": ("error", "warning")}
+CHOICES = {"on_hang": ("report", "stop"), "stop_on": ("error", "warning"), "fail_on": ("error", "warning")}
 
 
 class Words:
@@ -23,6 +24,7 @@ class Words:
 
     def __init__(self) -> None:
         self.on_hang: str | None = None
+        self.stop_on: str | None = None
         self.stall_after: float | None = None
         self.report: str | None = None
         self.fail_on: str | None = None

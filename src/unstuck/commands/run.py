@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-ON_HANG, FAIL_ON = CHOICES["on_hang"], CHOICES["fail_on"]
+ON_HANG, STOP_ON, FAIL_ON = CHOICES["on_hang"], CHOICES["stop_on"], CHOICES["fail_on"]
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
     ".ipynb": "jupyter nbconvert --to script {script}",
@@ -52,6 +52,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="what to do when it is certain that the run is stuck: say so and let it be (default), or end it (exit 3)",
     )
     parser.add_argument(
+        "--stop-on",
+        choices=STOP_ON,
+        help="end the run (exit 3) as soon as such a finding or a worse one stands: stuck, NaN, not learning",
+    )
+    parser.add_argument(
         "--stall-after",
         type=_seconds,
         metavar="S",
@@ -79,6 +84,7 @@ def run(args: argparse.Namespace | Words) -> int:
     report = settings.text("report", args.report, "") or None
     options = Options(
         on_hang=settings.choice("on-hang", args.on_hang, "report", ON_HANG),
+        stop_on=settings.choice("stop-on", args.stop_on, "", ["", *STOP_ON]) or None,
         stall_after=settings.number("stall-after", args.stall_after, 0.0) or None,
         report=None if report is None else _absolute(report),
         fail_on=settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None,

@@ -17,6 +17,7 @@ from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.last_words import unseen, with_crash
+from unstuck.supervise.options import IN_VAIN
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 
@@ -128,8 +129,10 @@ class Inquiry:
         standing = [said.finding for said in self.said if not said.finding.withdrawn]
         known = {(f.rule, f.where.pid): LOUDNESS[f.severity] for f in standing}
         new = [f for f in diagnosis.findings if LOUDNESS[f.severity] < known.get((f.rule, f.where.pid), 9)]
-        if any(f.severity == "error" for f in standing) and outcome != "died":
-            new = [f for f in new if f.severity != "error"]  # the cause is named; its echoes are not news
+        errors = [f for f in standing if f.severity == "error"]
+        if errors and outcome != "died":  # the cause is named; its echoes are not news
+            only_in_vain = all(f.family in IN_VAIN for f in errors)  # that is no cause of a standstill
+            new = [f for f in new if f.severity != "error" or (only_in_vain and f.family not in IN_VAIN)]
         if outcome != "running":  # nothing stands still any more: what was said of that was said before
             new = [f for f in new if f.family != "hang"]
         if outcome == "finished":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+IN_VAIN = ("numerics", "learning")
+"""Families of findings about a run that goes on, but to no use."""
+
 
 class Options:
     """Plain values; a class without machinery, because it is imported before the training starts."""
 
-    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "verbose")
+    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "stop_on", "verbose")
 
     def __init__(
         self,
@@ -17,6 +20,7 @@ class Options:
         detach: bool = False,
         verbose: bool = False,
         grace: float = 30.0,
+        stop_on: str | None = None,
     ) -> None:
         self.on_hang = on_hang
         self.stall_after = stall_after
@@ -25,3 +29,4 @@ class Options:
         self.detach = detach
         self.verbose = verbose
         self.grace = grace
+        self.stop_on = stop_on

@@ -9,7 +9,7 @@ import time
 
 from unstuck.supervise import child, hangar
 from unstuck.supervise.clock import TICK
-from unstuck.supervise.options import Options
+from unstuck.supervise.options import IN_VAIN, Options
 from unstuck.supervise.relay import Relay
 from unstuck.supervise.voice import STATUS_AFTER, Voice
 from unstuck.supervise.watch import Watch
@@ -98,12 +98,38 @@ class Supervisor:
         if self.watch.interrupted and now >= self.watch.interrupted_at + LAST_WORDS:
             self._part("last words", self._explain)  # it was asked to end and does not: then say it now
         self._part("status line", self._show_status)
-        if self.options.on_hang == "stop" and self.stopper is None and self._hopeless():
-            self.voice.line("stopping the run (--on-hang stop)")
-            self.watch.ending = True
-            from unstuck.supervise.stop import Stopper
+        self._stop_if_asked()
 
-            self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
+    def _stop_if_asked(self) -> None:
+        reason = self._reason_to_stop() if self.stopper is None else None
+        if reason is None or self.process.poll() is not None:
+            return
+        option, finding = reason
+        if finding.family in IN_VAIN and self._at_its_end(finding):
+            return
+        self.voice.line(f"stopping the run ({option})")
+        self.watch.ending = True
+        from unstuck.supervise.stop import Stopper
+
+        self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
+
+    def _at_its_end(self, finding: Finding) -> bool:
+        """It was told to end, or has come to its end by itself: a run that moves needs no more than that."""
+        gauge = self.watch.hangar.gauge_of(finding.where.pid or self.process.pid)
+        return self.watch.interrupted or gauge is None or not gauge.trains
+
+    def _reason_to_stop(self) -> tuple[str, Finding] | None:
+        """The option and the standing finding by which the run is to be ended."""
+        on_hang, stop_on = self.options.on_hang == "stop", self.options.stop_on
+        standing = [f for f in self._findings() if not f.withdrawn]
+        for finding in standing:
+            if on_hang and finding.severity == "error" and finding.family not in IN_VAIN:
+                return "--on-hang stop", finding
+        for finding in standing:
+            warned = finding.severity == "warning" and finding.family != "hang"  # of a hang only what is certain
+            if (stop_on and finding.severity == "error") or (stop_on == "warning" and warned):
+                return f"--stop-on {stop_on}", finding
+        return None
 
     def _hopeless(self) -> bool:
         return any(f.severity == "error" and not f.withdrawn for f in self._findings())
@@ -113,7 +139,7 @@ class Supervisor:
 
     def _tell(self) -> None:
         self._save()
-        self._show("running", stopping=self.options.on_hang == "stop" and self._hopeless())
+        self._show("running", stopping=self._reason_to_stop() is not None)
 
     def _show(self, outcome: Outcome, exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         try:
@@ -211,10 +237,12 @@ class Supervisor:
 
     def _sum_up(self) -> None:
         """In a line, once more: the training's own last words have pushed the page up the screen."""
-        cause = next((f for f in self._findings() if not f.withdrawn), None)
-        if cause is not None:
-            where = f" ({os.path.basename(cause.where.file)}:{cause.where.line})" if cause.where.file else ""
-            self.voice.line(f"stopped, because {cause.title}{where} [{cause.rule}]")
+        reason = self._reason_to_stop()
+        if reason is not None:
+            cause = reason[1]
+            where = f"{os.path.basename(cause.where.file)}:{cause.where.line}" if cause.where.file else ""
+            told = f" ({where})" if where and where not in cause.title else ""
+            self.voice.line(f"stopped, because {cause.title}{told} [{cause.rule}]")
 
     def _explain(self) -> None:
         known = self.watch.inquired or self.watch.hangar.news

@@ -19,7 +19,7 @@ from tests import memory_group
 from tests.conftest import FAULTS
 
 CASES = Path(__file__).parent / "cases"
-FLAGS = ("--on-hang", "stop", "--stall-after", "3", "--grace", "6")
+FLAGS = ("--stop-on", "error", "--stall-after", "3", "--grace", "6")
 EXPECTED = json.loads((FAULTS / "expected.json").read_text())
 
 
