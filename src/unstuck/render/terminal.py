@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unstuck.model import Case, Finding, Stall, Where
-from unstuck.render import wording
+from unstuck.render import curve, wording
 from unstuck.render.json_report import training_flights
 from unstuck.render.page import Page, Piece
 from unstuck.render.source import excerpt
@@ -38,8 +38,12 @@ def render(
     recovered = [finding for finding in diagnosis.findings if finding.withdrawn]
     if standing_ones:
         primary(page, case, standing_ones[0])
+        drawn = [curve.curve_of(case, standing_ones[0])]
         for finding in standing_ones[1 : _NAMED + 1]:
             short(page, case, finding)
+            if (found := curve.curve_of(case, finding)) and not any(found.same_as(other) for other in drawn):
+                curve.show(page, found)
+                drawn.append(found)
         if len(standing_ones) > _NAMED + 1:
             page.blank()
             page.line((f"and {len(standing_ones) - _NAMED - 1} more in the JSON report", "dim"), indent=2)
@@ -68,6 +72,8 @@ def primary(page: Page, case: Case, finding: Finding) -> None:
         _bullets(page, finding.evidence)
         if finding.verified:
             page.line(finding.verified, lead=(f"{page.glyph('recovered')} proven: ", "bold green"), indent=4)
+    if found := curve.curve_of(case, finding):
+        curve.show(page, found)
     if wording.place(finding.where, case.cwd) or wording.party(finding.where):
         _heading(page, "Where")
         _spot(page, case, finding.where, around=3)
