@@ -94,11 +94,16 @@ def before_step(optimizer: Any) -> None:
 
 
 def after_step(optimizer: Any) -> None:
-    """After every optimizer step: the rate, and in sampled ones what the step did."""
+    """After every optimizer step; in sampled ones, and in the one after those, there is more to do than to count."""
     global _stepped_since
     _stepped_since = True
     entry = updates.known(optimizer)
     entry.steps += 1
+    if not (flight.full or entry.fresh or forward.now):
+        if entry.steps >= _next:
+            tell()
+        return
+    entry.fresh = flight.full
     if entry.steps == 1:
         entry.site = loss_lines.made(sys._getframe(1), entry.kind)
     if flight.full:
@@ -148,8 +153,9 @@ def _traced(root: Any) -> None:
 
 
 def finite(root: Any, frame: FrameType | None, series: losses.Series, value: float) -> None:
-    """Every loss that is a number: does it stand out, and will its gradient be one too?"""
-    spikes.note(series, value, frame)
+    """A loss that stands out, or whose gradient may be no number."""
+    if series.far:
+        spikes.note(series, value, frame)
     singular.guard(root, series)
 
 

@@ -17,6 +17,13 @@ POINTS = 256
 RAW = 32
 SURE = 16
 """Losses that are no number, after which what became of the training is told once more."""
+SETTLED = 100
+"""Values after which there is a usual level."""
+RATE = 0.02
+FAR = 12.0
+"""Mean deviations above the usual level, and at least three times it."""
+LOOKS = (1, 8, 64, 512)
+"""Values at which the graph is searched for operations at their edge."""
 EACH, EVERY = 64, 4
 """On a GPU: so many values are read at first, then one of every four."""
 SERIES = 12
@@ -32,7 +39,8 @@ def _itself(root: Any) -> Any:
     return root
 
 
-series: dict[tuple[CodeType, int], Series] = {}
+series: dict[tuple[int, int], Series] = {}
+"""By the call of backward: the identity of its code, which each keeps, and the instruction."""
 when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
 when_finite: Callable[[Any, FrameType | None, Series, float], object] | None = None
 when_traced: Callable[[Any], object] | None = None
@@ -49,11 +57,13 @@ class Series:
     """One loss over the whole run: its first values, then means over ever longer stretches."""
 
     __slots__ = (
+        "_code",
         "_held",
         "_sum",
         "best",
         "count",
         "doubtful",
+        "far",
         "first",
         "last",
         "nonfinite",
@@ -61,11 +71,14 @@ class Series:
         "points",
         "recent",
         "site",
+        "spread",
+        "steep",
         "stride",
+        "usual",
     )
 
-    def __init__(self, site: list[str | int] | None) -> None:
-        self.site = site
+    def __init__(self, site: list[str | int] | None, code: CodeType | None = None) -> None:
+        self.site, self._code = site, code
         self.first: list[float] = []
         self.points: list[tuple[int, float]] = []
         self.recent: deque[float] = deque(maxlen=RAW)
@@ -75,10 +88,26 @@ class Series:
         self.doubtful = False
         """It was no number some steps ago: the next value is waited for, while its graph is there."""
         self.last = self._sum = 0.0
+        self.usual = self.spread = 0.0
+        """Where it usually is, and how far from that."""
+        self.far = False
+        """The last value stood out."""
+        self.steep: list[Any] = []
+        """Ways to the nodes of its graph that are looked at each time."""
 
     def add(self, value: float, step: int) -> None:
         self.count += 1
         self.last = value
+        if self.count == 1:
+            self.usual = value
+        off = value - self.usual
+        self.far = self.count > SETTLED and off > FAR * self.spread and value > 3 * self.usual and self.spread > 0
+        if self.far:
+            self.usual += RATE * FAR * self.spread
+        else:
+            rate = RATE if self.count > 50 else 1 / self.count
+            self.usual += rate * off
+            self.spread += rate * ((off if off > 0 else -off) - self.spread)
         self.recent.append(value)
         if len(self.first) < RAW:
             self.first.append(value)
@@ -127,12 +156,12 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         frame = frame.f_back  # Tensor.backward
     if frame is None:
         return
-    key = (frame.f_code, frame.f_lineno)
+    key = (id(frame.f_code), frame.f_lasti)  # a code's own hash goes through all of it
     known = series.get(key)
     if known is None:
         if len(series) >= SERIES:
             return
-        known = series[key] = Series(_site(frame))
+        known = series[key] = Series(_site(frame), frame.f_code)
     if when_traced is not None:
         when_traced(root)
     if late.away(root) and not late.exact:
@@ -145,7 +174,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     value = unscale(root)
     if value - value == 0.0:  # neither infinite nor not a number
         known.add(value, flight.steps)
-        if when_finite is not None:
+        if (known.far or known.steep or known.count in LOOKS) and when_finite is not None:
             when_finite(root, frame, known, value)
         return
     known.nonfinite += 1

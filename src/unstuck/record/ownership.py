@@ -25,6 +25,7 @@ SAMPLE = 12
 UNTOUCHED = 4
 """In-place writes that making a layer and giving it its first weights can take; a training makes many more."""
 built: list[Built] = []
+by_identity: dict[int, Built] = {}
 states: dict[int, State] = {}
 _seen = -1
 _places: dict[object, list[str | int]] = {}
@@ -110,17 +111,12 @@ def note_built(optimizer: Any, frame: FrameType | None) -> None:
     known = Built(optimizer, losses._site(frame) if frame is not None else None)
     known.parameters()
     built.append(known)
+    by_identity[id(optimizer)] = known
 
 
 def entry(optimizer: Any) -> Built | None:
-    return next((each for each in built if each.ref() is optimizer), None)
-
-
-def cleared(optimizer: Any) -> None:
-    """Its zero_grad was called."""
-    known = entry(optimizer)
-    if known is not None:
-        known.clears += 1
+    found = by_identity.get(id(optimizer))
+    return found if found is not None and found.ref() is optimizer else None
 
 
 def stepped(optimizer: Any) -> None:

@@ -96,14 +96,22 @@ def _scheduler_stepped(scheduler: Any) -> None:
 
 
 def install_zero_grad(module: Any) -> None:
-    """`module` is torch.optim.optimizer."""
-    _wrap(module.Optimizer, "zero_grad", _cleared, "zero_grad")
+    """`module` is torch.optim.optimizer. It is called at every step, so it does nothing but count."""
+    kind, torch = module.Optimizer, sys.modules["torch"]
+    original = kind.zero_grad
 
+    @wraps(original)
+    def zero_grad(self: Any, *arguments: Any, **options: Any) -> Any:
+        if not torch.compiler.is_dynamo_compiling():
+            global clears
+            clears += 1
+            known = ownership.by_identity.get(id(self))
+            if known is not None:
+                known.clears += 1
+        return original(self, *arguments, **options)
 
-def _cleared(owner: Any) -> None:
-    global clears
-    clears += 1
-    ownership.cleared(owner)
+    kind.zero_grad = zero_grad
+    probes.on("zero_grad", lambda: setattr(kind, "zero_grad", original))
 
 
 def install_clipping(module: Any) -> None:

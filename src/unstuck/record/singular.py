@@ -10,15 +10,13 @@ import sys
 from collections import deque
 from time import perf_counter
 
-from . import flight, graph_reading
+from . import flight, graph_reading, losses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 NODES = 600
-LOOKS = (1, 8, 64, 512)
-"""Backward passes of a loss at which its graph is searched for such nodes."""
 WATCHED = 6
 ADVANCE, SHARE, ONCE = 0.1, 0.004, 0.002
 """Seconds for looking at slopes: at once, of the time that passes, and the most that one look counts (other processes
@@ -26,8 +24,6 @@ may have had the processor)."""
 LOGS = ("Log", "Log2", "Log10", "Log1P")
 STEEP = ("Sqrt", "Pow", "Acos", "Asin", *LOGS, "Div", "Reciprocal", "Rsqrt", "Exp")
 """Kinds whose slope can be infinite, or not a number where a mask takes the bad result out again."""
-_paths: dict[int, list[tuple[tuple[int, ...], str]]] = {}
-_looked: dict[int, int] = {}
 steep: dict[str, Any] | None = None
 """The last slope without end that a backward pass went through: what is said of it, and its step."""
 
@@ -158,18 +154,14 @@ def slope(node: Any, kind: str, torch: Any) -> tuple[str, Any, str] | None:
 # --- before every backward pass ------------------------------------------------------------------------------
 
 
-def guard(root: Any, series: object) -> None:
+def guard(root: Any, series: losses.Series) -> None:
     """The loss is a number: will its gradient be? Follows known paths to the few nodes that can spoil it."""
-    key = id(series)
-    looked = _looked[key] = _looked.get(key, 0) + 1
-    if looked not in LOOKS and not _paths.get(key):
-        return
     if graph_reading.hooks_used or root.grad_fn is None or not _budget.allows():
         return
     with _budget:
-        if looked in LOOKS:
-            _paths[key] = _find(root.grad_fn)
-        _check(root.grad_fn, _paths[key])
+        if series.count in losses.LOOKS:
+            series.steep = _find(root.grad_fn)
+        _check(root.grad_fn, series.steep)
 
 
 def _check(node: Any, paths: list[tuple[tuple[int, ...], str]]) -> None:

@@ -4,63 +4,38 @@ from __future__ import annotations
 
 import sys
 
-from . import births, failures, flight, governor, reach, sites
+from . import births, failures, flight, governor, losses, reach, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-SETTLED = 100
-"""Values after which there is a usual level."""
-RATE = 0.02
-FAR = 12.0
-"""Mean deviations above the usual level, and at least three times it."""
 MOST = 12
 UNLIKE = 30.0
 """Times the median row of its batch: heavy tails reach ten."""
 IDS = 512
-levels: dict[int, Level] = {}
 spikes: list[dict[str, Any]] = []
 
 
-class Level:
-    """Where a loss usually is, and how far from it."""
-
-    __slots__ = ("count", "spread", "usual")
-
-    def __init__(self, value: float) -> None:
-        self.usual, self.spread, self.count = value, 0.0, 0
-
-    def far(self, value: float) -> bool:
-        """Takes the value in; true where it stands out."""
-        off = value - self.usual
-        limit = FAR * self.spread
-        self.count += 1
-        if self.count > SETTLED and off > limit and value > 3 * self.usual and self.spread > 0:
-            self.usual += RATE * limit
-            return True
-        rate = RATE if self.count > 50 else 1 / self.count
-        self.usual += rate * off
-        self.spread += rate * ((off if off > 0 else -off) - self.spread)
-        return False
-
-
-def note(series: Any, value: float, frame: FrameType | None) -> None:
-    """Called with every value of a loss; costs a few tenths of a microsecond."""
-    level = levels.get(id(series))
-    if level is None:
-        level = levels[id(series)] = Level(value)
-    usual, spread = level.usual, level.spread
-    if level.far(value) and len(spikes) < MOST:
-        about = {"step": flight.steps, "value": value, "usual": usual, "spread": spread, "site": series.site}
-        batch = failures.batches()[:1]
-        if batch and batch[0]["size"] is not None and _few(batch[0]["size"]):
-            about["number"], about["indices"] = batch[0]["number"], batch[0]["indices"]
-        if governor.allows():
-            with governor.Reading():
-                about["rows"] = _unlike(frame)
-        spikes.append(about)
+def note(series: losses.Series, value: float, frame: FrameType | None) -> None:
+    """A value that stands out."""
+    if len(spikes) >= MOST:
+        return
+    about: dict[str, Any] = {
+        "step": flight.steps,
+        "value": value,
+        "usual": series.usual - losses.RATE * losses.FAR * series.spread,
+        "spread": series.spread,
+        "site": series.site,
+    }
+    batch = failures.batches()[:1]
+    if batch and batch[0]["size"] is not None and _few(batch[0]["size"]):
+        about["number"], about["indices"] = batch[0]["number"], batch[0]["indices"]
+    if governor.allows():
+        with governor.Reading():
+            about["rows"] = _unlike(frame)
+    spikes.append(about)
 
 
 def _few(size: Any) -> bool:

@@ -20,6 +20,7 @@ ON_GPU = 1_000_000
 KEPT = 48
 optimizers: list[Optimizer] = []
 parameters: dict[int, Parameter] = {}
+_by_identity: dict[int, Optimizer] = {}
 
 
 class Optimizer:
@@ -29,6 +30,7 @@ class Optimizer:
         "_ref",
         "chosen",
         "cosines",
+        "fresh",
         "kind",
         "last",
         "last_at",
@@ -54,6 +56,8 @@ class Optimizer:
         """Where it was made, as far as the script tells."""
         self.cosines: list[float] = []
         self.stale = self.tried = 0
+        self.fresh = True
+        """The step before was sampled."""
 
     def is_of(self, optimizer: Any) -> bool:
         return self._ref() is optimizer
@@ -128,10 +132,10 @@ class Parameter:
 
 def known(optimizer: Any) -> Optimizer:
     """The entry of an optimizer, made when it is first seen to step."""
-    for each in optimizers:
-        if each.is_of(optimizer):
-            return each
-    entry = Optimizer(optimizer)
+    entry = _by_identity.get(id(optimizer))
+    if entry is not None and entry.is_of(optimizer):
+        return entry
+    entry = _by_identity[id(optimizer)] = Optimizer(optimizer)
     optimizers.append(entry)
     every = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for parameter in every:
