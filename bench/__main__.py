@@ -8,13 +8,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import attach, budget, processes, step_cost
+from bench import attach, budget, processes, slowdown, step_cost
 from bench.stats import Interval
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("all", "run", "attach"), default="all", help="default: all")
+    parser.add_argument(
+        "what", nargs="?", choices=("all", "run", "attach", "learning", "gpu"), default="all", help="default: all"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
     args = parser.parse_args()
     scale = 0.1 if args.quick else 1.0
@@ -23,6 +25,10 @@ def main() -> int:
         rows += _run(scale)
     if args.what in ("all", "attach"):
         rows += _attach(scale)
+    if args.what in ("all", "learning"):
+        rows += _learning(("mlp", "cnn", "transformer"), scale, 0.02)
+    if args.what == "gpu":
+        rows += _learning(("transformer on a GPU",), scale, 0.005)
     print("| what | measured (95 % interval) | may cost |\n|---|---|---|")
     for what, measured, limit, _ in rows:
         print(f"| {what} | {measured} | {limit} |")
@@ -54,6 +60,18 @@ def _run(scale: float) -> list[Row]:
     memory, share = processes.supervisor(60 * scale)
     rows.append(("supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60))
     rows.append(("supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005))
+    return rows
+
+
+def _learning(kinds: tuple[str, ...], scale: float, limit: float) -> list[Row]:
+    """The upper end of the interval counts; other tools stand beside it for comparison."""
+    rows: list[Row] = []
+    for kind in kinds:
+        for tool, (share, step) in slowdown.ratios(kind, max(4, int(60 * scale))).items():
+            what = f"{kind}, steps of {step * 1e3:.0f} ms, with {tool}"
+            measured = f"× {1 + share.mean:.3f} ({1 + share.low:.3f}–{1 + share.high:.3f})"
+            ours = tool == "unstuck"
+            rows.append((what, measured, f"≤ × {1 + limit:g}" if ours else "", not ours or share.high <= limit))
     return rows
 
 

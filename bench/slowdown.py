@@ -1,0 +1,111 @@
+"""How much longer a step takes with everything about learning recorded, and beside it with other tools that look on.
+
+One process, block by block in random order: with it and without. The governor earns its share of time in both kinds of
+block and spends it in one: what is measured is twice its share. What is spent before it is earned, once in a run, falls
+into the steps before the first block and is told apart.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bench.stats import Interval, interval
+from bench.step_cost import _in, _out
+
+SEAMS = (
+    "torch.utils.data.dataloader",
+    "torch.autograd",
+    "torch.optim.optimizer",
+    "torch.optim.lr_scheduler",
+    "torch.nn.utils.clip_grad",
+    "torch.amp.grad_scaler",
+)
+FIRST, WARM, COUNTED = 80, 4, 40
+"""Steps before the first block; of a block: not counted, counted."""
+
+
+def ratios(kind: str, pairs: int) -> dict[str, tuple[Interval, float]]:
+    """By tool: its share of a step that it costs more, and the seconds of a step without it."""
+    import torch
+
+    from bench import trainings
+    from unstuck.record import bootstrap
+
+    torch.set_num_threads(1)
+    model, steps = trainings.steps(kind)
+    on_gpu = next(model.parameters()).is_cuda
+    clock = _gpu_clock(torch) if on_gpu else time.process_time
+    measured = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bootstrap.start(folder)
+        _in(_known(SEAMS))
+        for _ in range(FIRST):
+            next(steps)
+        _out()
+        measured["unstuck"] = _paired(steps, clock, lambda: _in(_known(SEAMS)), _out, pairs)
+        bootstrap.stop()
+    switch = torch.autograd.set_detect_anomaly
+    measured["set_detect_anomaly"] = _paired(
+        steps, clock, lambda: switch(True), lambda: switch(False), max(4, pairs // 4)
+    )
+    underflow = _underflow(model)
+    if underflow is not None:
+        measured["DebugUnderflowOverflow"] = _paired(steps, clock, *underflow, max(4, pairs // 4))
+    return measured
+
+
+def _known(names: tuple[str, ...]) -> tuple[str, ...]:
+    from unstuck.record import bootstrap
+
+    for name in names:
+        __import__(name)
+    return tuple(name for name in names if name in bootstrap.SEAMS)
+
+
+def _paired(
+    steps: Iterator[None], clock: Callable[[], float], on: Callable[[], object], off: Callable[[], object], pairs: int
+) -> tuple[Interval, float]:
+    found, plain = [], []
+    for _ in range(pairs):
+        took = {}
+        for watched in random.sample([True, False], 2):
+            if watched:
+                on()
+            for _ in range(WARM):
+                next(steps)
+            began = clock()
+            for _ in range(COUNTED):
+                next(steps)
+            took[watched] = clock() - began
+            off()
+        found.append(took[True] / took[False] - 1)
+        plain.append(took[False] / COUNTED)
+    return interval(found), sorted(plain)[len(plain) // 2]
+
+
+def _gpu_clock(torch: Any) -> Callable[[], float]:
+    def clock() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    return clock
+
+
+def _underflow(model: Any) -> tuple[Callable[[], object], Callable[[], object]] | None:
+    """That of Hugging Face, where it is installed; it has no way to be taken out again but to clear all hooks."""
+    try:
+        from transformers.debug_utils import DebugUnderflowOverflow  # type: ignore[import-not-found]
+    except ImportError:
+        print("transformers is not installed: DebugUnderflowOverflow is not measured", file=sys.stderr)
+        return None
+
+    def off() -> None:
+        for module in model.modules():
+            module._forward_hooks.clear()
+
+    return (lambda: DebugUnderflowOverflow(model, max_frames_to_save=1)), off
