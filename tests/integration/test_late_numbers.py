@@ -27,3 +27,13 @@ def test_numbers_that_come_later(unstuck: Runner) -> None:
     assert finding["rule"] == "nonfinite-born"
     assert "from step 151 on" in finding["title"]
     assert "--trace-nan" in finding["fix"]["text"]
+
+
+def test_each_loss_is_waited_for(unstuck: Runner) -> None:
+    outcome = unstuck.run(SCRIPT, flags=("--trace-nan",))
+    told = json.loads(outcome.out)
+    assert told["count"] == 150, "every one of them"
+    (finding,) = outcome.loud
+    assert finding["rule"] == "nonfinite-born"
+    assert finding["where"]["step"] == 150
+    assert "--trace-nan" not in finding["fix"]["text"]

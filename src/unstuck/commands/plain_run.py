@@ -31,6 +31,7 @@ class Words:
         self.python: str | None = None
         self.grace: float | None = None
         self.detach = False
+        self.trace_nan = False
         self.verbose = False
         self.module: list[str] | None = None
         self.command: list[str] = []
@@ -48,6 +49,8 @@ def read(words: list[str]) -> Words | None:
             return found
         if word == "--detach":
             found.detach = True
+        elif word == "--trace-nan":
+            found.trace_nan = True
         elif word in ("-v", "--verbose"):
             found.verbose = True
         elif word == "-m" and rest:

@@ -67,6 +67,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
     parser.add_argument("--grace", type=_seconds, metavar="S", help="seconds a stopped run gets to end (default 30)")
     parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
+    parser.add_argument(
+        "--trace-nan",
+        action="store_true",
+        help="on a GPU, wait for each loss, so that a NaN is traced to its operation (slows the run down)",
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of our own faults")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="train.py …", help=argparse.SUPPRESS)
@@ -89,6 +94,7 @@ def run(args: argparse.Namespace | Words) -> int:
         report=None if report is None else _absolute(report),
         fail_on=settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None,
         detach=args.detach,
+        trace_nan=args.trace_nan,
         verbose=args.verbose,
         grace=settings.number("grace", args.grace, 30.0),
     )

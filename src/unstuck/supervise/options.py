@@ -9,7 +9,7 @@ IN_VAIN = ("numerics", "learning")
 class Options:
     """Plain values; a class without machinery, because it is imported before the training starts."""
 
-    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "stop_on", "verbose")
+    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "stop_on", "trace_nan", "verbose")
 
     def __init__(
         self,
@@ -21,6 +21,7 @@ class Options:
         verbose: bool = False,
         grace: float = 30.0,
         stop_on: str | None = None,
+        trace_nan: bool = False,
     ) -> None:
         self.on_hang = on_hang
         self.stall_after = stall_after
@@ -30,3 +31,4 @@ class Options:
         self.verbose = verbose
         self.grace = grace
         self.stop_on = stop_on
+        self.trace_nan = trace_nan

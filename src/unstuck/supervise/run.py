@@ -47,7 +47,7 @@ class Supervisor:
         flights = hangar.Hangar(place)
         self.relay.begin()
         try:
-            env = child.environment(place)
+            env = child.environment(place, trace_nan=self.options.trace_nan)
             self.process = child.start(self.command, env, old_mask=self.relay.old_mask, detach=self.options.detach)
             self.watch = Watch(self.process.pid, self.command, self.options, flights, stdin=stdin_kind())
             if place is None:

@@ -91,6 +91,12 @@ def _decided(birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
     if birth.get("broken_parameters"):
         return "gradient", {"parameters": birth["broken_parameters"]}
     if outside is not None and (made is None or outside["order"] <= made["order"]):
+        if not outside["shape"]:
+            what = "NaN" if outside["nan"] else "infinite"
+            return "operation", {
+                **outside,
+                "where": f"a single number that is {what}, given to `{outside['operation']}`",
+            }
         whole = outside["bad_rows"] >= (outside["shape"] or [1])[0]
         return ("growth", grown) if grown is not None and whole else ("input", _named(outside, birth))
     if made is not None:

@@ -34,6 +34,7 @@ from unstuck.rules.numerics.exploding import exploded, largest_update
 from unstuck.rules.rule import Rule
 
 FIXES = (
+    ("a single number", "Look at how this number is computed: it is no number before it meets the model's output."),
     ("log", "Take `log_softmax`/`logsigmoid` of the scores instead of the log of a probability, or `.clamp_min(1e-8)` "
             "in front of the log."),
     ("division by 0", "Add a small number to the divisor (`/ (d + 1e-8)`) or clamp it (`d.clamp_min(1e-8)`)."),
