@@ -44,6 +44,8 @@ def render(
             if (found := curve.curve_of(case, finding)) and not any(found.same_as(other) for other in drawn):
                 curve.show(page, found)
                 drawn.append(found)
+        if diagnosis.questions and all(finding.severity == "info" for finding in standing_ones):
+            _open(page, diagnosis)
         if len(standing_ones) > _NAMED + 1:
             page.blank()
             page.line((f"and {len(standing_ones) - _NAMED - 1} more in the JSON report", "dim"), indent=2)
@@ -123,8 +125,13 @@ def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     else:
         page.line(("Nothing found.", "bold"), lead=(f"{page.glyph('recovered')} ", "bold green"))
         return
-    for question in diagnosis.questions[:3]:
-        page.line(f"{question.asks} {question.would_decide}", lead=f"{page.glyph('bullet')} ", indent=2)
+    _bullets(page, tuple(f"{question.asks} {question.would_decide}" for question in diagnosis.questions[:3]))
+
+
+def _open(page: Page, diagnosis: Diagnosis) -> None:
+    """What would establish the cause."""
+    _heading(page, "What would decide")
+    _bullets(page, tuple(f"{question.asks} {question.would_decide}" for question in diagnosis.questions[:3]))
 
 
 def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool, stopping: bool) -> None:

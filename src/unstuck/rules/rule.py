@@ -27,6 +27,9 @@ class Rule:
     disproved_by_end: bool = False
     """It says that the run never ends: a run that comes to its own good end was not what it says."""
 
+    asks_only: bool = False
+    """Only an experiment can settle it: during a run it says no more than which."""
+
     gathers: bool = False
     """Its evidence becomes better as the run goes on: what it says later takes the place of what it said first."""
 

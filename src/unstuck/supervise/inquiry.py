@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Stall, Times
+from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
 from unstuck.observe.look import Observer
 from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
@@ -51,6 +51,7 @@ class Inquiry:
         self.observer = Observer(watch.root, flight_dir=Path(folder) if folder else None)
         self.looks: list[Look] = []
         self.said: list[Said] = []
+        self.questions: tuple[Question, ...] = ()
         self.flights: dict[int, Flight] = {}
         self._paths: dict[str, PathFact] = {}
         self._stalled: int | None = None
@@ -124,6 +125,7 @@ class Inquiry:
         except Exception as fault:
             self.watch.off("rules", fault)
             return False
+        self.questions = diagnosis.questions
         for probe, why in diagnosis.probes_off:
             self.watch.probes_off.setdefault(probe, why)
         standing = [said.finding for said in self.said if not said.finding.withdrawn]

@@ -312,7 +312,7 @@ class Supervisor:
     def _diagnosis(self) -> Diagnosis:
         from unstuck.rules.diagnose import Diagnosis
 
-        return Diagnosis(self._findings())
+        return Diagnosis(self._findings(), self.watch.inquiry.questions if self.watch.inquired else ())
 
     def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""

@@ -37,7 +37,7 @@ def test_file_is_named_for_the_rule(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> None:
     names = [name for name, facts in EXPECTED.items() if facts["rules"][0] == rule.name]
-    assert names
+    assert names or rule.asks_only
     for name in names:
         assert (FAULTS / "faulty" / f"{name}.py").exists()
         assert (FAULTS / "healthy" / f"{name}.py").exists()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from unstuck.rules.learning import (
     activation_applied_twice,
+    capacity_too_small,
     clip_too_tight,
     eval_mode_while_training,
     frozen_parameters,
     gradients_never_cleared,
     graph_cut,
+    labels_unrelated_to_inputs,
     learning_rate_too_high,
     learning_rate_too_low,
     loss_broadcasts,
@@ -48,5 +50,7 @@ RULES: tuple[Rule, ...] = (
     eval_mode_while_training.RULE,
     predicts_one_class.RULE,
     no_better_than_constant.RULE,
+    labels_unrelated_to_inputs.RULE,
+    capacity_too_small.RULE,
     still_improving.RULE,
 )

@@ -123,7 +123,14 @@ RULE = Rule(
     "learning",
     decide,
     explains=frozenset(
-        ("loss-oscillates", "learning-rate-too-low", "predicts-one-class", "no-better-than-constant", "still-improving")
+        (
+            "loss-oscillates",
+            "learning-rate-too-low",
+            "predicts-one-class",
+            "no-better-than-constant",
+            "still-improving",
+            "dead-units",
+        )
     ),
     gathers=True,
 )

@@ -22,7 +22,7 @@ When it is wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.learning import curves
@@ -36,6 +36,12 @@ LONG = 1500
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    for learning, head, loss, best in stuck(case):
+        yield _finding(learning, head, loss, best)
+
+
+def stuck(case: Case) -> Iterator[tuple[Learning, Head, Loss, float]]:
+    """Losses at rest where a constant prediction would be."""
     for learning in learnings(case):
         if curves.adversarial(learning):
             continue
@@ -44,7 +50,7 @@ def decide(case: Case) -> Iterable[Finding]:
             if loss is None or best is None or loss.nonfinite:
                 continue
             if loss.count >= (STEPS if case.outcome != "running" else LONG) and _stuck(loss, best):
-                yield _finding(learning, head, loss, best)
+                yield learning, head, loss, best
                 break
 
 

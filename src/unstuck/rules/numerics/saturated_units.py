@@ -79,4 +79,10 @@ def _gradient(learning: Learning, each: Activation) -> list[str]:
     return []
 
 
-RULE = Rule("saturated-units", "numerics", decide, explains=frozenset(("vanishing-gradient",)), gathers=True)
+RULE = Rule(
+    "saturated-units",
+    "numerics",
+    decide,
+    explains=frozenset(("vanishing-gradient", "no-better-than-constant")),
+    gathers=True,
+)
