@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 FIRST = 8
-"""Optimizer steps until the first telling; then at each time half as many again, and not twice within a second."""
-PAUSE = 1.0
+"""Optimizer steps until the first telling; then at each time half as many again."""
+PAUSE, LONGEST = 1.0, 60.0
+"""Seconds between two tellings: at least one, and half as long as the training has run, but no more than a minute."""
 PARAMETERS = 400
 _next = FIRST
 _told = 0.0
@@ -160,12 +161,13 @@ def finite(root: Any, frame: FrameType | None, series: losses.Series, value: flo
 
 
 def tell(*, news: bool = False) -> None:
-    global _next, _told
+    global _next, _told, _began
     steps = max((each.steps for each in updates.optimizers), default=losses.backwards)
     now = monotonic()
-    if not news and now - _told < PAUSE:
+    if not news and now - _told < min(LONGEST, max(PAUSE, 0.5 * (_told - _began))):
         _next = steps + 1 + steps // 50
         return
+    _began = _began or now
     _told, _next = now, steps + max(FIRST, steps // 2)
     with governor.Reading():
         facts.tell("learning", plain())
@@ -227,7 +229,12 @@ def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:
     if known is None:
         if len(_heads) >= 8:
             return
-        known = _heads[key] = {**head, "times": 0, "called": called, "site": loss_lines.site(frame) or called}
+        known = _heads[key] = {
+            **head,
+            "times": 0,
+            "called": called,
+            "site": loss_lines.site(frame, str(head.get("op"))) or called,
+        }
         _given[key] = targets.Given(str(head.get("op")))
     known["times"] += 1
     if given is not None:
