@@ -78,3 +78,17 @@ def test_loaders(unstuck: Runner, workers: str, method: str) -> None:
 def test_compiled_training(unstuck: Runner, backend: str) -> None:
     out = compare(unstuck, "compiled.py", backend)
     assert "train step 0x" in out
+
+
+def test_training_that_breaks(unstuck: Runner) -> None:
+    """Also when a NaN was traced to its line: the same bits, buffers and random numbers."""
+    words = ("log", "data", "root")
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(SCRIPTS / "breaks.py"), *words]
+    alone = subprocess.run(command, cwd=unstuck.folder, env=env, capture_output=True, text=True, timeout=LIMIT)
+    assert alone.returncode == 0, alone.stderr
+    watched = unstuck.run(SCRIPTS / "breaks.py", *words, flags=("--python", sys.executable), limit=LIMIT)
+    assert watched.out == alone.stdout
+    assert watched.report["probes_off"] == []
+    assert watched.rules[0] in ("nonfinite-born", "nonfinite-input")
+    assert "anomaly mode False" in alone.stdout

@@ -27,6 +27,7 @@ from . import (
     singular,
     spikes,
     targets,
+    unseen,
     updates,
 )
 
@@ -106,7 +107,8 @@ def after_step(optimizer: Any) -> None:
         return
     entry.fresh = flight.full
     if entry.steps == 1:
-        entry.site = loss_lines.made(sys._getframe(1), entry.kind)
+        with unseen.Uncompiled():
+            entry.site = loss_lines.made(sys._getframe(1), entry.kind)
     if flight.full:
         entry.note_rate(optimizer, flight.steps)
     else:
@@ -123,6 +125,11 @@ def after_step(optimizer: Any) -> None:
 
 def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     """A loss is no number: look for where that was born, while the graph is there."""
+    with unseen.Uncompiled():
+        _born(root, frame, series)
+
+
+def _born(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     if series.nonfinite > 1:
         tell(news=True)
         return
@@ -147,17 +154,19 @@ def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None
 
 
 def _traced(root: Any) -> None:
-    if origins.traced(root):
-        tell(news=True)
+    with unseen.Uncompiled():
+        if origins.traced(root):
+            tell(news=True)
     if not origins.waiting():
         losses.when_traced = None
 
 
 def finite(root: Any, frame: FrameType | None, series: losses.Series, value: float) -> None:
     """A loss that stands out, or whose gradient may be no number."""
-    if series.far:
-        spikes.note(series, value, frame)
-    singular.guard(root, series)
+    with unseen.Uncompiled():
+        if series.far:
+            spikes.note(series, value, frame)
+        singular.guard(root, series)
 
 
 def tell(*, news: bool = False) -> None:
