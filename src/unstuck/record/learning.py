@@ -41,6 +41,8 @@ FIRST = 8
 PAUSE, LONGEST = 1.0, 60.0
 """Seconds between two tellings: at least one, and half as long as the training has run, but no more than a minute."""
 PARAMETERS = 400
+WIDE = 3.0
+"""Root of the mean square of a weight times the root of its inputs: 0.6 as torch begins, 1.4 by He's rule."""
 _next = FIRST
 _told = 0.0
 _heads: dict[str, dict[str, Any]] = {}
@@ -48,10 +50,45 @@ _given: dict[str, targets.Given] = {}
 _names = naming.Named()
 _named_at = -1
 _births: list[dict[str, Any]] = []
+_look = FIRST
+"""Optimizer steps until who owns what is looked at once more."""
 _stepping: dict[int, list[Any]] = {}
 _stepped_since = False
 _compiled = False
 _began = 0.0
+
+
+class Owners:
+    """Who has which parameter, as it was when last looked at: at the end of the process the model may be gone."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[int, tuple[updates.Parameter, dict[str, object]]] = {}
+        self.sites: dict[int, list[str | int] | None] = {}
+        """Where a layer is made, by its place among the activations."""
+        self.rest = ownership.plain(_names)
+
+    def look(self) -> None:
+        listed = [(key, each) for key, each in updates.parameters.items() if each.ref() is not None]
+        chosen = {key for key, _ in sorted(listed, key=lambda entry: -entry[1].numel)[:PARAMETERS]}
+        held = ownership.holders()
+        self.parameters = {key: (each, ownership.of_parameter(key, held)) for key, each in listed if key in chosen}
+        self.rest = ownership.plain(_names)
+        for place, layer in activity_stats.layers.items():
+            if layer.odd() and self.sites.get(place) is None:
+                self.sites[place] = _made_so(layer) or ownership.layer_site(layer.name, _names)
+
+
+def _made_so(layer: activity_stats.Layer) -> list[str | int] | None:
+    """Where the script draws weights itself, if those of this layer are far wider than torch makes them."""
+    key = next((key for key, name in _names.names.items() if name == f"{layer.name}.weight"), None)
+    known = updates.parameters.get(key) if key is not None else None
+    if known is None or not known.weights or len(known.shape) < 2:
+        return None
+    fan_in = known.numel / known.shape[0]
+    return ownership.given_width() if known.weights[0] / known.numel**0.5 * fan_in**0.5 > WIDE else None
+
+
+_owners = Owners()
 
 
 def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -97,7 +134,7 @@ def before_step(optimizer: Any) -> None:
 
 def after_step(optimizer: Any) -> None:
     """After every optimizer step; in sampled ones, and in the one after those, there is more to do than to count."""
-    global _stepped_since
+    global _stepped_since, _look
     _stepped_since = True
     entry = updates.known(optimizer)
     entry.steps += 1
@@ -119,6 +156,10 @@ def after_step(optimizer: Any) -> None:
             updates.after(optimizer, copies)
     ownership.stepped(optimizer)
     forward.after_step(_names, optimizer)
+    if entry.steps >= _look:
+        _look = entry.steps + max(FIRST, entry.steps // 2)
+        with governor.Reading():
+            _owners.look()
     if entry.steps >= _next:
         tell()
 
@@ -189,9 +230,9 @@ def last() -> None:
 
 
 def plain() -> dict[str, Any]:
-    listed = [each for each in updates.parameters.values() if each.ref() is not None]
-    listed.sort(key=lambda each: -each.numel)
-    chosen = {id(each) for each in listed[:PARAMETERS]}
+    if not updates.parameters or any(each.ref() is not None for each in updates.parameters.values()):
+        _owners.look()
+    ownership.count(_owners.rest["built"])
     return {
         "steps": flight.steps,
         "backwards": losses.backwards,
@@ -199,13 +240,12 @@ def plain() -> dict[str, Any]:
         "optimizers": [each.plain(number) for number, each in enumerate(updates.optimizers)],
         "schedulers": [each.plain() for each in rates.schedulers.values()],
         "parameters": [
-            {**each.plain(_names.names.get(key, ""), _names.kinds.get(key, "")), **ownership.of_parameter(key)}
-            for key, each in updates.parameters.items()
-            if id(each) in chosen
+            {**each.plain(_names.names.get(key, ""), _names.kinds.get(key, "")), **about}
+            for key, (each, about) in _owners.parameters.items()
         ],
         "heads": _heads_plain(),
         "activations": [
-            {**layer.plain(place), "site": ownership.layer_site(layer.name, _names) if layer.odd() else None}
+            {**layer.plain(place), "site": _owners.sites.get(place)}
             for place, layer in sorted(activity_stats.layers.items())
         ],
         "clips": {**rates.clips, "site": rates.clip_site},
@@ -213,7 +253,7 @@ def plain() -> dict[str, Any]:
         "scaler": {key: value for key, value in rates.scaler.items() if key != "unscaled"},
         "births": _births[:4],
         "spikes": spikes.spikes,
-        **ownership.plain(_names),
+        **_owners.rest,
         "forward": forward.plain(),
         "compiled": _compiled,
         "cost": governor.cost(),

@@ -188,14 +188,13 @@ def holders() -> dict[int, int]:
     return held
 
 
-def of_parameter(key: int) -> dict[str, object]:
+def of_parameter(key: int, held: dict[int, int]) -> dict[str, object]:
     """What is told of one parameter beside its updates."""
     state = states.get(key)
     parameter = state.ref() if state is not None else None
     if state is None or parameter is None:
         return {}
     moved = state.moved()
-    held = next((n for n, each in enumerate(built) if any(p is parameter for p in each.parameters())), None)
     return {
         "fresh": state.fresh and not (moved and int(parameter._version) > state.version + UNTOUCHED),
         "moved": moved,
@@ -205,11 +204,11 @@ def of_parameter(key: int) -> dict[str, object]:
         "idle": state.idle,
         "trainable": bool(parameter.requires_grad),
         "is_parameter": type(parameter).__name__ == "Parameter",
-        "held": held if held is None else int(held),
+        "held": held.get(id(parameter)),
     }
 
 
-def plain(names: Any) -> dict[str, object]:
+def plain(names: Any) -> dict[str, Any]:
     held = holders()
     strays = [
         {"shape": list(p.shape), "numel": int(p.numel())}
@@ -242,17 +241,21 @@ def _built() -> list[dict[str, object]]:
                 "number": number,
                 "kind": each.kind,
                 "site": each.site,
-                "steps": each.entry.steps if each.entry is not None else 0,
-                "clears": each.clears,
-                "stale": each.stale,
-                "checked": each.tried,
                 "parameters": len(parameters),
                 "trainable": sum(1 for p in parameters if p.requires_grad),
                 "in_graph": sum(1 for one in reached if one is not None and one.in_graph),
                 "moved": sum(1 for p in parameters if id(p) in states and states[id(p)].moved()),
             }
         )
+    count(told)
     return told
+
+
+def count(told: list[dict[str, object]]) -> None:
+    """What is counted at every step, as it stands now; also of optimizers that are gone."""
+    for about, each in zip(told, built, strict=False):
+        about["steps"] = each.entry.steps if each.entry is not None else 0
+        about["clears"], about["stale"], about["checked"] = each.clears, each.stale, each.tried
 
 
 # --- lost layers ---------------------------------------------------------------------------------------------
@@ -413,6 +416,12 @@ def given_first_weights() -> list[str | int] | None:
     return written_at(rf"^(?!.*bias).*(weight.*{constant}|{constant}.*weight|Parameter\(.*{constant})") or written_at(
         rf"^(?!.*bias).*{constant}"
     )
+
+
+def given_width() -> list[str | int] | None:
+    """A line of the user's that draws weights at random."""
+    drawn = r"(normal_|uniform_|torch\.randn?(_like)?)\("
+    return written_at(rf"^(?!.*bias).*(weight.*{drawn}|{drawn}.*weight|Parameter\(.*{drawn})")
 
 
 def written_at(pattern: str) -> list[str | int] | None:

@@ -36,7 +36,7 @@ def decide(case: Case) -> Iterable[Finding]:
     for learning in learnings(case):
         if any(loss.nonfinite for loss in learning.losses):
             continue  # what is no number looks dead
-        dead = [each for each in learning.activations if _dead(each)]
+        dead = [each for each in learning.activations if _dead(each) or _cut_off(each, learning)]
         if dead:
             yield _finding(learning, max(dead, key=lambda each: (each.late_dead / each.units, -each.place)))
 
@@ -45,6 +45,15 @@ def _dead(each: Activation) -> bool:
     if each.kind != "relu" or each.units < UNITS or each.late_batches < BATCHES or each.gated:
         return False
     return each.late_dead > SHARE * each.units
+
+
+def _cut_off(each: Activation, learning: Learning) -> bool:
+    """However narrow: every unit is dead, so that its layer gets nothing, while what comes after it still learns."""
+    if each.kind != "relu" or each.late_dead < each.units or each.late_batches < BATCHES or not each.name:
+        return False
+    behind = [p for p in learning.parameters if p.layer == each.name and p.grads]
+    others = [p for p in learning.parameters if p.layer != each.name and p.grads]
+    return bool(behind) and not any(p.grads[-1][1] for p in behind) and any(p.grads[-1][1] for p in others)
 
 
 def _finding(learning: Learning, each: Activation) -> Finding:
@@ -72,4 +81,10 @@ def _finding(learning: Learning, each: Activation) -> Finding:
     )
 
 
-RULE = Rule("dead-units", "numerics", decide, explains=frozenset(("vanishing-gradient",)), gathers=True)
+RULE = Rule(
+    "dead-units",
+    "numerics",
+    decide,
+    explains=frozenset(("vanishing-gradient", "no-better-than-constant", "still-improving")),
+    gathers=True,
+)
