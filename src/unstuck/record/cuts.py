@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import ownership, sites
+from . import layers, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def find(observation: Any, lost: set[int], names: dict[int, str]) -> dict[str, A
     calls = [call for call in observation.calls if call.module() is not None and call.left >= 0]
     if observation.ended >= 0:
         calls = [call for call in calls if call.came < observation.ended]
-    own = {id(call): {id(p) for p in ownership._own(call.module())} for call in calls}
+    own = {id(call): {id(p) for p in layers.own(call.module())} for call in calls}
     cut_off = [call for call in calls if own[id(call)] & lost]
     if not cut_off:
         return None
@@ -218,7 +218,7 @@ def _detached(
 
 def _last(cut_off: list[Any], calls: list[Any], leaves: set[int]) -> Any:
     """The last of those cut off to end; not one that the rest of the model, which is trained, lies within."""
-    trained = [call for call in calls if any(id(p) in leaves for p in ownership._own(call.module()))]
+    trained = [call for call in calls if any(id(p) in leaves for p in layers.own(call.module()))]
     apart = [call for call in cut_off if not any(call.came < one.came and one.left < call.left for one in trained)]
     return max(apart or cut_off, key=lambda call: call.left)
 
@@ -240,11 +240,11 @@ def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def _trained(call: Any, leaves: set[int]) -> bool:
-    return any(id(p) in leaves for part in ownership._tree(call.module()) for p in ownership._own(part))
+    return any(id(p) in leaves for part in layers.tree(call.module()) for p in layers.own(part))
 
 
 def _holds(call: Any, modules: set[int]) -> bool:
-    return any(id(part) in modules for part in ownership._tree(call.module()))
+    return any(id(part) in modules for part in layers.tree(call.module()))
 
 
 def _line(observation: Any, since: int, consumer: Any, given: list[Print]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 
-from . import cuts, flight, governor, ownership, probes, reach, updates
+from . import cuts, flight, governor, layers, ownership, probes, reach, script_lines, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _finish(names: Any, optimizer: Any) -> None:
 def _note_called(observation: Observation) -> None:
     seen: dict[int, bool] = {}
     for call in observation.calls:
-        for parameter in ownership._own(call.module()) if call.module() is not None else ():
+        for parameter in layers.own(call.module()) if call.module() is not None else ():
             seen[id(parameter)] = seen.get(id(parameter), False) or call.grad
     for key, graph in seen.items():
         state = ownership.states.get(key)
@@ -270,7 +270,7 @@ def _note_modes(observation: Observation, called: dict[int, str]) -> None:
         ):
             roots.setdefault(id(outermost), (outermost, []))[1].append(call)
     for outermost, calls in roots.values():
-        own = [p for part in ownership._tree(outermost) for p in ownership._own(part)]
+        own = [p for part in layers.tree(outermost) for p in layers.own(part)]
         wanted = [p for p in own if p.requires_grad]
         if not any(id(p) in observation.leaves for p in wanted):
             continue
@@ -333,7 +333,7 @@ def plain() -> dict[str, Any]:
         "modes": modes,
         "cut": cut,
         "leaf_losses": leaf_losses,
-        "eval_site": ownership.written_at(r"\.(eval\(\)|train\(False\))") if idle else None,
+        "eval_site": script_lines.written_at(r"\.(eval\(\)|train\(False\))") if idle else None,
     }
 
 

@@ -17,6 +17,7 @@ from . import (
     governor,
     graph_reading,
     late,
+    loss_head,
     loss_lines,
     losses,
     naming,
@@ -24,6 +25,7 @@ from . import (
     ownership,
     probes,
     rates,
+    script_lines,
     singular,
     spikes,
     targets,
@@ -75,7 +77,7 @@ class Owners:
         self.rest = ownership.plain(_names)
         for place, layer in activity_stats.layers.items():
             if layer.odd() and self.sites.get(place) is None:
-                self.sites[place] = _made_so(layer) or ownership.layer_site(layer.name, _names)
+                self.sites[place] = _made_so(layer) or script_lines.layer_site(layer.name, _names)
 
 
 def _made_so(layer: activity_stats.Layer) -> list[str | int] | None:
@@ -85,7 +87,7 @@ def _made_so(layer: activity_stats.Layer) -> list[str | int] | None:
     if known is None or not known.weights or len(known.shape) < 2:
         return None
     fan_in = known.numel / known.shape[0]
-    return ownership.given_width() if known.weights[0] / known.numel**0.5 * fan_in**0.5 > WIDE else None
+    return script_lines.given_width() if known.weights[0] / known.numel**0.5 * fan_in**0.5 > WIDE else None
 
 
 _owners = Owners()
@@ -116,8 +118,9 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
             ownership.at_backward()
             forward.at_backward(graph.leaves, whole=not graph.capped)
             activity_stats.note(graph, _names)
-            if graph.head is not None:
-                _note_head(graph.head, sys._getframe(2))
+            head = loss_head.find(root.grad_fn)
+            if head is not None:
+                _note_head(head, sys._getframe(2))
             if _stepped_since:
                 _stepped_since = False
                 for optimizer in updates.optimizers:
