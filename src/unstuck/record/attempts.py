@@ -73,7 +73,8 @@ def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
     if event == "open":
         path: str | bytes | int | os.PathLike[str] = arguments[0]
         if isinstance(path, (str, bytes)):
-            return None if flight.path and path == flight.path + at.FACTS else path  # our own file is none of theirs
+            ours = flight.path and isinstance(path, str) and path.startswith(flight.path)
+            return None if ours else path  # our own files are none of theirs
         return None if isinstance(path, int) else os.fspath(path)
     address: str | bytes | tuple[object, ...] = arguments[1]
     if isinstance(address, tuple):

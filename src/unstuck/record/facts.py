@@ -26,16 +26,39 @@ def tell(kind: str, data: object) -> None:
     flight.words[at.W_NEWS] += 1
 
 
+def tell_anew(kind: str, data: object, suffix: str) -> None:
+    """A fact that is the whole each time: it takes the place of the one before, in a file of its own."""
+    from . import flight
+    from . import layout as at
+
+    if _path is None:
+        return
+    target = _path[: -len(at.FACTS)] + suffix
+    handle = os.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        raw = memoryview(_line(kind, data))
+        while raw:
+            raw = raw[os.write(handle, raw) :]
+    finally:
+        os.close(handle)
+    os.rename(target + ".new", target)
+    flight.words[at.W_NEWS] += 1
+
+
+def _line(kind: str, data: object) -> bytes:
+    import json
+
+    told = {"pid": os.getpid(), "at": time.monotonic(), "kind": kind, "data": data}
+    return (json.dumps(told, default=str) + "\n").encode("utf-8", "replace")
+
+
 def write(kind: str, data: object) -> None:
     """Append one fact. A single O_APPEND write: complete or absent, also when the process dies right after."""
     global _written
     if _path is None or (_written >= LIMIT and kind not in LAST):
         return
-    import json
-
     _written += 1
-    line = json.dumps({"pid": os.getpid(), "at": time.monotonic(), "kind": kind, "data": data}, default=str) + "\n"
-    raw = line.encode("utf-8", "replace")
+    raw = _line(kind, data)
     try:
         _append(raw)
     except OSError:  # a full disk, or no descriptor left: perhaps the very thing that is to be told

@@ -63,6 +63,7 @@ LAST_SIZE = 12288
 SIZE = (LAST_AT + LAST_SIZE + 4095) // 4096 * 4096
 
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"
+LEARNING = ".learning"  # one fact, each time in the place of the one before
 HEARD = ".heard"  # a pipe: the number of each signal that the script handled
 
 HIGH = 400  # descriptors we keep open have numbers above this

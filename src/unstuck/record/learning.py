@@ -32,6 +32,7 @@ from . import (
     unseen,
     updates,
 )
+from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -223,13 +224,13 @@ def tell(*, news: bool = False) -> None:
     _began = _began or now
     _told, _next = now, steps + max(FIRST, steps // 2)
     with governor.Reading():
-        facts.tell("learning", plain())
+        facts.tell_anew("learning", plain(), at.LEARNING)
 
 
 def last() -> None:
     """At the end of the process: the final state."""
     if updates.optimizers or losses.series:
-        facts.tell("learning", plain())
+        facts.tell_anew("learning", plain(), at.LEARNING)
 
 
 def plain() -> dict[str, Any]:

@@ -59,7 +59,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
 def read_facts(gauge: Gauge) -> list[Fact]:
     """All facts of the process so far; only what is new is read from disk."""
     known = cast("list[Fact]", gauge.facts)
-    last = _last_facts(gauge)
+    last = [*_last_facts(gauge), *_learning(gauge)]
     try:
         with open(gauge.beside(at.FACTS), "rb") as file:
             file.seek(gauge.facts_read)
@@ -73,6 +73,15 @@ def read_facts(gauge: Gauge) -> list[Fact]:
     return [*known, *last]
 
 
+def _learning(gauge: Gauge) -> list[Fact]:
+    """How the training learns, as it was told last."""
+    try:
+        with open(gauge.beside(at.LEARNING), "rb") as file:
+            return list(parse_facts(file.read()))
+    except OSError:
+        return []
+
+
 def _last_facts(gauge: Gauge) -> list[Fact]:
     """Those for which there was no room on the disk, or no descriptor."""
     text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
@@ -83,9 +92,6 @@ def _thin(facts: list[Fact]) -> None:
     """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
     places = [place for place, fact in enumerate(facts) if fact.kind == "loops"]
     for place in reversed(places[KEPT // 2 : -KEPT // 2]):
-        del facts[place]
-    told = [place for place, fact in enumerate(facts) if fact.kind == "learning"]
-    for place in reversed(told[:-1]):  # each is the whole: the latest is enough
         del facts[place]
 
 

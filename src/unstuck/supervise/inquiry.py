@@ -277,6 +277,7 @@ class Inquiry:
         gone = {flight.pid for flight in dead}
         current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
         gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
+        facts = sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)
         return Case(
             command=watch.command,
             cwd=_cwd(),
@@ -292,14 +293,15 @@ class Inquiry:
             times=self.times,
             looks=tuple(self.looks),
             flights=(*current, *dead),
-            facts=tuple(sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)),
+            facts=tuple(facts),
             paths=tuple(self._paths.values()),
             memory=watch.memory.curves(),
             groups=watch.memory.groups(),
             trends=watch.trend.trends(),
             senders=tuple(watch.senders),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
-            overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root),
+            overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)
+            + sum(fact.data["cost"]["seconds"] for fact in facts if fact.kind == "learning" and fact.pid == watch.root),
             machine=machine(),
         )
 
