@@ -18,6 +18,8 @@ ROOM = 1 << 13
 """Numbers that can be on their way at one time."""
 exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))
 """Wait for each loss instead: `--trace-nan`."""
+used = False
+"""Something was on a GPU."""
 _waiting: deque[tuple[Any, int, int, Callable[[list[float]], object]]] = deque()
 _buffer: Any = None
 _next = 0
@@ -30,7 +32,8 @@ def away(tensor: Any) -> bool:
 
 def read(numbers: list[Any], then: Callable[[list[float]], object]) -> None:
     """Have these copied, one number each and all of one device; `then` gets them. Dropped where too many wait."""
-    global _buffer, _next
+    global _buffer, _next, used
+    used = True
     torch = sys.modules["torch"]
     on_gpu, count = numbers[0].is_cuda, len(numbers)
     if on_gpu and torch.cuda.is_current_stream_capturing():

@@ -260,6 +260,7 @@ def plain() -> dict[str, Any]:
         **_owners.rest,
         "forward": forward.plain(),
         "compiled": _compiled,
+        "on_gpu": late.used,
         "cost": governor.cost(),
     }
 
