@@ -173,7 +173,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         known.doubtful = False
     value = unscale(root)
     if value - value == 0.0:  # neither infinite nor not a number
-        known.add(value, flight.steps)
+        known.add(value, flight.steps or known.count)
         if (known.far or known.steep or known.count in LOOKS) and when_finite is not None:
             when_finite(root, frame, known, value)
         return

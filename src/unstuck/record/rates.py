@@ -18,9 +18,8 @@ clip_site: list[str | int] | None = None
 scaler: dict[str, Any] = {"scale": None, "first": None, "lowest": None, "updates": 0, "skipped_in_row": 0}
 clears = 0
 """Calls of zero_grad."""
-_scaled_root: tuple[int, float] = (0, 1.0)
 _plain_root: tuple[int, Any] = (0, None)
-"""Where the scale is on a GPU: the loss as it was before."""
+"""A loss that a GradScaler multiplied, and what it was before."""
 EACH, EVERY = 64, 4
 """On a GPU: so many numbers are read at first, then one of every four."""
 
@@ -165,7 +164,7 @@ def install_scaler(module: Any) -> None:
 
     @wraps(original)
     def scale(self: Any, outputs: Any) -> Any:
-        global _scaled_root, _plain_root
+        global _plain_root
         scaled = original(self, outputs)
         try:
             value = _scale_of(self)
@@ -173,8 +172,7 @@ def install_scaler(module: Any) -> None:
             if value is not None:
                 scaler["scale"] = value
                 scaler["first"] = scaler["first"] or value
-                _scaled_root = (id(scaled), value)
-            elif type(outputs) is torch.Tensor and outputs.numel() == 1 and late.away(outputs):
+            if type(outputs) is torch.Tensor and outputs.numel() == 1:
                 _plain_root = (id(scaled), outputs.detach())
         except Exception as fault:
             probes.off("loss scaler", fault)
@@ -210,9 +208,8 @@ def _scale_is(value: float) -> None:
 
 def unscaled_value(root: Any) -> float:
     """The loss as the script made it, also where a GradScaler multiplied it."""
-    value: float = root.item()
-    number, factor = _scaled_root
-    return value / factor if number == id(root) and factor else value
+    value: float = unscaled_tensor(root).item()
+    return value
 
 
 def unscaled_tensor(root: Any) -> Any:

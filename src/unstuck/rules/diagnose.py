@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from unstuck.model import Case, Finding, Question
 from unstuck.rules.rule import Rule
 
+IN_VAIN = frozenset(("numerics", "learning"))
+"""Families about a run that goes on, but to no use."""
 LOUDNESS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -45,6 +47,8 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
 
 def _drop_last_resorts(said: list[Finding], rules: dict[str, Rule]) -> list[Finding]:
     spoke = {f.family for f in said if not rules[f.rule].last_resort}
+    if spoke & IN_VAIN:
+        spoke |= IN_VAIN  # numbers that break are why it does not learn
     return [f for f in said if not rules[f.rule].last_resort or f.family not in spoke]
 
 

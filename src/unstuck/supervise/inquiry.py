@@ -12,7 +12,7 @@ from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, Path
 from unstuck.observe.look import Observer
 from unstuck.record import layout as at
 from unstuck.record.reader import read_facts, read_flight
-from unstuck.rules import rule_named
+from unstuck.rules import RULES, rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
@@ -159,6 +159,8 @@ class Inquiry:
         """What is now said louder, or explained by what is new, need not stand beside it."""
         said = {(f.rule, f.where.pid) for f in new}
         explained = {name for f in new if (rule := rule_named(f.rule)) for name in rule.explains}
+        if any(f.family in IN_VAIN and f.severity != "info" for f in new):
+            explained |= {rule.name for rule in RULES if rule.last_resort and rule.family in IN_VAIN}
         self.said = [
             old
             for old in self.said

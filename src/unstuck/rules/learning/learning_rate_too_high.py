@@ -75,9 +75,12 @@ def _worse(learning: Learning, loss: Loss, ratio: float) -> bool:
     end, start = curves.ended(loss), curves.first(loss)
     if end > 1.5 * start and end > curves.lowest(loss) * 1.5:
         return True
+    share = curves.at_constant(learning, loss)
+    rose = max(loss.first) > 1.3 * max(start, 1e-12)
+    if ratio > 1 and rose and share is not None and share > 0.95 and loss.count >= 3 * STEPS:
+        return True  # thrown far away, and come back to nothing but the frequencies
     if curves.learned(learning, loss):
         return False
-    share = curves.at_constant(learning, loss)
     jumped = max(loss.first) > 3 * max(start, 1e-12)
     return loss.count >= 3 * STEPS and (ratio > 1 or jumped) and (share is None or share > 0.9) and end > 0.9 * start
 

@@ -56,7 +56,8 @@ def decide(case: Case) -> Iterable[Finding]:
                     fix=Fix(FIX),
                     seen_by="flight",
                 )
-        yield from _without_nan(learning)
+        if not learning.births:
+            yield from _without_nan(learning)
 
 
 def _without_nan(learning: Learning) -> Iterable[Finding]:

@@ -28,6 +28,8 @@ from unstuck.rules.rule import Rule
 
 BATCHES = 30
 """Looked at; the recorder keeps the last 25 to 50."""
+AT_ONCE = 10
+"""… where no unit of a layer has ever been alive."""
 SHARE = 0.9
 UNITS = 8
 
@@ -49,7 +51,8 @@ def _dead(each: Activation) -> bool:
 
 def _cut_off(each: Activation, learning: Learning) -> bool:
     """However narrow: every unit is dead, so that its layer gets nothing, while what comes after it still learns."""
-    if each.kind != "relu" or each.late_dead < each.units or each.late_batches < BATCHES or not each.name:
+    whole = each.units and each.late_dead == each.units and each.name
+    if each.kind != "relu" or not whole or each.late_batches < (AT_ONCE if each.dead == each.units else BATCHES):
         return False
     behind = [p for p in learning.parameters if p.layer == each.name and p.grads]
     others = [p for p in learning.parameters if p.layer != each.name and p.grads]
@@ -76,6 +79,9 @@ def _finding(learning: Learning, each: Activation) -> Finding:
         where=learning.where(each.site or (loss.site if loss is not None else None)),
         fix=Fix(
             "Lower the learning rate, scale the inputs, or use LeakyReLU or GELU, which pass a gradient below 0 too."
+            if died
+            else "Look at how this layer begins (a large negative bias, weights of one sign) and at the scale of its "
+            "inputs; LeakyReLU or GELU pass a gradient below 0 too."
         ),
         seen_by="flight",
     )
