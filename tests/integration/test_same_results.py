@@ -92,3 +92,7 @@ def test_training_that_breaks(unstuck: Runner) -> None:
     assert watched.report["probes_off"] == []
     assert watched.rules[0] in ("nonfinite-born", "nonfinite-input")
     assert "anomaly mode False" in alone.stdout
+
+
+def test_warnings_name_the_line_of_the_script(unstuck: Runner) -> None:
+    compare(unstuck, "warned.py")

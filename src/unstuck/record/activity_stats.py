@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LAYERS = 64
-ELEMENTS = 1 << 15
-"""Of an activation that are looked at; more would make torch share the work out among threads."""
+ELEMENTS = 1 << 17
+"""Of an activation that are looked at."""
 FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}
 """Results beyond which a bounded activation is flat: of inputs of 5 and 3."""
 BLOCK = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import flight, late, ownership, probes, sites
+from . import flight, late, ownership, probes, sites, unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,5 +233,6 @@ def _wrap(kind: Any, name: str, note: Callable[[Any], object], probe: str, *, la
             probes.off(probe, fault)
         return result if late else original(self, *arguments, **options)
 
+    unseen.stand_aside(method)  # type: ignore[arg-type]  # `wraps` hides that it is a function
     setattr(kind, name, method)
     probes.on(f"{probe} {name}", lambda: setattr(kind, name, original))

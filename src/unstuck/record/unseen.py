@@ -15,14 +15,25 @@ if TYPE_CHECKING:
 
 def pass_over(modules: tuple[ModuleType, ...]) -> None:
     """Tell the compiler's frame hook to leave every function of these modules alone. Needs torch's C part only."""
+    _skip(_codes(modules))
+
+
+def _skip(codes: list[CodeType]) -> None:
     frames = sys.modules["torch"]._C._dynamo.eval_frame
     if hasattr(frames, "set_code_exec_strategy"):
         skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT)
-        for code in _codes(modules):
+        for code in codes:
             frames.set_code_exec_strategy(code, skip)
     else:  # before torch 2.7
-        for code in _codes(modules):
+        for code in codes:
             frames.skip_code(code)
+
+
+def stand_aside(function: FunctionType) -> None:
+    """Have warnings that torch gives to its caller point past this wrapper, at the caller's own line: they pass over
+    frames of the import system, which Python knows by the name of their file."""
+    function.__code__ = function.__code__.replace(co_filename="<unstuck, as importlib._bootstrap>")
+    _skip([function.__code__])
 
 
 class Uncompiled:
