@@ -27,7 +27,7 @@ def call_site_of(inside: tuple[str, ...]) -> list[str | int] | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(HERE) and not any(part in file for part in inside):
+        if not file.startswith((HERE, "<unstuck")) and not any(part in file for part in inside):
             return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
         frame = frame.f_back
     return None

@@ -105,7 +105,8 @@ def short(page: Page, case: Case, finding: Finding) -> None:
 def _recovered(page: Page, finding: Finding) -> None:
     page.blank()
     _headline(page, finding)
-    page.line("It moved on by itself, so this is no longer a finding.", indent=2)
+    why = "Later steps do not bear it out" if finding.family in ("numerics", "learning") else "It moved on by itself"
+    page.line(f"{why}, so this is no longer a finding.", indent=2)
 
 
 def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:

@@ -140,12 +140,20 @@ class Inquiry:
         if outcome == "finished":
             new = [f for f in new if not _never_ends(f)]
         now = time.monotonic()
+        self._disown(diagnosis.findings)
         self._refresh(diagnosis.findings, case)
         self._supersede(new)
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
         if new and not (standing and outcome == "interrupted"):
             self._scene = case
         return bool(new)
+
+    def _disown(self, found: tuple[Finding, ...]) -> None:
+        """What was said of a training that goes on, and its later steps do not bear out; information just goes."""
+        borne_out = {f.rule for f in found} | {line.partition(":")[0] for f in found for line in f.consequences}
+        doubtful = [s for s in self.said if s.finding.family in IN_VAIN and s.finding.rule not in borne_out]
+        self._withdraw([s for s in doubtful if s.finding.severity != "info"])
+        self.said = [s for s in self.said if s.finding.withdrawn or s not in doubtful]
 
     def _refresh(self, found: tuple[Finding, ...], case: Case) -> None:
         """Better evidence for what was said already, where the rule gathers it as the run goes on."""

@@ -30,6 +30,7 @@ from unstuck.rules.learning.measured import Head, Learning, Loss, learnings
 from unstuck.rules.rule import Rule
 
 STEPS = 100
+LONG = 600
 ALL = 0.995
 IMBALANCE = 10.0
 CLASSES = 50
@@ -41,9 +42,16 @@ def decide(case: Case) -> Iterable[Finding]:
     for learning in learnings(case):
         for head in learning.heads:
             loss = learning.loss_of(head)
-            if loss is not None and loss.count >= STEPS and _collapsed(head) and not _ranks(head, loss):
+            if loss is None or loss.count < STEPS or (case.outcome == "running" and not _settled(loss)):
+                continue
+            if _collapsed(head) and not _ranks(head, loss):
                 yield _finding(learning, head, loss)
                 break
+
+
+def _settled(loss: Loss) -> bool:
+    """A training that goes on may yet learn the rare classes."""
+    return loss.count >= LONG and curves.flat(loss)
 
 
 def _collapsed(head: Head) -> bool:
