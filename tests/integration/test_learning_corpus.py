@@ -69,3 +69,26 @@ def test_a_training_that_learns_is_left_alone(unstuck: Runner, name: str, seed: 
     assert outcome.loud == [], outcome.err[-3000:]
     assert outcome.code == 0, outcome.err[-3000:]
     assert outcome.report["probes_off"] == []
+
+
+# --- trainings written without sight of the rules ------------------------------------------------------------
+
+BLIND: dict[str, dict[str, Any]] = json.loads((FAULTS / "learning_blind.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(BLIND))
+def test_blind_script_is_named(unstuck: Runner, name: str) -> None:
+    outcome = unstuck.run(FAULTS / "learning_blind" / f"{name}.py")
+    standing = [finding for finding in outcome.report["findings"] if not finding["withdrawn"]]
+    assert standing, outcome.err[-3000:]
+    assert standing[0]["rule"] in BLIND[name]["rules"], outcome.err[-3000:]
+    assert outcome.report["probes_off"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(BLIND))
+def test_blind_twin_is_silent(unstuck: Runner, name: str) -> None:
+    outcome = unstuck.run(FAULTS / "learning_blind" / f"{name}_ok.py")
+    assert outcome.loud == [], outcome.err[-3000:]
+    assert outcome.code == 0, outcome.err[-3000:]

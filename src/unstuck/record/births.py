@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from time import thread_time
 
-from . import activity_stats, failures, graph_reading, reach, singular, sites, updates
+from . import activity_stats, computed, failures, graph_reading, reach, singular, sites, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def _inputs(frame: FrameType | None, torch: Any) -> list[dict[str, Any]]:
                     if not tensor.is_sparse and not tensor.is_meta and not _finite(tensor, torch):
                         about = {"name": path, "function": sites.name_of(here.f_code), **_input(tensor, torch)}
                         file = sites.absolute(here.f_code.co_filename)
+                        about["computed"] = computed.computed(path, file, about["function"], local, torch)
                         found.append({**about, "address": tensor.data_ptr(), "scalar": not tensor.dim(), "file": file})
         here = here.f_back
     return [each for each in found if not each["scalar"]]  # a logged loss is a consequence

@@ -27,6 +27,7 @@ ACTIVATIONS = {
     "GeluBackward": "gelu",
     "SiluBackward": "silu",
 }
+FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc")}
 hooks_used = False
 """Saved-tensor hooks were entered in this process."""
 
@@ -34,7 +35,7 @@ hooks_used = False
 class Graph:
     """One reading."""
 
-    __slots__ = ("activations", "capped", "compiled", "gates", "leaves", "nodes")
+    __slots__ = ("activations", "capped", "compiled", "flat", "gates", "leaves", "nodes")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -42,6 +43,8 @@ class Graph:
         """Number in the order of the forward pass, kind, node."""
         self.gates: set[Any] = set()
         """Nodes whose result is multiplied with another one."""
+        self.flat: list[Any] = []
+        """Nodes of operations whose slope is 0 everywhere."""
         self.nodes = 0
         self.capped = self.compiled = False
 
@@ -66,6 +69,8 @@ def read(root: Any) -> Graph:
             found.leaves.append(node.variable)
         elif name in ACTIVATIONS:
             found.activations.append((node._sequence_nr(), ACTIVATIONS[name], node))
+        elif name in FLAT:
+            found.flat.append(node)
         elif "CompiledFunction" in name:
             found.compiled = True
         if found.nodes >= NODES or (found.nodes & 127 == 0 and thread_time() > until):
@@ -79,6 +84,30 @@ def read(root: Any) -> Graph:
                 seen.add(following)
                 waiting.append(following)
     found.activations.sort(key=lambda entry: entry[0])
+    return found
+
+
+def behind(root: Any, flat: list[Any]) -> list[Any]:
+    """Leaves that the loss reaches only through these nodes."""
+    seen, waiting = {root, *flat}, [root]
+    reached = set()
+    while waiting:
+        node = waiting.pop()
+        if name_of(node).endswith(LEAF):
+            reached.add(id(node.variable))
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    found, waiting, seen = [], list(flat), set(flat)
+    while waiting:
+        node = waiting.pop()
+        if name_of(node).endswith(LEAF) and id(node.variable) not in reached:
+            found.append(node.variable)
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
     return found
 
 

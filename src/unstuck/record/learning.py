@@ -53,6 +53,8 @@ _given: dict[str, targets.Given] = {}
 _names = naming.Named()
 _named_at = -1
 _births: list[dict[str, Any]] = []
+_flat: dict[str, Any] = {}
+"""The operation without a slope that parts of the model are behind."""
 _look = FIRST
 """Optimizer steps until who owns what is looked at once more."""
 _stepping: dict[int, list[Any]] = {}
@@ -119,6 +121,8 @@ def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
             ownership.at_backward()
             forward.at_backward(graph.leaves, whole=not graph.capped)
             activity_stats.note(graph, _names)
+            if graph.flat and not graph.capped and not _flat:
+                _note_flat(root.grad_fn, graph.flat, sys._getframe(2))
             head = loss_head.find(root.grad_fn)
             if head is not None:
                 _note_head(head, sys._getframe(2))
@@ -259,6 +263,7 @@ def plain() -> dict[str, Any]:
         "spikes": spikes.spikes,
         **_owners.rest,
         "forward": forward.plain(),
+        "flat": _flat,
         "compiled": _compiled,
         "on_gpu": late.used,
         "cost": governor.cost(),
@@ -272,6 +277,13 @@ def _name_all() -> None:
     if _named_at < 0 or (unnamed and len(updates.parameters) > _named_at * 2):
         _named_at = len(updates.parameters)
         _names = naming.find(sys._getframe(1))
+
+
+def _note_flat(root: Any, nodes: list[Any], frame: FrameType | None) -> None:
+    lost = [name for leaf in graph_reading.behind(root, nodes) if (name := _names.name(leaf))]
+    if lost:
+        operation = graph_reading.FLAT[graph_reading.name_of(nodes[0])]
+        _flat.update(operation=operation, lost=lost[:64], site=origins.written(operation, frame))
 
 
 def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:

@@ -40,6 +40,12 @@ WRITTEN = {  # operation: calls that make it, and the operator
     "log_softmax": (("log_softmax", "cross_entropy"), None),
     "nll_loss": (("cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"), None),
     "mean": (("mean",), None),
+    "sign": (("sign",), None),
+    "sgn": (("sgn",), None),
+    "round": (("round",), None),
+    "floor": (("floor",), None),
+    "ceil": (("ceil",), None),
+    "trunc": (("trunc",), None),
 }
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
 _wanted: dict[str, Any] | None = None

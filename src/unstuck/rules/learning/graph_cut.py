@@ -39,6 +39,7 @@ WRITTEN = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "i
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in learnings(case):
+        yield from _flat(learning)
         cut = learning.forward.get("cut")
         lost = [each for each in learning.parameters if _lost(each)]
         if not lost:
@@ -47,6 +48,33 @@ def decide(case: Case) -> Iterable[Finding]:
             yield _nothing_left(learning, cut, lost)
         elif cut is not None and not learning.compiled:
             yield from _part(learning, cut, lost)
+
+
+def _flat(learning: Learning) -> Iterable[Finding]:
+    """An operation whose slope is 0 everywhere: there is a graph, and nothing comes through it."""
+    behind = [each for each in learning.parameters if each.name in learning.flat.get("lost", ())]
+    if not behind or not all(each.seen >= ENOUGH and each.zero == each.seen for each in behind):
+        return
+    operation, found = learning.flat["operation"], learning.flat.get("site")
+    site = (found[0], found[1], found[2]) if found else learning.loss.site if learning.loss is not None else None
+    yield Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.96,
+        title=f"no gradient comes through `{operation}`: {layers(behind)} cannot learn",
+        evidence=(
+            f"{count(behind)} of {layers(behind)} have had a gradient of nothing but zeros in "
+            f"{max(each.seen for each in behind)} of as many steps looked at",
+            f"the loss reaches them only through `{operation}`, whose slope is 0 everywhere",
+        ),
+        where=learning.where(site),
+        fix=Fix(
+            f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
+            "stand-in (tanh, sigmoid)."
+        ),
+        seen_by="flight",
+    )
 
 
 def _lost(each: Parameter) -> bool:

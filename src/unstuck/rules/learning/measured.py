@@ -211,6 +211,8 @@ class Learning:
     clears: int
     scaler: dict[str, Any]
     compiled: bool
+    flat: dict[str, Any]
+    """The operation without a slope that parameters are behind, its line, and these."""
     spikes: tuple[dict[str, Any], ...] = ()
     """Losses far above their usual level, with their batches (see record/spikes.py)."""
 
@@ -299,6 +301,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
         clears=data["clears"],
         scaler=data["scaler"],
         compiled=data["compiled"],
+        flat=data.get("flat") or {},
         built=tuple(Built(**{**each, "site": _site(each["site"])}) for each in data.get("built") or ()),
         kept_in=tuple(data.get("kept_in") or ()),
         strays=tuple(data.get("strays") or ()),

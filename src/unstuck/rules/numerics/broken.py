@@ -98,7 +98,7 @@ def _decided(birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
                 "where": f"a single number that is {what}, given to `{outside['operation']}`",
             }
         whole = outside["bad_rows"] >= (outside["shape"] or [1])[0]
-        return ("growth", grown) if grown is not None and whole else ("input", _named(outside, birth))
+        return ("growth", grown) if grown is not None and whole else _given(outside, birth)
     if made is not None:
         if grown is not None and made["where"].startswith(OVERFLOWS):
             return "growth", {**grown, "site": made.get("site")}
@@ -107,7 +107,7 @@ def _decided(birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
         return "growth", {**grown, "site": operations[0].get("site") if operations else None}
     data = next((each for each in birth.get("inputs") or () if not each["negative_inf_only"]), None)
     if data is not None:
-        return "input", _named(data, birth)
+        return _given(data, birth)
     half = next((each for each in operations if each.get("dtype") in HALF), None)
     if half is not None:
         limit = HALF[half["dtype"]]
@@ -122,6 +122,15 @@ def _grown(birth: dict[str, Any]) -> dict[str, Any] | None:
         if now > GROWN * before > 0:
             return {"name": weight["name"], "before": before, "now": now}
     return None
+
+
+def _given(tensor: dict[str, Any], birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
+    """Data that came so; or what the script made of numbers, without a graph."""
+    named = _named(tensor, birth)
+    made = next(
+        (e["computed"] for e in birth.get("inputs") or () if e["name"] == named["name"] and e.get("computed")), None
+    )
+    return ("operation", {**named, **made, "made": True}) if made else ("input", named)
 
 
 def _named(tensor: dict[str, Any], birth: dict[str, Any]) -> dict[str, Any]:
