@@ -238,3 +238,44 @@ def test_spikes_are_told_only_with_what_they_come_from() -> None:
     assert finding.where.sample == 137
     assert not found(loss_spike.RULE, spikes=[first])
     assert not found(loss_spike.RULE, spikes=[first, {**second, "indices": [9, 8]}])
+    rows = [{"name": "r", "rows": [1], "largest": 9.0, "usual": 0.1, "shape": [3]}]
+    own = [{**spike, "indices": None, "rows": rows}, {**spike, "step": 300, "indices": None, "rows": rows}]
+    assert not found(loss_spike.RULE, spikes=own), "rewards have rare large values by nature"
+
+
+def test_a_single_number_that_is_none() -> None:
+    alone = {**OUTSIDE, "shape": [], "rows": [], "bad_rows": 0, "operation": "mul", "site": LINE}
+    (finding,) = found(nonfinite_born.RULE, losses=[broken_loss()], births=[birth(outside=[alone])])
+    assert finding.title.startswith("A single number that is NaN, given to `mul` (train.py:12)")
+    assert not found(nonfinite_input.RULE, losses=[broken_loss()], births=[birth(outside=[alone])])
+
+
+def test_what_the_script_computed_of_numbers() -> None:
+    made = {"operation": "std", "where": "standard deviation of 1 value", "site": LINE}
+    adv = {**tensor(), "name": "adv", "function": "main", "computed": made}
+    births = [birth(outside=[OUTSIDE], inputs=[adv])]
+    (finding,) = found(nonfinite_born.RULE, losses=[broken_loss()], births=births)
+    assert finding.where.line == 12
+    assert "correction=0" in finding.fix.text
+    assert not found(nonfinite_input.RULE, losses=[broken_loss()], births=births)
+
+
+def test_a_loss_read_late_from_a_gpu() -> None:
+    broken = [{"name": "model.0.weight", "shape": [4, 4]}]
+    births = [birth(broken_parameters=broken, late=True, since=2)]
+    (finding,) = found(nonfinite_born.RULE, losses=[broken_loss()], births=births)
+    assert finding.title == "The loss is nan from step 2 on"
+    assert "--trace-nan" in finding.fix.text
+
+
+def test_an_ignored_batch_is_told_once() -> None:
+    births = [birth(operations=[operation("every label is ignore_index (-100)", operation="nll_loss")])]
+    head = {
+        "op": "cross_entropy",
+        "target": {"count": 0, "batches": 20},
+        "prediction": {},
+        "site": SITE,
+        "called": SITE,
+    }
+    assert len(found(all_labels_ignored.RULE, losses=[broken_loss()], births=births, heads=[head])) == 1
+    assert len(found(all_labels_ignored.RULE, heads=[head])) == 1

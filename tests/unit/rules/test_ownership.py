@@ -309,6 +309,27 @@ def test_dead_units_short_of_a_whole_layer_are_a_warning() -> None:
     assert not said(dead_units.RULE, case(activations=[activation(late_dead=30), activation(late_batches=10)]))
 
 
+def test_a_narrow_layer_that_is_wholly_dead() -> None:
+    narrow = activation(units=2, late_dead=2, dead=2, late_batches=12, name="model.0")
+    behind = parameter(name="model.0.weight", grads=[[n, 0.0] for n in range(40)])
+    after = parameter(name="model.2.weight", grads=[[n, 0.3] for n in range(40)])
+    (finding,) = said(dead_units.RULE, case(behind, after, activations=[narrow]))
+    assert finding.severity == "error"
+    assert "negative bias" in finding.fix.text
+    still = {**after, "grads": [[n, 0.0] for n in range(40)]}
+    assert not said(dead_units.RULE, case(behind, still, activations=[narrow])), "a hinge that is met everywhere"
+    assert not said(dead_units.RULE, case(behind, after, activations=[{**narrow, "late_dead": 1}]))
+
+
+def test_an_operation_without_a_slope() -> None:
+    flat = {"operation": "sign", "lost": ["model.0.weight"], "site": SITE}
+    behind = parameter(name="model.0.weight", seen=40, zero=40)
+    (finding,) = said(graph_cut.RULE, case(behind, flat=flat))
+    assert "through `sign`" in finding.title
+    assert finding.where.line == SITE[1]
+    assert not said(graph_cut.RULE, case({**behind, "zero": 39}, flat=flat))
+
+
 def test_saturated_from_the_start_and_no_gate() -> None:
     flat = {"kind": "tanh", "early_saturated": 0.8, "late_saturated": 0.8, "saturated": 0.8}
     assert said(saturated_units.RULE, case(activations=[activation(**flat)]))
