@@ -272,6 +272,7 @@ def test_an_ignored_batch_is_told_once() -> None:
     births = [birth(operations=[operation("every label is ignore_index (-100)", operation="nll_loss")])]
     head = {
         "op": "cross_entropy",
+        "times": 20,
         "target": {"count": 0, "batches": 20},
         "prediction": {},
         "site": SITE,
