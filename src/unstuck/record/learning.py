@@ -72,6 +72,11 @@ class Owners:
         """Where a layer is made, by its place among the activations."""
         self.rest = ownership.plain(_names)
 
+    @property
+    def gone(self) -> bool:
+        """Some of what was there when last looked at is no more."""
+        return any(each.ref() is None for each, _ in self.parameters.values())
+
     def look(self) -> None:
         listed = [(key, each) for key, each in updates.parameters.items() if each.ref() is not None]
         chosen = {key for key, _ in sorted(listed, key=lambda entry: -entry[1].numel)[:PARAMETERS]}
@@ -234,11 +239,11 @@ def tell(*, news: bool = False) -> None:
 def last() -> None:
     """At the end of the process: the final state."""
     if updates.optimizers or losses.series:
-        facts.tell_anew("learning", plain(), at.LEARNING)
+        facts.tell_anew("learning", plain(at_the_end=True), at.LEARNING)
 
 
-def plain() -> dict[str, Any]:
-    if not updates.parameters or any(each.ref() is not None for each in updates.parameters.values()):
+def plain(*, at_the_end: bool = False) -> dict[str, Any]:
+    if not (at_the_end and _owners.gone):
         _owners.look()
     ownership.count(_owners.rest["built"])
     return {

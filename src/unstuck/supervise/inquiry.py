@@ -146,7 +146,7 @@ class Inquiry:
         self.said.extend(Said(f, self._stalled if f.family == "hang" else None, now) for f in new)
         if new and not (standing and outcome == "interrupted"):
             self._scene = case
-        return bool(new)
+        return not all(map(is_quiet, new))
 
     def _disown(self, found: tuple[Finding, ...]) -> None:
         """What was said of a training that goes on, and its later steps do not bear out; information just goes."""
@@ -314,6 +314,12 @@ class Inquiry:
             + sum(fact.data["cost"]["seconds"] for fact in facts if fact.kind == "learning" and fact.pid == watch.root),
             machine=machine(),
         )
+
+
+def is_quiet(finding: Finding) -> bool:
+    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on."""
+    rule = rule_named(finding.rule)
+    return finding.family in IN_VAIN and finding.severity == "info" and rule is not None and rule.last_resort
 
 
 def _never_ends(finding: Finding) -> bool:

@@ -137,6 +137,14 @@ class Supervisor:
     def _findings(self) -> tuple[Finding, ...]:
         return self.watch.inquiry.findings if self.watch.inquired else ()
 
+    def _told(self) -> bool:
+        """Something was found that is worth reading now."""
+        if not self._findings():
+            return False
+        from unstuck.supervise.inquiry import is_quiet
+
+        return not all(map(is_quiet, self._findings()))
+
     def _tell(self) -> None:
         self._save()
         self._show("running", stopping=self._reason_to_stop() is not None)
@@ -227,7 +235,7 @@ class Supervisor:
             self._part("run folder", self._save_plain, code)
         if self.stopper is not None:
             self._sum_up()
-        if self._findings() and "run folder" not in self.watch.probes_off:
+        if self._told() and "run folder" not in self.watch.probes_off:
             self.voice.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
