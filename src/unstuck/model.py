@@ -275,8 +275,6 @@ class Flight:
     moved: float = 0.0
     """When the supervisor last saw its progress change; 0: never looked twice."""
     probes_off: tuple[tuple[str, str], ...] = ()
-    signal_stacks: tuple[Thread, ...] = ()
-    """Its own stacks at the moment of SIGINT/SIGTERM, as faulthandler wrote them."""
     crash: Crash | None = None
     """Of a dead process: the fatal signal it left a trace of."""
 

@@ -94,9 +94,9 @@ def test_rank_leads_to_its_launcher(scene: Scene) -> None:
     )
     process = started(scene, f"import os, sys; os.execv(sys.executable, [sys.executable, {str(launcher)!r}])")
     ranks = [int(word) for word in first_line(process).split()]
+    wanted = [("launcher", None), ("rank", 0), ("rank", 1)]  # a process just born has no environment yet
+    scene.until(Observer(process.pid), lambda look: [(seen.role, seen.rank) for seen in look.processes] == wanted)
     assert [resolve(rank).root for rank in ranks] == [process.pid, process.pid]
-    look = Observer(process.pid).look(stacks=False)
-    assert [(seen.role, seen.rank) for seen in look.processes] == [("launcher", None), ("rank", 0), ("rank", 1)]
 
 
 def test_program_started_by_another_python_is_a_run_of_its_own(scene: Scene) -> None:

@@ -94,14 +94,6 @@ class Source:
         return self._files[path]
 
 
-_shared = Source()
-
-
-def with_source(frame: Frame, folder: str = "") -> Frame:
-    """One frame, filled in."""
-    return _shared.annotate((frame,), folder)[0]
-
-
 class _File:
     def __init__(self, path: str, stamp: tuple[int, int]) -> None:
         self.stamp = stamp

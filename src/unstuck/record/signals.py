@@ -161,7 +161,7 @@ def _open_high(path: str) -> int:
 
     handle = _open(path)
     try:
-        high = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 400)
+        high = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, at.HIGH)
     except OSError:  # a low limit: keep the one we have
         return handle
     os.close(handle)

@@ -89,9 +89,6 @@ def _frames(case: Case) -> Iterator[Frame]:
         for process in look.processes:
             for thread in process.threads:
                 yield from thread.frames
-    for flight in case.flights:
-        for thread in flight.signal_stacks:
-            yield from thread.frames
 
 
 def _read(path: str) -> list[str] | None:

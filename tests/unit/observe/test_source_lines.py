@@ -11,7 +11,7 @@ import pytest
 from unstuck.model import Frame
 from unstuck.observe.file_polls import stated_path
 from unstuck.observe.paths import pid_in
-from unstuck.observe.source import Source, facts_of, is_user_code, with_source
+from unstuck.observe.source import Source, facts_of, is_user_code
 
 CODE = """\
 import os, time
@@ -142,11 +142,14 @@ def test_frames_are_filled_in_and_follow_changes_of_the_file(tmp_path: Path) -> 
 
 
 def test_frame_without_a_readable_source_stays_as_it_is(tmp_path: Path) -> None:
-    assert with_source(Frame("<frozen importlib._bootstrap>", 241, "f")).code == ""
+    def code(file: str, line: int) -> str:
+        return Source().annotate((Frame(file, line, "f"),))[0].code
+
+    assert code("<frozen importlib._bootstrap>", 241) == ""
     broken = tmp_path / "broken.py"
     broken.write_text("def f(:\n  match x\n")
-    assert with_source(Frame(str(broken), 2, "f")).code == "match x"
-    assert with_source(Frame(str(broken), 99, "f")).code == ""
+    assert code(str(broken), 2) == "match x"
+    assert code(str(broken), 99) == ""
 
 
 def test_whose_code_it_is(tmp_path: Path) -> None:
@@ -164,7 +167,7 @@ def test_whose_code_it_is(tmp_path: Path) -> None:
     assert not is_user_code(str(tmp_path / "no-such-file.py"))
     assert not is_user_code("<string>")
     assert not is_user_code(ast.__file__)
-    assert not is_user_code(with_source.__code__.co_filename), "our own"
+    assert not is_user_code(facts_of.__code__.co_filename), "our own"
     assert is_user_code("/tmp/ipykernel_77/123.py"), "a notebook cell is no file"
 
 
