@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 
-from bench import attach, budget, processes, slowdown, step_cost
+from bench import attach, budget, processes, slowdown, step_cost, syncs
 from bench.stats import Interval
 
 
@@ -20,59 +21,63 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
     args = parser.parse_args()
     scale = 0.1 if args.quick else 1.0
-    rows = []
-    if args.what in ("all", "run"):
-        rows += _run(scale)
-    if args.what in ("all", "attach"):
-        rows += _attach(scale)
-    if args.what in ("all", "learning"):
-        rows += _learning(("mlp", "cnn", "transformer"), scale, 0.02)
-    if args.what == "gpu":
-        rows += _learning(("transformer on a GPU",), scale, 0.005)
-    print("| what | measured (95 % interval) | may cost |\n|---|---|---|")
-    for what, measured, limit, _ in rows:
-        print(f"| {what} | {measured} | {limit} |")
-    over = [what for what, _, _, good in rows if not good]
+    over = []
+    print("| what | measured (95 % interval) | may cost |\n|---|---|---|", flush=True)
+    for what, measured, limit, good in _rows(args.what, scale):
+        print(f"| {what} | {measured} | {limit} |", flush=True)
+        if not good:
+            over.append(what)
     if over:
         print(f"over the limit: {', '.join(over)}", file=sys.stderr)
     return 1 if over else 0
 
 
 Row = tuple[str, str, str, bool]
+GPU = "transformer on a GPU"
 
 
-def _run(scale: float) -> list[Row]:
-    rows = [
-        _row("always-on cost per step", step_cost.per_step(int(120 * scale)), 1e6, "µs", 5),
-        _row(
-            "noting the samples of a batch of 32, where it is fetched",
-            step_cost.per_batch(int(120 * scale), 32),
-            1e6,
-            "µs",
-            10,
-        ),
-        _row("start-up and end added to `python train.py`, CPU", processes.start_up(int(60 * scale)), 1e3, "ms", 50),
-        _row("`unstuck --help`, CPU", processes.help_page(int(40 * scale)), 1e3, "ms", 100),
-    ]
+def _rows(what: str, scale: float) -> Iterator[Row]:
+    """One after the other, as they are measured."""
+    if what in ("all", "run"):
+        yield from _run(scale)
+    if what in ("all", "attach"):
+        yield from _attach(scale)
+    if what in ("all", "learning"):
+        yield from _learning(("mlp", "cnn", "transformer"), scale, 0.02)
+    if what == "gpu":
+        yield _syncs()
+        yield from _learning((GPU,), scale, 0.005)
+
+
+def _run(scale: float) -> Iterator[Row]:
+    yield _row("always-on cost per step", step_cost.per_step(int(120 * scale)), 1e6, "µs", 5)
+    batch = step_cost.per_batch(int(120 * scale), 32)
+    yield _row("noting the samples of a batch of 32, where it is fetched", batch, 1e6, "µs", 10)
+    start = processes.start_up(int(60 * scale))
+    yield _row("start-up and end added to `python train.py`, CPU", start, 1e3, "ms", 50)
+    yield _row("`unstuck --help`, CPU", processes.help_page(int(40 * scale)), 1e3, "ms", 100)
     spent, step = budget.share(max(4, int(40 * scale)))
-    what = f"fingerprints and questions, at steps of {step * 1e3:.1f} ms"
-    rows.append(_row(what, spent, 100, "%", 0.5))
+    yield _row(f"fingerprints and questions, at steps of {step * 1e3:.1f} ms", spent, 100, "%", 0.5)
     memory, share = processes.supervisor(60 * scale)
-    rows.append(("supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60))
-    rows.append(("supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005))
-    return rows
+    yield "supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60
+    yield "supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005
 
 
-def _learning(kinds: tuple[str, ...], scale: float, limit: float) -> list[Row]:
+def _learning(kinds: tuple[str, ...], scale: float, limit: float) -> Iterator[Row]:
     """The upper end of the interval counts; other tools stand beside it for comparison."""
-    rows: list[Row] = []
     for kind in kinds:
-        for tool, (share, step) in slowdown.ratios(kind, max(4, int(60 * scale))).items():
+        for tool, (share, step) in slowdown.ratios(kind, max(4, int(60 * scale))):
             what = f"{kind}, steps of {step * 1e3:.0f} ms, with {tool}"
             measured = f"× {1 + share.mean:.3f} ({1 + share.low:.3f}–{1 + share.high:.3f})"
             ours = tool == "unstuck"
-            rows.append((what, measured, f"≤ × {1 + limit:g}" if ours else "", not ours or share.high <= limit))
-    return rows
+            yield what, measured, f"≤ × {1 + limit:g}" if ours else "", not ours or share.high <= limit
+
+
+def _syncs() -> Row:
+    plain, watched = syncs.counts(GPU)
+    told = "; ".join(f"{name} {plain[name]} and {watched[name]}" for name in syncs.WAITS)
+    what = f"{GPU}: calls that wait for it in {syncs.STEPS} steps, without and with unstuck"
+    return what, told, "no more", all(watched[name] <= plain[name] for name in syncs.WAITS)
 
 
 def _attach(scale: float) -> list[Row]:

@@ -1,8 +1,8 @@
 """How much longer a step takes with everything about learning recorded, and beside it with other tools that look on.
 
-One process, block by block in random order: with it and without. The governor earns its share of time in both kinds of
-block and spends it in one: what is measured is twice its share. What is spent before it is earned, once in a run, falls
-into the steps before the first block and is told apart.
+One process, block by block in random order: with it and without. The governor's clock stands still in the blocks
+without it, so that it earns its share of time only where it spends it. What is spent before it is earned, once in a
+run, falls into the steps before the first block.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIRST, WARM, COUNTED = 80, 4, 40
 """Steps before the first block; of a block: not counted, counted."""
 
 
-def ratios(kind: str, pairs: int) -> dict[str, tuple[Interval, float]]:
+def ratios(kind: str, pairs: int) -> Iterator[tuple[str, tuple[Interval, float]]]:
     """By tool: its share of a step that it costs more, and the seconds of a step without it."""
     import torch
 
@@ -40,23 +40,35 @@ def ratios(kind: str, pairs: int) -> dict[str, tuple[Interval, float]]:
     model, steps = trainings.steps(kind)
     on_gpu = next(model.parameters()).is_cuda
     clock = _gpu_clock(torch) if on_gpu else time.process_time
-    measured = {}
     with tempfile.TemporaryDirectory() as folder:
         bootstrap.start(folder)
         _in(_known(SEAMS))
         for _ in range(FIRST):
             next(steps)
-        _out()
-        measured["unstuck"] = _paired(steps, clock, lambda: _in(_known(SEAMS)), _out, pairs)
+        pause = _Pause()
+        pause.begin()
+        yield "unstuck", _paired(steps, clock, pause.end, pause.begin, pairs)
         bootstrap.stop()
     switch = torch.autograd.set_detect_anomaly
-    measured["set_detect_anomaly"] = _paired(
-        steps, clock, lambda: switch(True), lambda: switch(False), max(4, pairs // 4)
-    )
+    few = max(4, pairs // 4)
+    yield "set_detect_anomaly", _paired(steps, clock, lambda: switch(True), lambda: switch(False), few)
     underflow = _underflow(model)
     if underflow is not None:
-        measured["DebugUnderflowOverflow"] = _paired(steps, clock, *underflow, max(4, pairs // 4))
-    return measured
+        yield "DebugUnderflowOverflow", _paired(steps, clock, *underflow, few)
+
+
+class _Pause:
+    """Takes the recorder out and puts it in again; its governor knows nothing of the time between."""
+
+    def begin(self) -> None:
+        _out()
+        self._since = time.monotonic()
+
+    def end(self) -> None:
+        from unstuck.record import governor
+
+        governor._began += time.monotonic() - self._since
+        _in(_known(SEAMS))
 
 
 def _known(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,7 +94,8 @@ def _paired(
             for _ in range(COUNTED):
                 next(steps)
             took[watched] = clock() - began
-            off()
+            if watched:
+                off()
         found.append(took[True] / took[False] - 1)
         plain.append(took[False] / COUNTED)
     return interval(found), sorted(plain)[len(plain) // 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, tanh
 
-from . import graph_reading
+from . import graph_reading, late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 LAYERS = 64
 ELEMENTS = 1 << 17
 """Of an activation that are looked at."""
+ON_GPU = 1 << 14
+"""… where it must be copied first."""
 FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}
 """Results beyond which a bounded activation is flat: of inputs of 5 and 3."""
 BLOCK = 25
@@ -95,18 +97,29 @@ class Layer:
 
 def note(graph: Any, names: Any) -> None:
     """Take in one reading of the graph. Its activations are told apart by their order, so the graph must be alike."""
+    copied: list[tuple[Layer, Any]] = []
     for place, (_, kind, node) in enumerate(graph.activations[:LAYERS]):
         if kind not in ("relu", "sigmoid", "tanh"):
             continue
         result = graph_reading.saved(node, "_saved_result")
-        if result is None or result.device.type != "cpu" or result.dim() < 2 or not result.is_floating_point():
+        if result is None or result.dim() < 2 or not result.is_floating_point():
             continue
         known = layers.get(place)
         shape = [int(size) for size in result.shape]
         if known is None or known.kind != kind or _units(known.shape) != _units(shape):
             known = layers[place] = Layer(kind, _name(node, names), shape)
         known.gated = known.gated or node in graph.gates
-        _take(known, result)
+        if late.away(result):
+            copied.append((known, late.thinned(result, ON_GPU, _unit_dim(result))))
+        elif late.near(result):
+            _take(known, result)
+    if copied:
+        late.bring([part for _, part in copied], lambda parts: _take_all([layer for layer, _ in copied], parts))
+
+
+def _take_all(copied: list[Layer], parts: list[Any]) -> None:
+    for layer, part in zip(copied, parts, strict=True):
+        _take(layer, part)
 
 
 def _take(layer: Layer, result: Any) -> None:

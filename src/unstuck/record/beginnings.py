@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import weakref
 
+from . import late
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 ELEMENTS = 1_000_000
 """A larger parameter is only sampled."""
+ON_GPU, MATRICES = 1 << 14, 128
+"""Elements that are copied of one that is on a GPU, and of how many."""
 SAMPLE = 12
 UNTOUCHED = 4
 """In-place writes that making a layer and giving it its first weights can take; a training makes many more."""
@@ -18,17 +22,35 @@ UNTOUCHED = 4
 class State:
     """How one parameter began."""
 
-    __slots__ = ("alike", "called", "first", "fresh", "idle", "ref", "version", "zero")
+    __slots__ = ("alike", "called", "first", "fresh", "idle", "ref", "still", "version", "zero")
 
     def __init__(self, parameter: Any) -> None:
         self.ref = weakref.ref(parameter)
         self.version = int(parameter._version)
         self.first = sample(parameter)
-        self.alike = alike(parameter)
-        self.zero = self.first is not None and not any(self.first) and not bool(parameter.detach().any())
-        self.fresh = fresh(parameter)
         self.called = self.idle = 0
         """Observed steps in which its module was called; of these, without a graph being recorded."""
+        self.still = self.alike = self.zero = self.fresh = False
+        if not late.away(parameter):
+            self.take(parameter)
+
+    def take(self, value: Any) -> None:
+        self.alike = alike(value)
+        self.zero = not bool(value.detach().any()) if self.alike else False
+        self.fresh = self.version <= UNTOUCHED and fresh(value)
+
+    def still_alike(self) -> bool:
+        """Its rows are the same to this day; of one on a GPU, as it was when last asked."""
+        parameter = self.ref()
+        if not self.alike or parameter is None:
+            return False
+        if not late.away(parameter):
+            return alike(parameter, 0.01)
+        late.bring([late.thinned(parameter.detach(), ON_GPU, -1)], self._look)
+        return self.still
+
+    def _look(self, copies: list[Any]) -> None:
+        self.still = alike(copies[0], 0.01)
 
     def moved(self) -> bool:
         parameter = self.ref()
@@ -37,10 +59,25 @@ class State:
         return int(parameter._version) != self.version or sample(parameter) != self.first
 
 
+def bring(states: list[State]) -> None:
+    """Those of a GPU, some elements of each."""
+    found = [(state, parameter) for state in states if (parameter := state.ref()) is not None]
+    chosen = [(state, value) for state, value in found if value.dim() >= 2 and not value.is_sparse][:MATRICES]
+    here = [(state, value) for state, value in chosen if value.device == chosen[0][1].device]
+    if here:
+        parts = [late.thinned(value.detach(), ON_GPU, -1) for _, value in here]
+        late.bring(parts, lambda copies: _take([state for state, _ in here], copies))
+
+
+def _take(states: list[State], parts: list[Any]) -> None:
+    for state, part in zip(states, parts, strict=True):
+        state.take(part)
+
+
 def sample(parameter: Any) -> tuple[float, ...] | None:
     """Some of its elements; None where reading them would wait for a device."""
     value = parameter.detach()
-    if value.device.type != "cpu" or value.is_sparse or not value.is_floating_point():
+    if not late.near(value) or value.is_sparse or not value.is_floating_point():
         return None
     flat = value.reshape(-1) if value.is_contiguous() else value.flatten()
     return tuple(flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].tolist())
@@ -64,7 +101,7 @@ def fresh(parameter: Any) -> bool:
     value = parameter.detach()
     if value.device.type != "cpu" or value.dim() < 2 or not value.is_floating_point() or value.is_sparse:
         return False
-    if value.numel() < 24 or value.numel() > ELEMENTS or int(parameter._version) > UNTOUCHED:
+    if value.numel() < 24 or value.numel() > ELEMENTS:
         return False
     value = value.float()
     spread = float(value.std())

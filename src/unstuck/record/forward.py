@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 
-from . import cuts, flight, governor, layers, ownership, probes, reach, script_lines, updates
+from . import cuts, flight, governor, late, layers, ownership, probes, reach, script_lines, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ ENOUGH = 3
 """Sampled steps without a gradient, before a closer look is taken."""
 now: Observation | None = None
 modes: dict[str, list[list[Any]]] = {}
+_tracked: dict[int, float] = {}
+"""Batches that a batch-norm on a GPU has seen, by its module."""
 """By root module: [step, its `training`, regularizing modules in eval mode, of so many, batch norms never updated]."""
 observed = 0
 leaf_losses = 0
@@ -294,7 +296,11 @@ def _note_modes(observation: Observation, called: dict[int, str]) -> None:
 def _never_updated(module: Any) -> bool:
     own = module.__dict__.get("_buffers") or {}
     count = own.get("num_batches_tracked")
-    return count is not None and count.device.type == "cpu" and int(count) == 0
+    if count is None or late.near(count):
+        return count is not None and int(count) == 0
+    if late.away(count):
+        late.read([count], lambda values: _tracked.__setitem__(id(module), values[0]))
+    return _tracked.get(id(module)) == 0
 
 
 def _module_names(names: Any) -> dict[int, str]:

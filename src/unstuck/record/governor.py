@@ -10,9 +10,13 @@ SHARE = 0.005
 """Of the run's time, for all readings together."""
 ADVANCE = 0.15
 """Seconds that may be spent before they are earned: the first steps tell the most."""
+LOADING = 0.4
+"""… where a GPU is used: the first use of each kind of its kernels loads it."""
 LATER = 0.015
 """Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
 spent = 0.0
+loads = 0.0
+"""Seconds more in advance, once something was on a GPU."""
 _began = 0.0
 
 
@@ -21,7 +25,7 @@ def allows() -> bool:
     global _began
     if not _began:
         _began = monotonic()
-    advance = ADVANCE + LATER * max(0, flight.steps.bit_length() - 7)
+    advance = ADVANCE + loads + LATER * max(0, flight.steps.bit_length() - 7)
     return spent < advance + SHARE * (monotonic() - _began)
 
 

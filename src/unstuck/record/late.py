@@ -1,6 +1,6 @@
-"""Numbers that are on a GPU, read without waiting for it: it copies them out when it comes to that, we take them later.
+"""What is on a GPU, read without waiting for it: it copies it out when it comes to that, we take it later.
 
-Nothing here synchronises: the copy goes into pinned memory that was set aside once, and an event says when it is there.
+Nothing here synchronises: the copies go into pinned memory, and an event says when they are there.
 """
 
 from __future__ import annotations
@@ -8,21 +8,24 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from time import monotonic, sleep
+
+from . import governor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-ROOM = 1 << 13
-"""Numbers that can be on their way at one time."""
+MANY = 64
+"""Copies that may be on their way at one time."""
+LAST = 0.3
+"""Seconds for which the end of the process waits for them."""
 exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))
 """Wait for each loss instead: `--trace-nan`."""
 used = False
 """Something was on a GPU."""
-_waiting: deque[tuple[Any, int, int, Callable[[list[float]], object]]] = deque()
-_buffer: Any = None
-_next = 0
+_waiting: deque[tuple[Any, list[Any], Callable[[list[Any]], object]]] = deque()
 
 
 def away(tensor: Any) -> bool:
@@ -30,40 +33,65 @@ def away(tensor: Any) -> bool:
     return getattr(tensor, "is_cuda", False) is True
 
 
-def read(numbers: list[Any], then: Callable[[list[float]], object]) -> None:
-    """Have these copied, one number each and all of one device; `then` gets them. Dropped where too many wait."""
-    global _buffer, _next, used
-    used = True
+def near(tensor: Any) -> bool:
+    """Can be read at once."""
+    return bool(tensor.device.type == "cpu") and not away(tensor)
+
+
+def bring(tensors: list[Any], then: Callable[[list[Any]], object]) -> bool:
+    """Have these copied, all of one device; `then` gets the copies. False where too many wait already."""
+    global used
+    used, governor.loads = True, governor.LOADING
     torch = sys.modules["torch"]
-    on_gpu, count = numbers[0].is_cuda, len(numbers)
-    if on_gpu and torch.cuda.is_current_stream_capturing():
-        return
-    if _buffer is None:
-        _buffer = torch.empty(ROOM, dtype=torch.float32, pin_memory=on_gpu)
-    start = 0 if _next + count > ROOM else _next
-    if _waiting and (count > ROOM or _overlaps(start, count)):
-        return
+    on_gpu = tensors[0].is_cuda
+    if len(_waiting) >= MANY or (on_gpu and torch.cuda.is_current_stream_capturing()):
+        return False
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        whole = torch.stack([number.detach().reshape(()) for number in numbers]) if count > 1 else numbers[0].detach()
-        _buffer[start : start + count].copy_(whole.reshape(-1), non_blocking=True)
+        copies = [tensor.detach().to("cpu", non_blocking=True, copy=True) for tensor in tensors]
     event = None
     if on_gpu:
         event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(numbers[0].device))
-    _waiting.append((event, start, count, then))
-    _next = start + count
+        event.record(torch.cuda.current_stream(tensors[0].device))
+    _waiting.append((event, copies, then))
+    return True
 
 
-def _overlaps(start: int, count: int) -> bool:
-    """Some of that room holds numbers not yet taken."""
-    return any(start < first + many and first < start + count for _, first, many, _ in _waiting)
+def read(numbers: list[Any], then: Callable[[list[float]], object]) -> bool:
+    """The same for single numbers."""
+    torch = sys.modules["torch"]
+    if len(_waiting) >= MANY:
+        return False
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        whole = torch.stack([number.detach().reshape(()).float() for number in numbers])
+    return bring([whole], lambda copies: then([float(number) for number in copies[0].tolist()]))
+
+
+def thinned(tensor: Any, most: int, kept: int) -> Any:
+    """Every second entry along its longest dimension, until it is small; the dimension `kept` stays whole."""
+    while tensor.numel() > most:
+        others = [(int(size), dim) for dim, size in enumerate(tensor.shape) if dim != kept % tensor.dim()]
+        longest, dim = max(others, default=(1, 0))
+        if longest < 2:
+            break
+        tensor = tensor[(slice(None),) * dim + (slice(None, None, 2),)]
+    return tensor
 
 
 def collect() -> None:
     """Take what has come, oldest first."""
     while _waiting:
-        event, start, count, then = _waiting[0]
+        event, copies, then = _waiting[0]
         if event is not None and not event.query():
             return
         _waiting.popleft()
-        then([float(number) for number in _buffer[start : start + count].tolist()])
+        with governor.Reading():
+            then(copies)
+
+
+def last() -> None:
+    """At the end of the process: what is still on its way, if it comes soon."""
+    until = monotonic() + LAST
+    collect()
+    while _waiting and monotonic() < until:
+        sleep(0.005)
+        collect()

@@ -12,6 +12,7 @@ from . import (
     activity_stats,
     births,
     facts,
+    failures,
     flight,
     forward,
     governor,
@@ -239,6 +240,7 @@ def tell(*, news: bool = False) -> None:
 def last() -> None:
     """At the end of the process: the final state."""
     if updates.optimizers or losses.series:
+        late.last()
         facts.tell_anew("learning", plain(at_the_end=True), at.LEARNING)
 
 
@@ -334,11 +336,12 @@ def _root(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
 def install() -> None:
     losses.when_nonfinite = nonfinite
     losses.when_finite = finite
+    losses.when_far, losses.at_hand = spikes.came_late, failures.batches
     losses.unscale, losses.unscaled = rates.unscaled_value, rates.unscaled_tensor
     forward.install()
     probes.on("learning", _remove)
 
 
 def _remove() -> None:
-    losses.when_nonfinite = losses.when_finite = losses.when_traced = None
+    losses.when_nonfinite = losses.when_finite = losses.when_traced = losses.when_far = losses.at_hand = None
     origins.stop()

@@ -161,7 +161,7 @@ def _output(node: Any) -> Any:
     if weight is None or not name_of(weight).endswith(LEAF) or left.numel() > SMALL * 16:
         return None
     torch = sys.modules["torch"]
-    if left.dtype != torch.float32 or weight.variable.dtype != torch.float32 or left.device.type != "cpu":
+    if left.dtype != torch.float32 or weight.variable.dtype != torch.float32 or left.device != weight.variable.device:
         return None
     return torch.addmm(bias.variable.detach(), left.detach(), weight.variable.detach().t()).reshape(shape)
 

@@ -24,8 +24,8 @@ FAR = 12.0
 """Mean deviations above the usual level, and at least three times it."""
 LOOKS = (1, 8, 64, 512)
 """Values at which the graph is searched for operations at their edge."""
-EACH, EVERY = 64, 4
-"""On a GPU: so many values are read at first, then one of every four."""
+EACH, EVERY = 64, 8
+"""On a GPU: so many values are read at first, then two of every eight, one after the other."""
 SERIES = 12
 """Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
 
@@ -43,6 +43,10 @@ series: dict[tuple[int, int], Series] = {}
 """By the call of backward: the identity of its code, which each keeps, and the instruction."""
 when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
 when_finite: Callable[[Any, FrameType | None, Series, float], object] | None = None
+when_far: Callable[[Series, float, int, list[dict[str, object]]], object] | None = None
+"""A value that came late stands out: the value, its step, the batch of that step."""
+at_hand: Callable[[], list[dict[str, object]]] | None = None
+"""The batch of this step."""
 when_traced: Callable[[Any], object] | None = None
 """Set while a step is traced: the graph of the next loss is wanted, whatever its value."""
 backwards = 0
@@ -167,7 +171,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     if late.away(root) and not late.exact:
         late.collect()
         if not known.doubtful:
-            if known.count < EACH or not backwards % EVERY:
+            if known.count < EACH or backwards % EVERY < 2:
                 late.read([unscaled(root)], _arrival(known, flight.steps))
             return
         known.doubtful = False
@@ -185,10 +189,14 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
 
 
 def _arrival(known: Series, step: int) -> Callable[[list[float]], object]:
+    batch = at_hand() if at_hand is not None and known.count > SETTLED else []
+
     def arrived(values: list[float]) -> None:
         value = values[0]
         if value - value == 0.0:
             known.add(value, step)
+            if known.far and when_far is not None:
+                when_far(known, value, step, batch)
             return
         known.doubtful = not known.nonfinite
         if known.nonfinite_step < 0:

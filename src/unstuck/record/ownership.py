@@ -10,7 +10,7 @@ import sys
 import weakref
 from functools import wraps
 
-from . import beginnings, layers, losses, probes, script_lines, updates
+from . import beginnings, late, layers, losses, probes, script_lines, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,43 @@ states: dict[int, beginnings.State] = {}
 _seen = -1
 
 
+class Checks:
+    """Looks at the gradients between two steps of an optimizer whose answers come later, from a GPU."""
+
+    __slots__ = ("awaited", "clean", "closed", "of")
+
+    def __init__(self, of: Built) -> None:
+        self.of = of
+        self.awaited, self.clean, self.closed = 0, False, False
+
+    def arrived(self, flags: list[float]) -> None:
+        self.awaited -= 1
+        self.clean = self.clean or not any(flags)
+        self.settle()
+
+    def settle(self) -> None:
+        if self.closed and not self.awaited:
+            self.of.tried += 1
+            self.of.stale += not self.clean
+
+
 class Built:
     """One optimizer, from its constructor on."""
 
-    __slots__ = ("_held", "clean", "clears", "entry", "kind", "pending", "ref", "site", "stale", "stepped", "tried")
+    __slots__ = (
+        "_held",
+        "checks",
+        "clean",
+        "clears",
+        "entry",
+        "kind",
+        "pending",
+        "ref",
+        "site",
+        "stale",
+        "stepped",
+        "tried",
+    )
 
     def __init__(self, optimizer: Any, site: list[str | int] | None) -> None:
         self.ref = weakref.ref(optimizer)
@@ -36,6 +69,7 @@ class Built:
         self.site = site
         self.clears = self.stale = self.tried = 0
         self.stepped = self.pending = self.clean = False
+        self.checks: Checks | None = None
         self.entry: updates.Optimizer | None = None
         """Made when it first steps."""
         self._held: list[weakref.ref[Any]] = []
@@ -101,16 +135,20 @@ def stepped(optimizer: Any) -> None:
         known.entry = updates.known(optimizer)
     if known.clean:
         known.tried += 1
+    elif known.checks is not None:
+        known.checks.closed = True
+        known.checks.settle()
     elif known.pending:
         known.tried += 1
         known.stale += 1
-    known.stepped, known.pending, known.clean = True, False, False
+    known.stepped, known.pending, known.clean, known.checks = True, False, False, None
 
 
 def missed() -> None:
     """A backward pass was not looked at: between these two steps nothing is known."""
     for each in built:
         each.stepped = each.pending = False
+        each.checks = None
 
 
 def at_backward() -> None:
@@ -120,10 +158,13 @@ def at_backward() -> None:
     for each in built:
         if not each.stepped or each.clean:
             continue
-        grads = [p.grad for p in each.parameters()[:24] if p.requires_grad and p.device.type == "cpu"]
+        grads = [p.grad for p in each.parameters()[:24] if p.requires_grad]
         held = [grad for grad in grads if grad is not None and not grad.is_sparse][:6]
         with torch.no_grad():
-            if any(bool(grad.any()) for grad in held):
+            if held and all(late.away(grad) for grad in held):
+                each.checks = each.checks or Checks(each)
+                each.checks.awaited += late.read([grad.any() for grad in held], each.checks.arrived)
+            elif any(bool(grad.any()) for grad in held if late.near(grad)):
                 each.pending = True
             else:
                 each.clean = True
@@ -136,10 +177,13 @@ def _begin() -> None:
     if count == _seen or len(states) >= STATES:
         return
     _seen = count
+    fresh = []
     for parameter in everything():
         known = states.get(id(parameter))
         if (known is None or known.ref() is not parameter) and len(states) < STATES:
             states[id(parameter)] = beginnings.State(parameter)
+            fresh.append(parameter)
+    beginnings.bring([states[id(parameter)] for parameter in fresh if late.away(parameter)])
 
 
 def everything() -> list[Any]:
@@ -172,7 +216,7 @@ def of_parameter(key: int, held: dict[int, int]) -> dict[str, object]:
         "fresh": state.fresh and not (moved and int(parameter._version) > state.version + beginnings.UNTOUCHED),
         "moved": moved,
         "alike": ("zero" if state.zero else "same") if state.alike else "",
-        "still_alike": state.alike and beginnings.alike(parameter, 0.01),
+        "still_alike": state.still_alike(),
         "called": state.called,
         "idle": state.idle,
         "trainable": bool(parameter.requires_grad),

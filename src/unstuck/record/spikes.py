@@ -22,19 +22,25 @@ def note(series: losses.Series, value: float, frame: FrameType | None) -> None:
     """A value that stands out."""
     if len(spikes) >= MOST:
         return
+    came_late(series, value, flight.steps, failures.batches())
+    if governor.allows():
+        with governor.Reading():
+            spikes[-1]["rows"] = _unlike(frame)
+
+
+def came_late(series: losses.Series, value: float, step: int, batch: list[dict[str, object]]) -> None:
+    """One that stood out some steps ago; its batch was noted then."""
+    if len(spikes) >= MOST:
+        return
     about: dict[str, Any] = {
-        "step": flight.steps,
+        "step": step,
         "value": value,
         "usual": series.usual - losses.RATE * losses.FAR * series.spread,
         "spread": series.spread,
         "site": series.site,
     }
-    batch = failures.batches()[:1]
     if batch and batch[0]["size"] is not None and _few(batch[0]["size"]):
         about["number"], about["indices"] = batch[0]["number"], batch[0]["indices"]
-    if governor.allows():
-        with governor.Reading():
-            about["rows"] = _unlike(frame)
     spikes.append(about)
 
 
@@ -62,7 +68,7 @@ def _unlike(frame: FrameType | None) -> list[dict[str, Any]]:
 
 
 def _is_batch(tensor: Any) -> bool:
-    plain = tensor.device.type == "cpu" and not tensor.requires_grad and tensor.is_floating_point()
+    plain = tensor.is_cpu and not tensor.requires_grad and tensor.is_floating_point()
     return bool(plain and tensor.dim() and 4 <= tensor.shape[0] <= 4096 and tensor.numel() <= 1 << 20)
 
 

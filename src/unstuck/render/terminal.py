@@ -153,7 +153,7 @@ def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool, stoppi
 
 OPAQUE = {
     "compiled": "compiled parts of the model: of these only the loss, gradients, updates and rates are known",
-    "on_gpu": "activations and targets on the GPU: reading them would make the training wait",
+    "on_gpu": "numbers on the GPU when they were made: they are read some steps later, so that nothing waits",
 }
 """By what the recorder says of itself: what it cannot see of how the training learns."""
 

@@ -40,7 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
             if since is None:
                 continue
             before, late = history[:since], history[since:]
-            never = all(seen[4] for seen in late)
+            never = bool(late[-1][4])
             frozen = late[-1][6]
             if not before and not never and (frozen or _norms_only(late)):
                 continue  # a model that was trained before, with its norms held still
