@@ -198,9 +198,14 @@ def _arrival(known: Series, step: int) -> Callable[[list[float]], object]:
             if known.far and when_far is not None:
                 when_far(known, value, step, batch)
             return
-        known.doubtful = not known.nonfinite
         if known.nonfinite_step < 0:
             known.nonfinite_step = step
+        if not known.nonfinite:
+            known.doubtful = True
+            return
+        known.nonfinite += 1
+        if known.nonfinite == SURE and when_nonfinite is not None:
+            when_nonfinite(None, None, known)
 
     return arrived
 
