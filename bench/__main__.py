@@ -43,10 +43,10 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
     if what in ("all", "attach"):
         yield from _attach(scale)
     if what in ("all", "learning"):
-        yield from _learning(("mlp", "cnn", "transformer"), scale, 0.02)
+        yield from _learning(("mlp", "cnn", "transformer"), 240, scale, 0.02)
     if what == "gpu":
         yield _syncs()
-        yield from _learning((GPU,), scale, 0.005)
+        yield from _learning((GPU,), 60, scale, 0.005)
 
 
 def _run(scale: float) -> Iterator[Row]:
@@ -63,10 +63,10 @@ def _run(scale: float) -> Iterator[Row]:
     yield "supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005
 
 
-def _learning(kinds: tuple[str, ...], scale: float, limit: float) -> Iterator[Row]:
+def _learning(kinds: tuple[str, ...], pairs: int, scale: float, limit: float) -> Iterator[Row]:
     """The upper end of the interval counts; other tools stand beside it for comparison."""
     for kind in kinds:
-        for tool, (share, step) in slowdown.ratios(kind, max(4, int(60 * scale))):
+        for tool, (share, step) in slowdown.ratios(kind, max(4, int(pairs * scale))):
             what = f"{kind}, steps of {step * 1e3:.0f} ms, with {tool}"
             measured = f"× {1 + share.mean:.3f} ({1 + share.low:.3f}–{1 + share.high:.3f})"
             ours = tool == "unstuck"

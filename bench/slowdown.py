@@ -25,7 +25,7 @@ SEAMS = (
     "torch.nn.utils.clip_grad",
     "torch.amp.grad_scaler",
 )
-FIRST, WARM, COUNTED = 80, 4, 40
+FIRST, WARM, COUNTED = 150, 2, 12
 """Steps before the first block; of a block: not counted, counted."""
 
 
@@ -50,7 +50,7 @@ def ratios(kind: str, pairs: int) -> Iterator[tuple[str, tuple[Interval, float]]
         yield "unstuck", _paired(steps, clock, pause.end, pause.begin, pairs)
         bootstrap.stop()
     switch = torch.autograd.set_detect_anomaly
-    few = max(4, pairs // 4)
+    few = max(4, pairs // 10)
     yield "set_detect_anomaly", _paired(steps, clock, lambda: switch(True), lambda: switch(False), few)
     underflow = _underflow(model)
     if underflow is not None:
