@@ -221,7 +221,11 @@ def finite(root: Any, frame: FrameType | None, series: losses.Series, value: flo
     with unseen.Uncompiled():
         if series.far:
             spikes.note(series, value, frame)
+        before = singular.steep
         singular.guard(root, series)
+        if singular.steep is not before and singular.steep is not None:
+            known = before.get("site") if before is not None else None
+            singular.steep["site"] = known or origins.written(singular.steep["operation"], frame)
 
 
 def tell(*, news: bool = False) -> None:
@@ -271,6 +275,7 @@ def plain(*, at_the_end: bool = False) -> dict[str, Any]:
         **_owners.rest,
         "forward": forward.plain(),
         "flat": _flat,
+        "steep": singular.steep,
         "compiled": _compiled,
         "on_gpu": late.used,
         "cost": governor.cost(),

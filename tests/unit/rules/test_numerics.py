@@ -280,3 +280,27 @@ def test_an_ignored_batch_is_told_once() -> None:
     }
     assert len(found(all_labels_ignored.RULE, losses=[broken_loss()], births=births, heads=[head])) == 1
     assert len(found(all_labels_ignored.RULE, heads=[head])) == 1
+
+
+STEEP = {**operation("the slope of a root at 0 is infinite", operation="sqrt"), "backward": True, "step": 99}
+FALLEN = {**SCALER, "scale": 0.001, "first": 16384.0, "updates": 24, "skipped_in_row": 24}
+
+
+def test_a_gradient_that_a_scaler_hides() -> None:
+    (finding,) = found(nonfinite_born.RULE, scaler=FALLEN, steep=STEEP)
+    assert (finding.where.line, finding.severity) == (12, "error")
+    assert "root at 0" in finding.title
+    assert "loss-scale-collapsed" in nonfinite_born.RULE.explains
+
+
+@pytest.mark.parametrize(
+    ("scaler", "steep"),
+    [
+        (SCALER, STEEP),
+        (FALLEN, {**STEEP, "step": 3}),
+        (FALLEN, None),
+        ({**FALLEN, "scale": 512.0, "skipped_in_row": 1}, STEEP),
+    ],
+)
+def test_a_slope_that_does_no_harm(scaler: dict[str, Any], steep: dict[str, Any] | None) -> None:
+    assert found(nonfinite_born.RULE, scaler=scaler, steep=steep) == []

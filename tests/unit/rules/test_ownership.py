@@ -127,6 +127,11 @@ def test_gradients_never_cleared_names_the_backward_line() -> None:
     assert "60 of 60" in finding.evidence[0]
 
 
+def test_gradients_cleared_once_an_epoch() -> None:
+    (finding,) = said(gradients_never_cleared.RULE, case(built=[built(stale=60, clears=5)]))
+    assert "once in 60 steps" in finding.title
+
+
 @pytest.mark.parametrize(
     "optimizer",
     [

@@ -48,7 +48,8 @@ def decide(case: Case) -> Iterable[Finding]:
 def _finding(learning: Learning, optimizer: Built) -> Finding:
     loss = learning.loss
     site = loss.site if loss is not None else optimizer.site
-    seldom = f"was called {optimizer.clears:,} times" if optimizer.clears else "was never called"
+    times = "once" if optimizer.clears == 1 else f"{optimizer.clears:,} times"
+    seldom = f"was called {times}" if optimizer.clears else "was never called"
     evidence = [
         f"in {optimizer.stale} of {optimizer.checked} pairs of steps looked at, the gradients of the one step were "
         f"still there when {line(site)} added those of the next",
@@ -62,12 +63,19 @@ def _finding(learning: Learning, optimizer: Built) -> Finding:
         family=RULE.family,
         severity="error",
         confidence=0.97,
-        title="the gradients are never cleared: every step follows the sum of all gradients before it",
+        title=_title(optimizer),
         evidence=tuple(evidence),
         where=learning.where(site),
         fix=Fix(f"Call `optimizer.zero_grad()` before the backward pass at {line(site)}."),
         seen_by="flight",
     )
+
+
+def _title(optimizer: Built) -> str:
+    if not optimizer.clears:
+        return "the gradients are never cleared: every step follows the sum of all gradients before it"
+    every = round(optimizer.steps / optimizer.clears)
+    return f"the gradients are cleared only once in {every:,} steps: each follows the sum of those before it"
 
 
 def _grown(learning: Learning, optimizer: Built) -> str:

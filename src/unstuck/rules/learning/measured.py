@@ -213,6 +213,8 @@ class Learning:
     compiled: bool
     flat: dict[str, Any]
     """The operation without a slope that parameters are behind, its line, and these."""
+    steep: dict[str, Any] = field(default_factory=dict)
+    """The last operation whose slope was no number though the loss was one (see record/singular.py)."""
     spikes: tuple[dict[str, Any], ...] = ()
     """Losses far above their usual level, with their batches (see record/spikes.py)."""
 
@@ -302,6 +304,7 @@ def read(pid: int, at: float, data: dict[str, Any]) -> Learning:
         scaler=data["scaler"],
         compiled=data["compiled"],
         flat=data.get("flat") or {},
+        steep=data.get("steep") or {},
         built=tuple(Built(**{**each, "site": _site(each["site"])}) for each in data.get("built") or ()),
         kept_in=tuple(data.get("kept_in") or ()),
         strays=tuple(data.get("strays") or ()),

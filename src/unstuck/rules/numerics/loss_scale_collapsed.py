@@ -22,6 +22,7 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.learning.measured import learnings
@@ -31,15 +32,18 @@ ROW = 12
 FALLEN = 16.0
 
 
+def collapsed(scaler: dict[str, Any]) -> bool:
+    """It fell below 1, or still falls at every step."""
+    scale, first, row = scaler.get("scale"), scaler.get("first"), scaler.get("skipped_in_row") or 0
+    return scale is not None and bool(first) and ((scale < 1 and scale * FALLEN < first) or row >= ROW)
+
+
 def decide(case: Case) -> Iterable[Finding]:
     for learning in learnings(case):
         scaler = learning.scaler
-        scale, first, row = scaler.get("scale"), scaler.get("first"), scaler.get("skipped_in_row") or 0
-        if scale is None or not first:
+        if not collapsed(scaler):
             continue
-        collapsed = scale < 1 and scale * FALLEN < first
-        if not collapsed and row < ROW:
-            continue
+        scale, first, row = scaler["scale"], scaler["first"], scaler.get("skipped_in_row") or 0
         loss = learning.loss
         broken = f"{loss.nonfinite:,} losses were no number" if loss is not None and loss.nonfinite else ""
         yield Finding(

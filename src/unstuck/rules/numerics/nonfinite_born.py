@@ -31,8 +31,11 @@ from unstuck.model import Case, Finding, Fix
 from unstuck.rules.learning.measured import Learning, learnings
 from unstuck.rules.numerics.broken import Origin, line, listed, origins
 from unstuck.rules.numerics.exploding import exploded, largest_update
+from unstuck.rules.numerics.loss_scale_collapsed import collapsed
 from unstuck.rules.rule import Rule
 
+RECENT = 2
+"""Steps between the last look at an operation and the last step."""
 FIXES = (
     ("a single number", "Look at how this number is computed: it is no number before it meets the model's output."),
     ("log", "Take `log_softmax`/`logsigmoid` of the scores instead of the log of a probability, or `.clamp_min(1e-8)` "
@@ -58,6 +61,37 @@ def decide(case: Case) -> Iterable[Finding]:
                 yield _finding(learning, origin)
             elif origin.kind in ("growth", "gradient", "unknown") and not _explained(learning, case):
                 yield _unplaced(learning, origin)
+        if not learning.births and _skipped(learning):
+            yield _steep(learning)
+
+
+def _skipped(learning: Learning) -> bool:
+    """A loss scaler leaves out step after step, and to this day an operation has a slope that is no number."""
+    return bool(learning.steep) and learning.steps - learning.steep["step"] <= RECENT and collapsed(learning.scaler)
+
+
+def _steep(learning: Learning) -> Finding:
+    about, scaler = learning.steep, learning.scaler
+    site = (about["site"][0], about["site"][1], about["site"][2]) if about.get("site") else None
+    called = learning.loss.site if learning.loss is not None else None
+    at = f" ({line(site)})" if site else ""
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.93,
+        title=f"A gradient is no number: {about['where']}{at}",
+        evidence=(
+            f"`{about['operation']}` at step {about['step']:,}, {about['where']}: the loss is a number, its gradient "
+            "is not",
+            f"so the loss scaler leaves out the steps: its scale fell from {scaler['first']:,.6g} to "
+            f"{scaler['scale']:.3g} in {scaler['updates']:,} updates",
+        ),
+        where=learning.where(site or called, step=int(about["step"])),
+        fix=Fix(next((fix for word, fix in FIXES if about["where"].startswith(word)), _GENERAL)),
+        seen_by="flight",
+        also=(learning.where(called),) if site else (),
+    )
 
 
 def _explained(learning: Learning, case: Case) -> bool:

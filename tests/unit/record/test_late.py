@@ -1,0 +1,99 @@
+"""What is read late comes in order, small enough, and decides what it was asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from unstuck.record import activity_stats, beginnings, governor, late, ownership, targets
+
+
+@pytest.fixture
+def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every tensor counts as one on a GPU."""
+    monkeypatch.setattr(late, "away", lambda _: True)
+    yield
+    late._waiting.clear()
+    late.used, governor.loads = False, 0.0
+
+
+@pytest.mark.usefixtures("far_away")
+def test_what_was_asked_first_comes_first() -> None:
+    came: list[Any] = []
+    tensor = torch.zeros(2)
+    late.bring([tensor], lambda copies: came.append(copies[0].tolist()))
+    late.read([torch.tensor(3.0), torch.tensor(True)], came.append)
+    tensor += 1  # the copy was made before
+    assert came == []
+    late.collect()
+    assert came == [[0.0, 0.0], [3.0, 1.0]]
+
+
+@pytest.mark.usefixtures("far_away")
+def test_too_many_on_their_way() -> None:
+    asked = [late.read([torch.tensor(1.0)], lambda _: None) for _ in range(late.MANY + 3)]
+    assert asked == [True] * late.MANY + [False] * 3
+
+
+@pytest.mark.parametrize(("shape", "kept"), [((64, 100), -1), ((8, 16, 32, 32), 1), ((1, 5000), -1), ((7,), 0)])
+def test_a_part_keeps_the_units(shape: tuple[int, ...], kept: int) -> None:
+    part = late.thinned(torch.zeros(shape), 1000, kept)
+    assert part.shape[kept] == shape[kept]
+    assert part.numel() <= 1000 or part.numel() == shape[kept]
+
+
+@pytest.mark.usefixtures("far_away")
+def test_dead_units_from_copies() -> None:
+    layer = activity_stats.Layer("relu", "model.0", [4, 3])
+    activity_stats._take_all([layer], [torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])])
+    assert layer.plain(0)["dead"] == 1
+
+
+@pytest.mark.usefixtures("far_away")
+def test_targets_and_the_ids_they_came_from() -> None:
+    given = targets.Given("mse")
+    ids = torch.tensor([3, 1, 2, 1])
+    target = ids.float()
+    given.take(target, torch.randn(4), 1, None)
+
+    def look() -> None:
+        given.look_for_ids(target, sys._getframe(1))
+
+    def train() -> None:
+        labels = ids
+        look()
+        assert labels is ids
+
+    train()
+    assert given.target()["count"] == 0
+    late.collect()
+    assert (given.target()["max"], given.ids) == (3.0, "labels")
+
+
+@pytest.mark.usefixtures("far_away")
+def test_rows_alike_on_a_gpu() -> None:
+    weight = torch.nn.Parameter(torch.full((4, 6), 0.1))
+    state = beginnings.State(weight)
+    beginnings.bring([state])
+    told = [state.alike]
+    late.collect()
+    told += [state.alike, state.still_alike()]  # the latter is asked for only now
+    late.collect()
+    assert [*told, state.still_alike()] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(("flags", "stale"), [([[1.0], [1.0]], 1), ([[1.0], [0.0]], 0)])
+def test_gradients_are_stale_if_no_look_found_them_cleared(flags: list[list[float]], stale: int) -> None:
+    optimizer = ownership.Built(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), None)
+    checks = ownership.Checks(optimizer)
+    checks.awaited = 2
+    checks.arrived(flags[0])
+    checks.closed = True
+    checks.settle()
+    assert optimizer.tried == 0, "one answer is still to come"
+    checks.arrived(flags[1])
+    assert (optimizer.tried, optimizer.stale) == (1, stale)
