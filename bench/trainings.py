@@ -24,7 +24,7 @@ def cnn() -> tuple[nn.Module, Any, Any]:
 
 
 class Transformer(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
-    """About three million parameters as it stands; more where `width` and `layers` say so."""
+    """Two and a half million parameters as it stands; more where `width` and `layers` say so."""
 
     def __init__(self, words: int = 2000, width: int = 192, layers: int = 4) -> None:
         super().__init__()
