@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import device, flight, graph, learning, losses, probes
+from . import device, flight, graph, learning, losses, probes, unseen
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -26,15 +26,21 @@ def install(module: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         try:
-            losses.note(arguments, options)
+            if unseen.listened():
+                with unseen.Uncompiled():
+                    losses.note(arguments, options)
+            else:
+                losses.note(arguments, options)
         except Exception as fault:
             probes.off("learning", fault)
         if not flight.full:
             return original(*arguments, **options)
         try:
-            graph.at_backward(arguments, options)
-            _learn(arguments, options)
-            device.sample()
+            if unseen.listened():
+                with unseen.Uncompiled():
+                    _look(arguments, options)
+            else:
+                _look(arguments, options)
             flight.enter(at.BACKWARD)
         except Exception as fault:
             probes.off("backward", fault)
@@ -46,7 +52,9 @@ def install(module: Any) -> None:
             except Exception as fault:
                 probes.off("backward", fault)
 
-    def _learn(arguments: Any, options: Any) -> None:
+    def _look(arguments: Any, options: Any) -> None:
+        graph.at_backward(arguments, options)
+        device.sample()
         if "learning" in probes.OFF:
             return
         try:
@@ -59,5 +67,6 @@ def install(module: Any) -> None:
             module.backward = original
 
     learning.install()
+    unseen.stand_aside(backward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
     module.backward = backward
     probes.on("backward", remove)

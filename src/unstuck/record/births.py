@@ -167,8 +167,10 @@ def _input(tensor: Any, torch: Any) -> dict[str, Any]:
     mask = ~torch.isfinite(tensor)
     columns: list[int] = []
     whole: list[int] = []
+    bad = 0
     if tensor.dim() == 2:
-        columns = [int(column) for column in mask.any(dim=0).nonzero().flatten().tolist()[:ROWS]]
+        every = mask.any(dim=0).nonzero().flatten().tolist()
+        bad, columns = len(every), [int(column) for column in every[:ROWS]]
         whole = [int(column) for column in mask.all(dim=0).nonzero().flatten().tolist()[:ROWS]]
     return {
         "shape": [int(size) for size in tensor.shape],
@@ -176,6 +178,7 @@ def _input(tensor: Any, torch: Any) -> dict[str, Any]:
         "inf": int(torch.isinf(tensor).sum()),
         "negative_inf_only": bool((tensor[mask] == float("-inf")).all()),
         "columns": columns,
+        "bad_columns": bad,
         "whole_columns": whole if tensor.dim() and tensor.shape[0] > 1 else [],
         **_rows(mask),
     }

@@ -24,6 +24,7 @@ SEAMS = {  # module waited for: (our module, its installer)
     "torch.nn.utils.clip_grad": ("rates", "install_clipping"),
     "torch.amp.grad_scaler": ("rates", "install_scaler"),
     "torch.optim.optimizer": ("optimizer", "install"),
+    "torch._dynamo.eval_frame": ("forward", "install_compiler"),
 }
 _folder = ""
 
@@ -114,6 +115,9 @@ def _after_fork() -> None:
         _begin_process(_folder, forked=True)
     except Exception as fault:
         _run_unrecorded(fault)
+    learning = sys.modules.get(f"{__package__}.learning")
+    if learning is not None:
+        _part("learning", learning.forget)
 
 
 def _run_unrecorded(fault: Exception) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import layers, sites
+from . import late, layers, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Print:
         self.graph = bool(tensor.requires_grad)
         self.shape = tuple(int(size) for size in value.shape)
         self.numel = int(value.numel())
-        small = 0 < self.numel <= ELEMENTS and not value.is_sparse
+        small = 0 < self.numel <= ELEMENTS and not value.is_sparse and late.plain(tensor)
         self.sum = float(value.double().sum()) if small else float("nan")
         self.size = float(value.double().abs().sum()) if small else float("nan")
 

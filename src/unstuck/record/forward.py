@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import wraps
 
 from . import cuts, flight, governor, late, layers, ownership, probes, reach, script_lines, updates
 
@@ -35,6 +36,8 @@ cut: dict[str, Any] | None = None
 _due = 2
 _found = _tries = 0
 _handles: list[Any] = []
+_compiled = False
+"""A compiled module was made."""
 
 
 class Call:
@@ -119,6 +122,25 @@ def begin() -> None:
     _handles.append(module.register_module_forward_hook(_after))
     if now.events is not None and not torch._C._autograd._profiler_enabled():
         now.events.start()
+
+
+def install_compiler(module: Any) -> None:
+    """`module` is torch._dynamo.eval_frame: it warns of global hooks where a model is compiled, so ours go first."""
+    kind = module.OptimizedModule
+    original = kind.__init__
+
+    @wraps(original)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        global _compiled
+        _compiled = True
+        try:
+            end()
+        except Exception as fault:
+            probes.off("forward", fault)
+        original(self, *arguments, **options)
+
+    kind.__init__ = __init__
+    probes.on("compiler", lambda: setattr(kind, "__init__", original))
 
 
 def end() -> None:
@@ -329,7 +351,7 @@ def _compiler_in_use() -> bool:
     """Something was compiled in this process: hooks would have it compiled again."""
     used = sys.modules.get("torch._dynamo.utils")
     counters = getattr(used, "counters", None)
-    return bool(counters) and bool(counters.get("frames"))  # type: ignore[union-attr]  # it is a dict
+    return _compiled or (bool(counters) and bool(counters.get("frames")))  # type: ignore[union-attr]  # it is a dict
 
 
 def plain() -> dict[str, Any]:

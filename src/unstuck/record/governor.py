@@ -21,8 +21,10 @@ _began = 0.0
 
 
 def allows() -> bool:
-    """There is time left for a reading."""
+    """There is time left for a reading, and nobody listens to it."""
     global _began
+    if unseen.overheard():
+        return False
     if not _began:
         _began = monotonic()
     advance = ADVANCE + loads + LATER * max(0, flight.steps.bit_length() - 7)

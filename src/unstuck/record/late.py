@@ -33,6 +33,13 @@ def away(tensor: Any) -> bool:
     return getattr(tensor, "is_cuda", False) is True
 
 
+def plain(tensor: Any) -> bool:
+    """Torch's own tensor or parameter. Of others a mere look may be dear: a DTensor's elements are gathered from all
+    ranks, a fake one has none, one made for inference has no version."""
+    torch = sys.modules["torch"]
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_inference()
+
+
 def near(tensor: Any) -> bool:
     """Can be read at once."""
     return bool(tensor.device.type == "cpu") and not away(tensor)
@@ -75,6 +82,10 @@ def thinned(tensor: Any, most: int, kept: int) -> Any:
             break
         tensor = tensor[(slice(None),) * dim + (slice(None, None, 2),)]
     return tensor
+
+
+def forget() -> None:
+    _waiting.clear()
 
 
 def collect() -> None:

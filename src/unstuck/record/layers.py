@@ -34,39 +34,31 @@ def kept_in(names: Any, held: dict[int, int]) -> list[dict[str, object]]:
         return []
     found: list[dict[str, object]] = []
     trees = [(name, module, tree(module)) for name, module in names.roots]
+    kept = _kept(trees)
     for name, root, parts in trees:
-        if not any(id(p) in unowned for part in parts for p in own(part)):
+        if len(found) >= 64 or id(root) not in kept or not any(id(p) in unowned for part in parts for p in own(part)):
             continue
-        for other_name, other, others in trees:
-            if other is root:
-                continue
-            for part in others:
-                kept = _keeps(part, root)
-                if kept is not None and len(found) < 64:
-                    attribute, container = kept
-                    site = script_lines.assigned(type(part), attribute)
-                    found.append(
-                        {
-                            "module": name,
-                            "holder": other_name,
-                            "kind": type(part).__name__,
-                            "attribute": attribute,
-                            "container": container,
-                            "site": site,
-                        }
-                    )
+        for holder, part, attribute, container in kept[id(root)]:
+            if holder != name:
+                site = script_lines.assigned(type(part), attribute)
+                about = {"kind": type(part).__name__, "attribute": attribute, "container": container, "site": site}
+                found.append({"module": name, "holder": holder, **about})
+    return found[:64]
+
+
+def _kept(trees: list[tuple[str, Any, list[Any]]]) -> dict[int, list[tuple[str, Any, str, str]]]:
+    """By the identity of what a plain list, tuple or dict of a module holds, also one level further in: the name of
+    that module's root, the module, the attribute, the kind of container."""
+    found: dict[int, list[tuple[str, Any, str, str]]] = {}
+    for holder, _, parts in trees:
+        for part in parts:
+            for attribute, value in list((reach.instance_dict(part) or {}).items()):
+                if type(value) not in (list, tuple, dict) or type(attribute) is not str:
+                    continue
+                inside = {id(each): each for inner in _values(value) for each in (inner, *_values(inner))}
+                for key in inside:
+                    found.setdefault(key, []).append((holder, part, attribute, type(value).__name__))
     return found
-
-
-def _keeps(module: Any, wanted: Any) -> tuple[str, str] | None:
-    """Attribute of `module`, a list, tuple or dict in which `wanted` is; also one level further in."""
-    for name, value in list((reach.instance_dict(module) or {}).items()):
-        if type(value) not in (list, tuple, dict) or type(name) is not str:
-            continue
-        for inner in _values(value):
-            if inner is wanted or any(deeper is wanted for deeper in _values(inner)):
-                return name, type(value).__name__
-    return None
 
 
 def _values(value: Any) -> list[Any]:

@@ -45,6 +45,8 @@ FIRST = 8
 PAUSE, LONGEST = 1.0, 60.0
 """Seconds between two tellings: at least one, and half as long as the training has run, but no more than a minute."""
 PARAMETERS = 400
+FEW = 16
+"""Optimizers of which it is looked up where they are made."""
 WIDE = 3.0
 """Root of the mean square of a weight times the root of its inputs: 0.6 as torch begins, 1.4 by He's rule."""
 _next = FIRST
@@ -150,6 +152,8 @@ def after_step(optimizer: Any) -> None:
     """After every optimizer step; in sampled ones, and in the one after those, there is more to do than to count."""
     global _stepped_since, _look
     _stepped_since = True
+    if losses.when_traced is not None and not origins.stepped():
+        losses.when_traced = None
     entry = updates.known(optimizer)
     entry.steps += 1
     if not (flight.full or entry.fresh or forward.now):
@@ -157,7 +161,7 @@ def after_step(optimizer: Any) -> None:
             tell()
         return
     entry.fresh = flight.full
-    if entry.steps == 1:
+    if entry.steps == 1 and len(updates.optimizers) <= FEW:
         with unseen.Uncompiled():
             entry.site = loss_lines.made(sys._getframe(1), entry.kind)
     if flight.full:
@@ -185,7 +189,10 @@ def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None
 
 
 def _born(root: Any, frame: FrameType | None, series: losses.Series) -> None:
-    if series.nonfinite > 1:
+    if series.nonfinite == 2:
+        _trace(series)
+        return
+    if series.nonfinite > 2:
         tell(news=True)
         return
     if len(_births) >= 4:
@@ -203,9 +210,14 @@ def _born(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     for about in found["inputs"]:
         about["assigned"] = origins.assigned(about["name"].partition("[")[0], about["file"], about["function"])
     _births.append(found)
-    if not _compiled and origins.trace(found):
-        losses.when_traced = _traced
     tell(news=True)
+
+
+def _trace(series: losses.Series) -> None:
+    """The training goes on though its loss is no number: its next step can tell the line."""
+    birth = next((each for each in _births if each["site"] == series.site), None)
+    if birth is not None and not _compiled and origins.trace(birth):
+        losses.when_traced = _traced
 
 
 def _traced(root: Any) -> None:
@@ -226,6 +238,20 @@ def finite(root: Any, frame: FrameType | None, series: losses.Series, value: flo
         if singular.steep is not before and singular.steep is not None:
             known = before.get("site") if before is not None else None
             singular.steep["site"] = known or origins.written(singular.steep["operation"], frame)
+
+
+def forget() -> None:
+    """In a forked child: what its parent trains is not its own, and must not be touched here."""
+    for held in (losses.series, updates.parameters, updates._by_identity, ownership.by_identity, ownership.states):
+        held.clear()
+    for listed in (updates.optimizers, ownership.built, _births, spikes.spikes):
+        listed.clear()
+    for noted in (activity_stats.layers, _heads, _given, _flat, _stepping, rates.schedulers):
+        noted.clear()
+    late.forget()
+    forward.end()
+    origins.stop()
+    losses.when_traced = None
 
 
 def tell(*, news: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from . import flight, late, sites
+from . import flight, late, sites, unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if kind not in (list, tuple) or len(root) != 1 or type(root[0]) is not _tensor:
             return
         root = root[0]
-    if root.numel() != 1 or not (root.is_cpu or late.away(root)):
+    if root.numel() != 1 or not (root.is_cpu or late.away(root)) or root.is_complex() or unseen.overheard():
         return
     frame: FrameType | None = sys._getframe(2)
     if frame is not None and frame.f_code.co_name == "backward" and frame.f_back is not None:
@@ -184,7 +184,7 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     known.nonfinite += 1
     if known.nonfinite_step < 0:
         known.nonfinite_step = flight.steps
-    if known.nonfinite in (1, SURE) and when_nonfinite is not None:
+    if known.nonfinite in (1, 2, SURE) and when_nonfinite is not None:
         when_nonfinite(root, frame, known)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 
-from . import flight, learning, ownership, probes, rates
+from . import flight, learning, ownership, probes, rates, unseen
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -26,20 +27,12 @@ def install(module: Any) -> None:
             flight.enter(at.OPTIMIZER)
         except Exception as fault:
             probes.off("optimizer", fault)
-        if "learning" not in probes.OFF:
-            try:
-                learning.before_step(optimizer)
-            except Exception as fault:
-                probes.off("learning", fault)
+        _learn(learning.before_step, optimizer)
 
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return
-        if "learning" not in probes.OFF:
-            try:
-                learning.after_step(optimizer)
-            except Exception as fault:
-                probes.off("learning", fault)
+        _learn(learning.after_step, optimizer)
         try:
             stepped()
         except Exception as fault:
@@ -64,6 +57,19 @@ def install(module: Any) -> None:
     change(True)
     flight.when_full_changes["optimizer"] = change
     probes.on("optimizer", remove)
+
+
+def _learn(look: Callable[[Any], object], optimizer: Any) -> None:
+    if "learning" in probes.OFF:
+        return
+    try:
+        if unseen.listened():
+            with unseen.Uncompiled():
+                look(optimizer)
+        else:
+            look(optimizer)
+    except Exception as fault:
+        probes.off("learning", fault)
 
 
 stepped = flight.stepped

@@ -140,7 +140,7 @@ def trace(birth: dict[str, Any]) -> bool:
     """Have the next forward pass note its stacks. False: it cannot, or there is nothing to ask."""
     global _wanted, _left
     torch = sys.modules["torch"]
-    asked = birth["operations"][:2] + birth["outside"][:1]
+    asked = [about for about in birth["operations"][:2] + birth["outside"][:1] if not about.get("site")]
     if not asked or graph_reading.hooks_used or torch.is_anomaly_enabled():
         return False
     _wanted, _left = birth, TRIES
@@ -170,6 +170,15 @@ def stop() -> None:
     if _wanted is not None:
         _wanted = None
         sys.modules["torch"].set_anomaly_enabled(False)
+
+
+def stepped() -> bool:
+    """Steps without a loss of that kind: it is given up after some. False: it is over."""
+    global _left
+    _left -= 1
+    if _left < -TRIES:
+        stop()
+    return _wanted is not None
 
 
 def waiting() -> bool:

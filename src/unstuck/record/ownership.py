@@ -79,7 +79,7 @@ class Built:
         optimizer = self.ref()
         if optimizer is None:
             return [parameter for ref in self._held if (parameter := ref()) is not None]
-        found = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        found = [p for group in optimizer.param_groups for p in group["params"] if late.plain(p)]
         if len(found) != len(self._held):
             self._held = [weakref.ref(parameter) for parameter in found]
         return found
@@ -159,7 +159,7 @@ def at_backward() -> None:
         if not each.stepped or each.clean:
             continue
         grads = [p.grad for p in each.parameters()[:24] if p.requires_grad]
-        held = [grad for grad in grads if grad is not None and not grad.is_sparse][:6]
+        held = [grad for grad in grads if grad is not None and not grad.is_sparse and late.plain(grad)][:6]
         with torch.no_grad():
             if held and all(late.away(grad) for grad in held):
                 each.checks = each.checks or Checks(each)

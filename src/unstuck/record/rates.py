@@ -116,10 +116,13 @@ def install_zero_grad(module: Any) -> None:
 def install_clipping(module: Any) -> None:
     """`module` is torch.nn.utils.clip_grad: `torch.nn.utils` takes its functions from it right after."""
     original = module.clip_grad_norm_
+    torch = sys.modules["torch"]
 
     @wraps(original)
     def clip_grad_norm_(parameters: Any, max_norm: Any, *arguments: Any, **options: Any) -> Any:
         norm = original(parameters, max_norm, *arguments, **options)
+        if torch.compiler.is_dynamo_compiling() or not late.plain(norm):
+            return norm
         try:
             _clipped(norm, max_norm)
         except Exception as fault:
@@ -166,6 +169,8 @@ def install_scaler(module: Any) -> None:
     def scale(self: Any, outputs: Any) -> Any:
         global _plain_root
         scaled = original(self, outputs)
+        if torch.compiler.is_dynamo_compiling():
+            return scaled
         try:
             value = _scale_of(self)
             scaler["unscaled"] = not getattr(self, "_enabled", False)

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+def overheard() -> bool:
+    """A mode of the user's is active that sees every operation: it must not see ours."""
+    own = sys.modules["torch"]._C
+    return bool(own._len_torch_dispatch_stack() > 0)
+
+
+def listened() -> bool:
+    """A function mode is active: one of the user's, or torch's own for a default device."""
+    own = sys.modules["torch"]._C
+    return bool(own._len_torch_function_stack() > 0)
+
+
 def pass_over(modules: tuple[ModuleType, ...]) -> None:
     """Tell the compiler's frame hook to leave every function of these modules alone. Needs torch's C part only."""
     _skip(_codes(modules))
@@ -37,16 +49,22 @@ def stand_aside(function: FunctionType) -> None:
 
 
 class Uncompiled:
-    """While this is open, the compiler sees no frame of this thread: for what is loaded and run now and then."""
+    """While this is open, the compiler sees no frame of this thread and function modes no operation: for what is loaded
+    and run now and then."""
 
-    __slots__ = ("_before", "_set")
+    __slots__ = ("_before", "_deaf", "_set")
 
     def __enter__(self) -> None:
         torch = sys.modules.get("torch")
         self._set = None if torch is None else torch._C._dynamo.eval_frame.set_eval_frame
         self._before = None if self._set is None else self._set(None)
+        self._deaf = None if torch is None else torch._C.DisableTorchFunction()
+        if self._deaf is not None:
+            self._deaf.__enter__()
 
     def __exit__(self, *raised: object) -> None:
+        if self._deaf is not None:
+            self._deaf.__exit__(None, None, None)
         if self._set is not None:
             self._set(self._before)
 

@@ -18,6 +18,8 @@ ELEMENTS = 4_000_000
 ON_GPU = 1_000_000
 """Numbers of a model on a GPU that are copied there."""
 KEPT = 48
+OPTIMIZERS, MANY = 64, 4000
+"""Of more optimizers than that only the steps are counted; of so many parameters those that are gone are forgotten."""
 optimizers: list[Optimizer] = []
 parameters: dict[int, Parameter] = {}
 _by_identity: dict[int, Optimizer] = {}
@@ -43,12 +45,12 @@ class Optimizer:
     )
 
     def __init__(self, optimizer: Any) -> None:
-        self._ref = weakref.ref(optimizer)
+        self._ref = weakref.ref(optimizer, self._gone)
         self.kind = type(optimizer).__name__
         self.steps = 0
         self.lrs: list[tuple[int, float]] = []
         self.settings = _settings(optimizer)
-        self.chosen: list[Any] = []
+        self.chosen: list[weakref.ref[Any]] = []
         self.last: Any = None
         """All its moves of the step before, one after another."""
         self.last_at = 0
@@ -58,6 +60,12 @@ class Optimizer:
         self.stale = self.tried = 0
         self.fresh = True
         """The step before was sampled."""
+
+    def _gone(self, _: Any) -> None:
+        """Nothing of a training that is over is kept alive."""
+        self.chosen, self.last = [], None
+        for key in [key for key, entry in _by_identity.items() if entry is self]:
+            del _by_identity[key]
 
     def is_of(self, optimizer: Any) -> bool:
         return self._ref() is optimizer
@@ -136,16 +144,27 @@ def known(optimizer: Any) -> Optimizer:
     if entry is not None and entry.is_of(optimizer):
         return entry
     entry = _by_identity[id(optimizer)] = Optimizer(optimizer)
+    if len(optimizers) >= OPTIMIZERS:
+        return entry
     optimizers.append(entry)
-    every = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    whole = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    every = [parameter for parameter in whole if late.plain(parameter)]
+    _forget_the_dead()
     for parameter in every:
         found = parameters.get(id(parameter))
         if found is None or found.ref() is not parameter:
             parameters[id(parameter)] = Parameter(parameter, len(optimizers) - 1)
         elif found.owner is None:
             found.owner = len(optimizers) - 1
-    entry.chosen = _chosen(every)
+    entry.chosen = [weakref.ref(parameter) for parameter in _chosen(every)]
     return entry
+
+
+def _forget_the_dead() -> None:
+    """Parameters of models that are no more, where there are many: a search makes one model after another."""
+    if len(parameters) > MANY:
+        for key in [key for key, each in parameters.items() if each.ref() is None]:
+            del parameters[key]
 
 
 def _chosen(every: list[Any]) -> list[Any]:
@@ -174,7 +193,7 @@ def before(optimizer: Any) -> list[Any]:
             each.seen += 1
             each.requires = bool(parameter.requires_grad)
             each.none += parameter.grad is None
-            if parameter.grad is not None and not parameter.grad.is_sparse:
+            if parameter.grad is not None and not parameter.grad.is_sparse and late.plain(parameter.grad):
                 graded.append(parameter)
         if graded:
             entries = [parameters[id(parameter)] for parameter in graded]
@@ -233,7 +252,8 @@ def _direction_of(entry: Optimizer) -> Callable[[list[float]], None]:
 
 def _readable(entry: Optimizer) -> list[Any]:
     """Those of its parameters that are read: on the CPU; or, where the first is on a GPU, a few on that one."""
-    dense = [p for p in entry.chosen if not p.is_sparse and p.is_floating_point()]
+    living = [parameter for ref in entry.chosen if (parameter := ref()) is not None and id(parameter) in parameters]
+    dense = [p for p in living if not p.is_sparse and p.is_floating_point()]
     if not dense or not late.away(dense[0]):
         return [p for p in dense if p.is_cpu]
     found, room = [], ON_GPU
@@ -259,6 +279,8 @@ def _numbers(tensors: list[Any], take: Callable[[list[float]], None]) -> None:
 def reached(leaves: list[Any]) -> None:
     """Parameters that the graph of a loss ends in; also such as no optimizer has."""
     for leaf in leaves:
+        if not late.plain(leaf):
+            continue
         found = parameters.get(id(leaf))
         if found is None or found.ref() is not leaf:
             if len(parameters) > 8000:
@@ -271,7 +293,7 @@ def check_cleared(optimizer: Optimizer) -> None:
     """At the first backward after a step: are the gradients of the step before still there?"""
     torch = sys.modules["torch"]
     held = [p.grad for p in _readable(optimizer)[:4] if p.requires_grad and p.grad is not None]
-    held = [grad for grad in held if not grad.is_sparse]
+    held = [grad for grad in held if not grad.is_sparse and late.plain(grad)]
 
     def take(values: list[float]) -> None:
         optimizer.tried += 1

@@ -47,7 +47,7 @@ def _finding(learning: Learning, origin: Origin) -> Finding:
     what = "NaN" if about["nan"] and not about["inf"] else "infinity" if not about["nan"] else "NaN and infinity"
     samples = about.get("samples") or []
     whole = about.get("whole")
-    column = f", column {listed(about['columns'])}" if about.get("columns") else ""
+    column = f", {_columns(about)}" if about.get("columns") else ""
     which = ("sample", samples) if samples else ("row", about["rows"])
     culprit = (
         "every row"
@@ -68,9 +68,16 @@ def _finding(learning: Learning, origin: Origin) -> Finding:
     )
 
 
+def _columns(about: dict[str, Any]) -> str:
+    count = about.get("bad_columns") or len(about["columns"])
+    if count == about["shape"][1] > 1:
+        return "every column"
+    return f"column{'s' * (count > 1)} {listed(about['columns'], count)}"
+
+
 def _evidence(origin: Origin, name: str, samples: list[int], whole: dict[str, Any] | None) -> Iterable[str]:
     about = origin.about
-    columns = f", in column {listed(about['columns'])}" if about.get("columns") else ""
+    columns = f", in {_columns(about)}" if about.get("columns") else ""
     yield (
         f"{name} of shape {about['shape']} at step {origin.step:,}: {about['nan']:,} NaN and {about['inf']:,} infinite "
         f"of {about['of']:,} values, in row {listed(about['rows'], about['bad_rows'])}{columns}"
