@@ -96,3 +96,9 @@ def test_training_that_breaks(unstuck: Runner) -> None:
 
 def test_warnings_name_the_line_of_the_script(unstuck: Runner) -> None:
     compare(unstuck, "warned.py")
+
+
+def test_what_stands_beside_a_training(unstuck: Runner) -> None:
+    out = compare(unstuck, "beside.py")
+    assert "child 7" in out
+    assert "alive 0" in out

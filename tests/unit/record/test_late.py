@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from unstuck.record import activity_stats, beginnings, governor, late, ownership, targets
+from unstuck.record import activity_stats, beginnings, governor, late, ownership, targets, updates
 
 
 @pytest.fixture
@@ -97,3 +98,27 @@ def test_gradients_are_stale_if_no_look_found_them_cleared(flags: list[list[floa
     assert optimizer.tried == 0, "one answer is still to come"
     checks.arrived(flags[1])
     assert (optimizer.tried, optimizer.stale) == (1, stale)
+
+
+class Marked(torch.Tensor):  # type: ignore[misc]  # mypy does not follow torch
+    pass
+
+
+def test_only_torchs_own_kinds_are_looked_at() -> None:
+    with torch.inference_mode():
+        frozen = torch.zeros(2)
+    several = [torch.zeros(2), torch.nn.Parameter(torch.zeros(2)), torch.zeros(2).as_subclass(Marked), frozen]
+    assert [late.plain(each) for each in several] == [True, True, False, False]
+
+
+def test_what_came_from_a_model_that_is_gone_is_let_go() -> None:
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    entry = updates.known(optimizer)
+    before = updates.before(optimizer)
+    updates.after(optimizer, before)
+    assert len(before) == 2
+    del model, optimizer, before
+    gc.collect()
+    assert (entry.chosen, entry.last) == ([], None)
+    assert entry not in updates._by_identity.values()
