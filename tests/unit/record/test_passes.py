@@ -16,9 +16,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     said: list[tuple[str, Any]] = []
     monkeypatch.setattr(facts, "tell", lambda kind, data: said.append((kind, data)))
     monkeypatch.setattr(passes, "_ledgers", {})
-    monkeypatch.setattr(
-        passes, "_spent", -(10**12)
-    )  # on however busy a machine
+    monkeypatch.setattr(passes, "_spent", -(10**12))  # on however busy a machine
     monkeypatch.setattr(flight, "steps", 0)
     return said
 
