@@ -1,0 +1,8 @@
+"""Something is wrong in the data: the rules of the family `data`, in causal order."""
+
+from __future__ import annotations
+
+from unstuck.rules.data import batch_aliases_dataset
+from unstuck.rules.rule import Rule
+
+RULES: tuple[Rule, ...] = (batch_aliases_dataset.RULE,)
