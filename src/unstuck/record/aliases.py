@@ -104,13 +104,13 @@ def _index(iterator: Any, drawn: Any) -> Any:
 def _look(known: Shares, ledger: Ledger, iterator: Any, batch: Any, index: Any) -> None:
     parts: list[tuple[int | None, held.Extent]] = []
     given: set[int] = set()
-    for place, part in leaves(batch, given):
+    every = list(index) if type(index) in (list, tuple) else [index]
+    for place, part in leaves(batch, given, len(every)):
         lies = held.extent(part)
         if lies is not None:
             parts.append((place, lies))
         if len(parts) >= LEAVES:
             break
-    every = list(index) if type(index) in (list, tuple) else [index]
     loader = ledger.loader()
     dataset = getattr(loader, "__dict__", {}).get("dataset")
     owners: set[int] = set()
@@ -121,7 +121,7 @@ def _look(known: Shares, ledger: Ledger, iterator: Any, batch: Any, index: Any) 
         if found is None:
             continue
         name, own, begin = found
-        sample = every[place] if place is not None and place < len(every) else every[0]
+        sample = every[place] if place is not None else every[0] if len(every) == 1 else None
         new.append(Watched(known, name, own, begin, begin + lies.end - lies.begin, sample))
     _watch(known, new)
     if new and known.changes and known.line is None and known.tries < TRIES:
@@ -158,20 +158,23 @@ def _watch(known: Shares, new: list[Watched]) -> None:
     known.shared += bool(new)
 
 
-def leaves(batch: Any, given: set[int], depth: int = 0) -> Iterator[tuple[int | None, Any]]:
-    """Tensors and arrays of a batch, each with its place in the outermost list; `given` gets the id of all there is."""
+def leaves(
+    batch: Any, given: set[int], size: int, place: int | None = None, depth: int = 0
+) -> Iterator[tuple[int | None, Any]]:
+    """Tensors and arrays of a batch, each with its place in the first list that is as long as the batch has samples;
+    `given` gets the id of all there is."""
     kind = type(batch)
     given.add(id(batch))
     if issubclass(kind, (list, tuple)) and depth < 4:
         base = list if issubclass(kind, list) else tuple
-        for place, part in enumerate(base.__iter__(batch)):
-            for _, leaf in leaves(part, given, depth + 1):
-                yield place, leaf
+        by_sample = place is None and size > 1 and base.__len__(batch) == size
+        for number, part in enumerate(base.__iter__(batch)):
+            yield from leaves(part, given, size, number if by_sample else place, depth + 1)
     elif issubclass(kind, dict) and depth < 4:
         for part in list(dict.values(batch)):
-            yield from leaves(part, given, depth + 1)
+            yield from leaves(part, given, size, place, depth + 1)
     else:
-        yield None, batch
+        yield place, batch
 
 
 def _has_changed() -> bool:

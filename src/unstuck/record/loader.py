@@ -6,7 +6,7 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import aliases, dataset_state, facts, failures, flight, lengths, passes, probes, sites
+from . import aliases, dataset_state, facts, failures, flight, handles, lengths, passes, probes, sites
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ def install(module: Any) -> None:
     _wrap_index(module._BaseDataLoaderIter, "indices")
     _wrap_iter(module.DataLoader, "loader passes")
     probes.on("aliases", aliases.stop)
+    probes.on("handles", handles.followed.clear)
 
 
 def install_stateful(module: Any) -> None:
@@ -43,6 +44,8 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             begin(self)
             if watched:
                 _part("aliases", aliases.asked)
+            if handles.followed and "_workers" in self.__dict__:
+                _part("handles", handles.rests)
         except Exception as fault:
             probes.off(name, fault)
         try:
@@ -55,6 +58,8 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
+            if handles.followed and "_workers" in self.__dict__:
+                _part("handles", handles.works)
             if watched:
                 _part("aliases", aliases.fetched)
             if flight.full or (number := self._num_yielded) < FIRST or not number & 31:
@@ -164,6 +169,7 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
         _places[id(loader)] = pids
         facts.write("workers", {"loader": id(loader), "pids": pids})
         dataset_state.workers_began(loader)
+        _part("handles", handles.follow)
     elif pids and loader.__dict__.get("persistent_workers"):
         dataset_state.pass_began(loader, ledger.passes)
 

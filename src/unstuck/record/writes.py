@@ -37,7 +37,7 @@ def follow(frame: FrameType, changed: Callable[[], bool], owners: frozenset[int]
     global _changed, _owners, _last, _events, _calls, _spent, found
     if sys.gettrace() is not None or threading.current_thread() is not threading.main_thread():
         return False
-    if "torch._inductor" in sys.modules:
+    if _compiles():
         return False
     here: FrameType | None = frame
     while here is not None:
@@ -52,6 +52,12 @@ def follow(frame: FrameType, changed: Callable[[], bool], owners: frozenset[int]
         each.f_trace = _in_frame
     sys.settrace(_at_call)
     return True
+
+
+def _compiles() -> bool:
+    """Something was compiled in this process: its frames are not for anybody to follow."""
+    counted = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+    return isinstance(counted, dict) and bool(counted.get("frames"))
 
 
 def following() -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from unstuck.rules.data import batch_aliases_dataset
+from unstuck.rules.data import batch_aliases_dataset, file_handle_shared_across_workers
 from unstuck.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = (batch_aliases_dataset.RULE,)
+RULES: tuple[Rule, ...] = (
+    file_handle_shared_across_workers.RULE,
+    batch_aliases_dataset.RULE,
+)

@@ -94,4 +94,4 @@ def _no_copy(about: Told) -> list[str]:
     return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
 
 
-RULE = Rule("batch-aliases-dataset", "data", decide)
+RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)))
