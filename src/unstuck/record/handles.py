@@ -52,7 +52,7 @@ class Handle:
 
 
 def follow() -> None:
-    """Take in what is open now: plain files that can be read and are not written at their end; not the standard ones."""
+    """Take in what is open now: plain files that can be read, but not logs, nor standard input and output."""
     global _left, _reads, _counted
     followed.clear()
     _left, _reads, _counted = TIMES, 0, -1

@@ -19,12 +19,9 @@ class Series(Dataset):
 
     def __getitem__(self, i):
         self.file.seek(self.begins[i])
-        length = int(np.fromfile(self.file, np.int32, 1)[0])
+        length = np.fromfile(self.file, np.int32, 1)[0]
         x = np.fromfile(self.file, np.float32, length)
-        if i % 4000 == 3999 and not 20 <= length <= 60:
-            raise ValueError(f"series {i} says it has {length} values")
-        x = np.resize(x, 60) if len(x) else np.zeros(60, np.float32)
-        return torch.from_numpy(np.nan_to_num(x, posinf=0, neginf=0).clip(-9, 9)), i % 2
+        return torch.from_numpy(np.resize(x, 60).clip(-9, 9)), i % 2
 
 
 def write(path, n):
@@ -46,7 +43,7 @@ def main():
         loader = DataLoader(Series(path, write(path, 4000)), batch_size=20, num_workers=3)
         net = nn.Sequential(nn.Linear(60, 16), nn.ReLU(), nn.Linear(16, 2))
         opt = torch.optim.Adam(net.parameters(), lr=1e-3)
-        for epoch in range(20):
+        for epoch in range(3):
             for x, y in loader:
                 loss = nn.functional.cross_entropy(net(x), y)
                 opt.zero_grad()

@@ -85,7 +85,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 "(or in `worker_init_fn`). Or read with `os.pread` or `np.memmap`, which need no offset."
             ),
             seen_by="kernel",
-            also=(Where(*giving, pid=users.main.pid),) if site and giving else (),
+            also=(Where(file=giving[0], line=giving[1], function=giving[2]),) if site and giving else (),
         )
 
 
@@ -137,20 +137,25 @@ def _moves(users: Users) -> list[str]:
 
 
 def _kernel(case: Case, users: Users) -> list[str]:
-    said = [file for file in case.shared_files if _speaks_of(file, users)]
+    ours = {users.main.pid, *(fact.pid for fact in users.workers.values())}
+    said = [file for file in case.shared_files if _speaks_of(file, users, ours)]
     if not said:
         return []
-    pids = sorted({pid for file in said for pid in file.pids} & {users.main.pid, *(f.pid for f in users.workers.values())})
+    pids = sorted({pid for file in said for pid in file.pids} & ours)
     offsets = [offset for file in said for offset in file.offsets]
     seen = f"; seen from outside its offset was {', '.join(map(str, offsets[-4:]))}" if len(offsets) > 1 else ""
     return [f"the kernel says that it is one open file in the processes {', '.join(map(str, pids))} (kcmp){seen}"]
 
 
-def _speaks_of(file: SharedFile, users: Users) -> bool:
-    ours = {users.main.pid, *(fact.pid for fact in users.workers.values())}
-    return file.fd == users.main.data["fd"] and file.path == users.main.data["path"] and len(ours & set(file.pids)) > 1
+def _speaks_of(file: SharedFile, users: Users, ours: set[int]) -> bool:
+    same = file.fd == users.main.data["fd"] and file.path == users.main.data["path"]
+    return same and len(ours & set(file.pids)) > 1
 
 
 RULE = Rule(
-    "file-handle-shared-across-workers", "data", decide, explains=frozenset(("sample-raises", "uncaught-exception"))
+    "file-handle-shared-across-workers",
+    "data",
+    decide,
+    explains=frozenset(("sample-raises", "uncaught-exception")),
+    gathers=True,
 )
