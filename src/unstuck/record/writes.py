@@ -10,6 +10,7 @@ import ast
 import sys
 import threading
 from time import thread_time
+from types import FunctionType
 
 from . import inlined, reach, sites
 
@@ -133,8 +134,7 @@ def _is_own(frame: FrameType, line: int) -> bool:
     """A method of the data set, or of what it holds, is at work; or the line writes to what it calls the data set's."""
     here: FrameType | None = frame
     while here is not None:
-        code = here.f_code
-        if _is_users(here) and code.co_argcount and id(here.f_locals.get(code.co_varnames[0])) in _owners:
+        if _is_users(here) and _is_method_of_own(here):
             return True
         here = None if here in _marked else here.f_back
     tree = inlined.tree_of(frame.f_code.co_filename)
@@ -142,6 +142,17 @@ def _is_own(frame: FrameType, line: int) -> bool:
         return False
     statements = [n for n in ast.walk(tree) if isinstance(n, _WRITING) and n.lineno <= line <= (n.end_lineno or line)]
     return any(_named_own(target, frame) for statement in statements for target in _targets(statement))
+
+
+def _is_method_of_own(frame: FrameType) -> bool:
+    """Its first argument is the data set, or held by it, and the code stands in that one's class."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    if first is None or id(first) not in _owners:
+        return False
+    known = [value for kind in type(first).__mro__ for value in vars(kind).values() if type(value) is FunctionType]
+    wrapped = [value.__dict__.get("__wrapped__") for value in known]
+    return any(type(value) is FunctionType and value.__code__ is code for value in (*known, *wrapped))
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
