@@ -111,8 +111,7 @@ def _look(known: Shares, ledger: Ledger, iterator: Any, batch: Any, index: Any) 
             parts.append((place, lies))
         if len(parts) >= LEAVES:
             break
-    loader = ledger.loader()
-    dataset = getattr(loader, "__dict__", {}).get("dataset")
+    dataset = iterator.__dict__.get("_dataset")
     owners: set[int] = set()
     holding = list(held.held(dataset, {each for each in every if type(each) is int}, owners)) if parts else []
     new = []
@@ -152,9 +151,7 @@ def _watch(known: Shares, new: list[Watched]) -> None:
         each.before = each.read() or b""
         each.version = memory_of.version(each.thing())
         known.again += known.written.get(each.begin) == each.before
-    for each in watched:
-        each.age += 1
-    watched[:] = [each for each in watched if each.age < KEPT] + new
+    watched.extend(new)
     known.shared += bool(new)
 
 
@@ -193,16 +190,19 @@ def asked() -> None:
             if now is not None and now != each.before:
                 _note(each, now, followed)
                 each.before = now
+            each.age += 1
         for known in {id(each.loader): each.loader for each in watched}.values():
             _tell(known, REGIONS)
+        watched[:] = [each for each in watched if each.age < KEPT]
 
 
 def fetched() -> None:
     """The batch is there: what has changed meanwhile was changed by the data set itself."""
-    for each in watched:
-        now = each.read()
-        if now is not None and now != each.before:
-            each.loader.own = True
+    with governor.Reading(), sys.modules["torch"]._C.DisableTorchFunction():
+        for each in watched:
+            now = each.read()
+            if now is not None and now != each.before:
+                each.loader.own = True
     watched[:] = [each for each in watched if not each.loader.own]
 
 

@@ -21,7 +21,7 @@ _place: tuple[int, ...] = (-1, -1)
 _attempts = 0
 _sleeps = 0
 locks_files = False
-"""This process, or the one it was forked from, has locked a file."""
+"""This process has locked a file; in a worker, since it began."""
 
 
 def install() -> None:

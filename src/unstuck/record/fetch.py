@@ -10,7 +10,7 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import dataset_state, failures, flight, handles, probes, signals, sizes
+from . import attempts, dataset_state, failures, flight, handles, probes, signals, sizes
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -132,6 +132,7 @@ def worker_began() -> None:
     signals.arm_crash_handler()
     _hear_errors(sys.modules["torch._utils"].ExceptionWrapper)
     handles.followed.clear()  # main's own, as it was at the fork
+    attempts.locks_files = False
     if flight.words[at.W_FORKED]:
         _handles(handles.follow)
 
@@ -194,7 +195,7 @@ def begin(fetcher: Any, index: Any) -> Any:
         if not _batches:
             sizes.expect(fetcher)
         if handles.followed:
-            _handles(handles.works, fetcher.dataset)
+            _handles(handles.works, fetcher)
     _batches += 1
     w[at_W_POSITION] = at_NONE
     w[at_W_FETCHING] = 1

@@ -16,10 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST = 32
+MOST = 8
 """Descriptors that are followed."""
-TIMES = 4096
-"""Batches a process is followed for; if nothing has moved by then nobody shares anything."""
+TIMES = 512
+"""Batches a process follows them for: if nothing has moved by then nobody shares anything."""
+ENOUGH = 16
+"""Times a file has moved, after which it need not be followed any more."""
 COUNTED = 64
 """Batches in which a worker's reads are counted, until it has made one."""
 IO = "/proc/self/io"
@@ -27,6 +29,7 @@ followed: list[Handle] = []
 _left = 0
 _reads = 0
 _counted = -1
+_pass = 0
 
 
 class Handle:
@@ -85,12 +88,19 @@ def rests() -> None:
         each.at = each.offset()
 
 
-def works(dataset: Any = None) -> None:
-    """It is about to touch them again: who moved them meanwhile?"""
-    global _left, _counted
+def works(fetcher: Any = None) -> None:
+    """It is about to touch them again: who moved them meanwhile? Not asked at the beginning of a pass: between two
+    passes main may well read for itself, and disturbs nobody."""
+    global _left, _counted, _pass
     _left -= 1
-    if _left < 0:
-        followed.clear()
+    followed[:] = [each for each in followed if _left >= 0 and each.times < ENOUGH]
+    dataset = None
+    if fetcher is not None:
+        dataset = fetcher.dataset
+        if id(fetcher) != _pass:
+            _pass = id(fetcher)
+            for each in followed:
+                each.at = -1
     for each in followed:
         before, written = each.at, each.written
         if before < 0:

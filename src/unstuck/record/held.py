@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OBJECTS = 6000
 SECONDS = 0.004
 DEPTH = 6
-LONG = 1024
+LONG = 256
 """Lists with more elements are looked into at the drawn places only."""
 
 

@@ -43,7 +43,7 @@ def main():
         loader = DataLoader(Series(path, write(path, 4000)), batch_size=20, num_workers=3)
         net = nn.Sequential(nn.Linear(60, 16), nn.ReLU(), nn.Linear(16, 2))
         opt = torch.optim.Adam(net.parameters(), lr=1e-3)
-        for epoch in range(3):
+        for epoch in range(12):
             for x, y in loader:
                 loss = nn.functional.cross_entropy(net(x), y)
                 opt.zero_grad()

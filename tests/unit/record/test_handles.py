@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -35,6 +35,20 @@ class Records:
         return int(self.files["train"].fileno())
 
 
+class Fetcher:
+    """One pass."""
+
+    known: ClassVar[dict[int, Fetcher]] = {}
+
+    def __new__(cls, dataset: Any) -> Fetcher:
+        if id(dataset) not in cls.known:
+            cls.known[id(dataset)] = super().__new__(cls)
+        return cls.known[id(dataset)]
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+
 def followed() -> list[int]:
     return [each.number for each in handles.followed]
 
@@ -43,7 +57,7 @@ def test_what_moves_while_it_rests_is_told_ever_more_rarely(tmp_path: Path, told
     data = Records(tmp_path / "a.bin")
     handles.follow()
     for turn in range(16):
-        handles.works(data)
+        handles.works(Fetcher(data))
         data.files["train"].seek(0)
         handles.rests()
         os.lseek(data.number(), 10 + turn, os.SEEK_SET)
@@ -54,11 +68,25 @@ def test_what_moves_while_it_rests_is_told_ever_more_rarely(tmp_path: Path, told
     data.files["train"].close()
 
 
+def test_between_two_passes_anybody_may_read(tmp_path: Path, told: TOLD) -> None:
+    data = Records(tmp_path / "a.bin")
+    handles.follow()
+    for turn in range(4):
+        before = dict(Fetcher.known)
+        Fetcher.known.clear()
+        handles.works(Fetcher(data))
+        before.clear()
+        handles.rests()
+        os.lseek(data.number(), 10 + turn, os.SEEK_SET)
+    assert not told
+    data.files["train"].close()
+
+
 def test_what_moves_while_it_works_is_its_own(tmp_path: Path, told: TOLD) -> None:
     data = Records(tmp_path / "a.bin")
     handles.follow()
     for _ in range(4):
-        handles.works(data)
+        handles.works(Fetcher(data))
         data.files["train"].seek(0)
         data.files["train"].read(50)
         handles.rests()
@@ -81,11 +109,11 @@ def test_what_is_written_is_not_read(tmp_path: Path, told: TOLD) -> None:
     handles.follow()
     assert data.number() in followed()
     for _ in range(3):
-        handles.works(data)
+        handles.works(Fetcher(data))
         handles.rests()
         time.sleep(0.02)
         data.files["train"].write(b"x")
-    handles.works(data)
+    handles.works(Fetcher(data))
     assert not told
     data.files["train"].close()
 
@@ -94,16 +122,16 @@ def test_a_number_that_is_another_files_by_now(tmp_path: Path, told: TOLD) -> No
     data = Records(tmp_path / "a.bin")
     number = data.number()
     handles.follow()
-    handles.works(data)
+    handles.works(Fetcher(data))
     handles.rests()
     data.files["train"].close()
-    handles.works(data)
+    handles.works(Fetcher(data))
     (tmp_path / "b.bin").write_bytes(bytes(50))
     with open(tmp_path / "b.bin", "rb") as other:
         assert other.fileno() == number
         handles.rests()
         other.seek(5)
-        handles.works(data)
+        handles.works(Fetcher(data))
     assert not told
 
 

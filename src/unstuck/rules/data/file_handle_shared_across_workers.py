@@ -17,8 +17,9 @@ Fix
     `np.memmap`, which need no offset.
 
 When it is wrong
-    If the workers share the file on purpose and read whole records with a single `read` each, as from a queue; or if a
-    lock that cannot be seen from the data set guards each seek and read.
+    One worker beside a main process that reads the same file is not judged: they may well take turns. It errs if the
+    workers share the file on purpose and read whole records with a single `read` each, as from
+    a queue; or if a lock that cannot be seen from the data set guards each seek and read.
 """
 
 from __future__ import annotations
@@ -57,20 +58,19 @@ class Users:
 
 def decide(case: Case) -> Iterable[Finding]:
     for users in _shared(case):
-        if users.guarded or users.reading() < min(2, len(users.workers)):
+        if users.guarded or users.reading() < 2:
             continue
         settings = next((f.data for f in case.facts if f.kind == "loader" and _is_same(f, users.loader)), {})
         named = next((f.data for f in users.workers.values() if f.data.get("attribute")), {})
         held = f"{settings.get('dataset') or 'the data set'}.{named['attribute']}" if named else "a file opened before"
         site, giving = named.get("opened"), settings.get("dataset_site")
         file, line, function = site or giving or settings.get("site") or (None, None, None)
-        many = len(users.workers)
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
             severity="error",
             confidence=0.95,
-            title=f"{_count(many)} one open {os.path.basename(users.file)} ({held}): "
+            title=f"{len(users.workers)} workers read through one open {os.path.basename(users.file)} ({held}): "
             f"each moves the place at which the others read",
             evidence=(
                 f"{users.file} is descriptor {users.main.data['fd']} of the main process (pid {users.main.pid}) and of "
@@ -87,10 +87,6 @@ def decide(case: Case) -> Iterable[Finding]:
             seen_by="kernel",
             also=(Where(file=giving[0], line=giving[1], function=giving[2]),) if site and giving else (),
         )
-
-
-def _count(many: int) -> str:
-    return f"{many} workers read through" if many > 1 else "a worker and the main process read through"
 
 
 def _shared(case: Case) -> Iterator[Users]:
