@@ -64,7 +64,7 @@ class Watched:
         own = held.extent(thing) if thing is not None else None
         if own is None or not own.begin <= self.begin or self.end > own.end:
             return None
-        return held.Extent(thing, self.begin, self.end, own.device)
+        return held.Extent(thing, self.begin, self.end)
 
     def read(self) -> bytes | None:
         lies = self.lies()
@@ -231,7 +231,6 @@ def _note(each: Watched, now: bytes, followed: bool) -> None:
         "sample": each.sample if type(each.sample) in (int, str) else None,
         "address": each.begin,
         "bytes": each.end - each.begin,
-        "device": lies.device,
         "version": [each.version, memory_of.version(lies.thing)],
         "values": memory_of.values(lies, each.before, now),
         "step": flight.steps,

@@ -35,23 +35,26 @@ _pass = 0
 class Handle:
     """One open file, as it was when the process began to follow it."""
 
-    __slots__ = ("at", "file", "number", "path", "seen", "times", "written")
+    __slots__ = ("at", "file", "number", "path", "seen", "times", "writable", "written")
 
-    def __init__(self, number: int, path: str, about: os.stat_result) -> None:
-        self.number, self.path, self.file = number, path, (about.st_dev, about.st_ino)
+    def __init__(self, number: int, path: str, about: os.stat_result, writable: bool) -> None:
+        self.number, self.path, self.file, self.writable = number, path, (about.st_dev, about.st_ino), writable
         self.at, self.written, self.times = -1, 0, 0
         self.seen: list[list[int]] = []
 
     def offset(self) -> int:
-        """-1: it was closed, or its number is another file's by now."""
+        """-1: it was closed, or is no plain file any more."""
         try:
-            about = os.fstat(self.number)
-            if (about.st_dev, about.st_ino) != self.file:
-                return -1
-            self.written = about.st_mtime_ns
+            if self.writable:
+                self.written = os.fstat(self.number).st_mtime_ns
             return os.lseek(self.number, 0, os.SEEK_CUR)
         except OSError:
             return -1
+
+    def is_same(self) -> bool:
+        """The number is still this file's."""
+        about = os.fstat(self.number)
+        return (about.st_dev, about.st_ino) == self.file
 
 
 def follow() -> None:
@@ -66,9 +69,10 @@ def follow() -> None:
                 about = os.fstat(number)
                 if not stat.S_ISREG(about.st_mode) or not about.st_size:
                     continue
-                if _flags(number) & (os.O_ACCMODE | os.O_APPEND) not in (os.O_RDONLY, os.O_RDWR):
-                    continue
-                followed.append(Handle(number, os.readlink(f"/proc/self/fd/{number}"), about))
+                mode = _flags(number) & (os.O_ACCMODE | os.O_APPEND)
+                if mode in (os.O_RDONLY, os.O_RDWR):
+                    path = os.readlink(f"/proc/self/fd/{number}")
+                    followed.append(Handle(number, path, about, mode == os.O_RDWR))
             except OSError:
                 continue
 
@@ -106,7 +110,7 @@ def works(fetcher: Any = None) -> None:
         if before < 0:
             continue
         now = each.offset()
-        if now >= 0 and now != before and each.written == written:
+        if now >= 0 and now != before and each.written == written and each.is_same():
             each.times += 1
             each.seen = [*each.seen[-4:], [before, now]]
             if not each.times & (each.times - 1):

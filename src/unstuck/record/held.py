@@ -25,19 +25,19 @@ LONG = 256
 
 
 class Extent:
-    """Where a tensor or array lies: its first byte, the byte after its last, and on which device."""
+    """Where a tensor or array lies in main memory: its first byte, and the byte after its last."""
 
-    __slots__ = ("begin", "device", "end", "thing")
+    __slots__ = ("begin", "end", "thing")
 
-    def __init__(self, thing: Any, begin: int, end: int, device: str) -> None:
-        self.thing, self.begin, self.end, self.device = thing, begin, end, device
+    def __init__(self, thing: Any, begin: int, end: int) -> None:
+        self.thing, self.begin, self.end = thing, begin, end
 
     def holds(self, other: Extent) -> bool:
-        return self.device == other.device and self.begin <= other.begin < self.end
+        return self.begin <= other.begin < self.end
 
 
 def extent(thing: Any) -> Extent | None:
-    """Of a plain tensor, or of an array by the slots of numpy's own type; None for anything else and for no bytes."""
+    """Of a plain tensor, or of an array by the slots of numpy's own type; None for anything else, and on a device."""
     torch = sys.modules["torch"]
     kind = type(thing)
     if kind is torch.Tensor or kind is torch.nn.Parameter:
@@ -47,13 +47,18 @@ def extent(thing: Any) -> Extent | None:
 
 
 def _of_tensor(tensor: Any, torch: Any) -> Extent | None:
-    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "cuda") or not tensor.numel():
+    if tensor.layout is not torch.strided or not tensor.is_cpu:
         return None
     begin = tensor.data_ptr()
-    if not begin:  # a fake tensor, or one that has given its memory back
+    if not begin:  # it has no elements, is a fake, or has given its memory back
         return None
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return Extent(tensor, begin, begin + (last + 1) * tensor.element_size(), str(tensor.device))
+    size = tensor.element_size()
+    if tensor.is_contiguous():
+        end = begin + tensor.numel() * size
+    else:
+        last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+        end = begin + (last + 1) * size
+    return Extent(tensor, begin, end) if end > begin else None
 
 
 def _of_array(array: Any, kind: Any) -> Extent | None:
@@ -64,7 +69,7 @@ def _of_array(array: Any, kind: Any) -> Extent | None:
     first = kind.__array_interface__.__get__(array)["data"][0]
     moves = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     begin = first + sum(move for move in moves if move < 0)
-    return Extent(array, begin, first + sum(move for move in moves if move > 0) + size, "cpu")
+    return Extent(array, begin, first + sum(move for move in moves if move > 0) + size)
 
 
 def held(dataset: Any, places: set[int], owners: set[int]) -> Iterator[tuple[str, Extent]]:

@@ -86,7 +86,7 @@ def test_workers_of_later_passes_count_for_their_numbers() -> None:
 
 ALIASED: dict[str, Any] = {
     "number": 0, "looks": 5, "shared": 5, "changes": 4, "again": 0, "line": ["/p/train.py", 33, "main"],
-    "attribute": "store[3]", "sample": 3, "address": 0x5000, "bytes": 40, "device": "cpu", "version": [0, 2],
+    "attribute": "store[3]", "sample": 3, "address": 0x5000, "bytes": 40, "version": [0, 2],
     "values": [0.25, 1.5], "step": 4,
 }  # fmt: skip
 

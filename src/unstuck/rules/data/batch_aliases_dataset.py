@@ -20,7 +20,8 @@ Fix
 
 When it is wrong
     If a data set gives out views so that the training can write to them: a store of states that is updated through
-    its batches. What the data set writes itself, or what is written under its name, is not counted.
+    its batches. What the data set writes itself, or what is written under its name, is not counted. Data that lie on
+    a device are not looked at.
 """
 
 from __future__ import annotations
@@ -66,8 +67,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _where_it_lies(data: dict[str, Any], held: str) -> str:
     sample = "a batch" if data["sample"] is None else f"sample {data['sample']}"
-    on = "" if data["device"] == "cpu" else f" on {data['device']}"
-    return f"{sample} was handed out at address {data['address']:#x}{on}, {data['bytes']} bytes inside {held}"
+    return f"{sample} was handed out at address {data['address']:#x}, {data['bytes']} bytes inside {held}"
 
 
 def _what_changed(data: dict[str, Any]) -> str:
