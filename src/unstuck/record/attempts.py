@@ -20,6 +20,8 @@ _active = True
 _place: tuple[int, ...] = (-1, -1)
 _attempts = 0
 _sleeps = 0
+locks_files = False
+"""This process has locked a file; in a worker, since it began."""
 
 
 def install() -> None:
@@ -33,7 +35,11 @@ def _silence() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    global locks_files
     if event not in _EVENTS or not _active:
+        return
+    if event in _LOCKING:
+        locks_files = True
         return
     try:
         note(event, arguments)
@@ -73,7 +79,7 @@ def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
     if event == "open":
         path: str | bytes | int | os.PathLike[str] = arguments[0]
         if isinstance(path, (str, bytes)):
-            ours = flight.path and isinstance(path, str) and path.startswith(flight.path)
+            ours = isinstance(path, str) and (path == OURS or (flight.path and path.startswith(flight.path)))
             return None if ours else path  # our own files are none of theirs
         return None if isinstance(path, int) else os.fspath(path)
     address: str | bytes | tuple[object, ...] = arguments[1]
@@ -82,4 +88,6 @@ def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
     return address
 
 
-_EVENTS = frozenset(("open", "time.sleep", "socket.connect"))
+OURS = "/proc/self/io"
+_LOCKING = frozenset(("fcntl.flock", "fcntl.lockf"))
+_EVENTS = frozenset(("open", "time.sleep", "socket.connect")) | _LOCKING

@@ -10,12 +10,12 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import dataset_state, failures, flight, probes, signals, sizes
+from . import attempts, dataset_state, failures, flight, handles, probes, signals, sizes
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
 TIMED_ABOVE = 50_000  # nanoseconds a sample
@@ -131,6 +131,10 @@ def worker_began() -> None:
     flight.words[at.W_ROLE] = at.ROLES.index("worker")
     signals.arm_crash_handler()
     _hear_errors(sys.modules["torch._utils"].ExceptionWrapper)
+    handles.followed.clear()  # main's own, as it was at the fork
+    attempts.locks_files = False
+    if flight.words[at.W_FORKED]:
+        _handles(handles.follow)
 
 
 def _hear_errors(wrapper: Any) -> None:
@@ -190,6 +194,8 @@ def begin(fetcher: Any, index: Any) -> Any:
         dataset_state.in_worker(fetcher)
         if not _batches:
             sizes.expect(fetcher)
+        if handles.followed:
+            _handles(handles.works, fetcher)
     _batches += 1
     w[at_W_POSITION] = at_NONE
     w[at_W_FETCHING] = 1
@@ -242,7 +248,17 @@ def finish(index: Any, batch: Any) -> None:
     elif not _batches & 3 or _batches < 32:
         measured(w, index)
     if _in_worker:
+        if handles.followed:
+            _handles(handles.rests)
         flight.enter(at.IDLE)
+
+
+def _handles(action: Callable[..., object], *arguments: Any) -> None:
+    try:
+        action(*arguments)
+    except Exception as fault:
+        handles.followed.clear()
+        probes.off("handles", fault)
 
 
 def measured(w: memoryview[int], index: Any) -> None:

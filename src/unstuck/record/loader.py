@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import dataset_state, facts, failures, flight, lengths, passes, probes, sites
+from . import aliases, dataset_state, facts, failures, flight, handles, lengths, passes, probes, sites
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LEDGER = "_unstuck_ledger"
@@ -24,6 +26,9 @@ def install(module: Any) -> None:
     _wrap_next(module._BaseDataLoaderIter, "loader")
     _wrap_index(module._BaseDataLoaderIter, "indices")
     _wrap_iter(module.DataLoader, "loader passes")
+    probes.on("aliases", aliases.stop)
+    os.register_at_fork(after_in_child=aliases.stop)  # a child has none of the batches, and its lines are its own
+    probes.on("handles", handles.followed.clear)
 
 
 def install_stateful(module: Any) -> None:
@@ -36,8 +41,13 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
 
     @wraps(original)
     def __next__(self: Any) -> Any:
+        watched = aliases.watched
         try:
             begin(self)
+            if watched:
+                _part("aliases", aliases.asked)
+            if handles.followed and "_workers" in self.__dict__:
+                _part("handles", handles.rests)
         except Exception as fault:
             probes.off(name, fault)
         try:
@@ -50,6 +60,10 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
+            if handles.followed and "_workers" in self.__dict__:
+                _part("handles", handles.works)
+            if watched:
+                _part("aliases", aliases.fetched)
             if flight.full or (number := self._num_yielded) < FIRST or not number & 31:
                 looked(self, batch)
         except Exception as fault:
@@ -71,20 +85,28 @@ def ended(iterator: Any, error: BaseException) -> None:
         ledger = iterator.__dict__.get(LEDGER)
         if ledger is not None:
             passes.ended(ledger, iterator._num_yielded)
+            _part("aliases", aliases.ended, ledger)
         return
     if not isinstance(error, KeyboardInterrupt):
         failures.batch_failed(iterator, error)
 
 
 def looked(iterator: Any, batch: Any) -> None:
-    """Is this batch news? A fault in asking costs the answer, not the count of batches."""
-    ledger = iterator.__dict__.get(LEDGER)
-    if ledger is None or "fingerprints" in probes.OFF:
+    """Is this batch news, and is it the data set's own memory? A fault in asking costs the answer, not the count."""
+    own = iterator.__dict__
+    ledger = own.get(LEDGER)
+    if ledger is not None:
+        _part("fingerprints", passes.look, ledger, iterator._num_yielded, batch)
+        _part("aliases", aliases.came, ledger, iterator, batch, own.get(DRAWN))
+
+
+def _part(probe: str, action: Callable[..., object], *arguments: Any) -> None:
+    if probe in probes.OFF:
         return
     try:
-        passes.look(ledger, iterator._num_yielded, batch)
+        action(*arguments)
     except Exception as fault:
-        probes.off("fingerprints", fault)
+        probes.off(probe, fault)
 
 
 def _wrap_index(iterator_class: Any, name: str) -> None:
@@ -142,12 +164,14 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
         about = {"loader": id(loader), "number": ledger.number, "site": site, "length": ledger.length}
         facts.write("loader", {**about, "iterable": ledger.iterable, **settings(loader), **sources(loader)})
     iterator.__dict__[LEDGER] = ledger
+    _part("aliases", aliases.ended, ledger)
     passes.began(ledger, site, monotonic_ns() - asked if asked else 0)
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids
         facts.write("workers", {"loader": id(loader), "pids": pids})
         dataset_state.workers_began(loader)
+        _part("handles", handles.follow)
     elif pids and loader.__dict__.get("persistent_workers"):
         dataset_state.pass_began(loader, ledger.passes)
 

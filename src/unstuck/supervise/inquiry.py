@@ -309,6 +309,7 @@ class Inquiry:
             groups=watch.memory.groups(),
             trends=watch.trend.trends(),
             senders=tuple(watch.senders),
+            shared_files=watch.sharing.files(),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)
             + sum(fact.data["cost"]["seconds"] for fact in facts if fact.kind == "learning" and fact.pid == watch.root),

@@ -14,6 +14,7 @@ from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
 from unstuck.supervise.questions import Questions
+from unstuck.supervise.sharing import Sharing
 from unstuck.supervise.trend import Trend
 
 UNWINDING = 10.0
@@ -58,6 +59,7 @@ class Watch:
         """How often the root had handled each signal, when last read."""
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
+        self.sharing = Sharing(hangar)
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
@@ -91,6 +93,7 @@ class Watch:
                 self.inquiry.thaw()
         self._part("memory", self.memory.tick, now)
         self._part("trend", self.trend.tick)
+        self._part("shared files", self.sharing.tick, now)
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)

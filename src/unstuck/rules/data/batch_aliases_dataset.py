@@ -1,0 +1,97 @@
+"""batch-aliases-dataset: the training writes into its batches, and these are the data set's own memory.
+
+What it sees
+    A batch is handed out that lies in the memory of a tensor or array of the data set, and before the next one is asked
+    for its numbers have changed. The default collate function copies; `batch_size=None`, and a `collate_fn` that
+    returns the samples as they are, do not.
+
+Why training stops
+    It does not. But each pass starts from what the pass before left: normalised twice, noise upon noise, values that
+    fade to nothing or grow without bound. A validation on the same data set sees them too.
+
+Evidence
+    The address of the batch and the attribute of the data set it lies in, the sample, a number before and after, how
+    often torch wrote to it, and in how many batches that was seen. Where the sample came again: that it came as it was
+    left. The line is the one during which the memory changed.
+
+Fix
+    Write to a copy: `x = x.clone()` before the first operation in place, or the operation that makes a new tensor
+    (`x = x + noise`), or a copy where the data set gives the sample out.
+
+When it is wrong
+    If a data set gives out views so that the training can write to them: a store of states that is updated through
+    its batches. What the data set writes itself, or what is written under its name, is not counted. Data that lie on
+    a device are not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.rules.loop.loaders import Told, told
+from unstuck.rules.rule import Rule
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for about in told(case, "batch-aliased"):
+        data = about.fact.data
+        held = f"{about.settings.get('dataset') or 'the data set'}.{data['attribute']}"
+        site, line = about.settings.get("site"), data.get("line")
+        file, number, function = line or site or (None, None, None)
+        spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
+        yield Finding(
+            rule=RULE.name,
+            family=RULE.family,
+            severity="error",
+            confidence=0.97 if line or data["again"] else 0.9,
+            title=f"{spot} writes into {held} itself: the batch is no copy, and later passes see changed data",
+            evidence=(
+                _where_it_lies(data, held),
+                _what_changed(data),
+                f"of {data['looks']} batches looked at, {data['shared']} lay in the data set's memory; "
+                f"{data['changes']} times one was found written to before the next was asked for",
+                *_came_again(data),
+                *_no_copy(about),
+            ),
+            where=Where(file, number, function, pid=about.fact.pid, sample=data["sample"], step=data["step"]),
+            fix=Fix(
+                "Write to a copy: `x = x.clone()` before the first operation in place, or use the operation that makes "
+                "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`)."
+            ),
+            seen_by="flight",
+        )
+
+
+def _where_it_lies(data: dict[str, Any], held: str) -> str:
+    sample = "a batch" if data["sample"] is None else f"sample {data['sample']}"
+    return f"{sample} was handed out at address {data['address']:#x}, {data['bytes']} bytes inside {held}"
+
+
+def _what_changed(data: dict[str, Any]) -> str:
+    parts = []
+    if data["values"]:
+        before, after = data["values"]
+        parts.append(f"the first number there that changed was {_plain(before)} and became {_plain(after)}")
+    before, after = data["version"]
+    if before is not None and after is not None and after > before:
+        parts.append(f"torch's own count of writes to it went from {before} to {after}")
+    return "; ".join(parts) or "its bytes were others when the next batch was asked for"
+
+
+def _plain(number: object) -> str:
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+def _came_again(data: dict[str, Any]) -> list[str]:
+    return [f"{data['again']} times a sample came again exactly as it had been left"] if data["again"] else []
+
+
+def _no_copy(about: Told) -> list[str]:
+    alone = "batch_size" in about.settings and about.settings["batch_size"] is None
+    return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
+
+
+RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)))
