@@ -6,7 +6,7 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import dataset_state, facts, failures, flight, lengths, passes, probes, sites
+from . import data_read, dataset_state, facts, failures, flight, lengths, passes, probes, sites
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -79,12 +79,18 @@ def ended(iterator: Any, error: BaseException) -> None:
 def looked(iterator: Any, batch: Any) -> None:
     """Is this batch news? A fault in asking costs the answer, not the count of batches."""
     ledger = iterator.__dict__.get(LEDGER)
-    if ledger is None or "fingerprints" in probes.OFF:
+    if ledger is None:
         return
     try:
-        passes.look(ledger, iterator._num_yielded, batch)
+        if "fingerprints" not in probes.OFF:
+            passes.look(ledger, iterator._num_yielded, batch)
     except Exception as fault:
         probes.off("fingerprints", fault)
+    if "data" not in probes.OFF:
+        try:
+            data_read.look(ledger, iterator, batch)
+        except Exception as fault:
+            probes.off("data", fault)
 
 
 def _wrap_index(iterator_class: Any, name: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from unstuck.rules import death, hang, learning, loop, numerics
+from unstuck.rules import data, death, hang, learning, loop, numerics
 from unstuck.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = (*death.RULES, *hang.RULES, *loop.RULES, *numerics.RULES, *learning.RULES)
+RULES: tuple[Rule, ...] = (*death.RULES, *hang.RULES, *loop.RULES, *data.RULES, *numerics.RULES, *learning.RULES)
 
 
 def rule_named(name: str) -> Rule | None:

@@ -115,6 +115,7 @@ RULE = Rule(
             "learning-rate-too-high",
             "dead-units",
             "no-better-than-constant",
+            "missing-values",
         )
     ),
     gathers=True,
