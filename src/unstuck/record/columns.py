@@ -25,8 +25,9 @@ class Columns:
 
     def __init__(self, width: int) -> None:
         self.width = width
-        for name in (*ADDED, "mean", "m2", "at_low", "at_high"):
-            setattr(self, name, _full(width, 0.0))
+        none = _full(width, 0.0)  # every reading puts new ones in their places
+        self.rows = self.count = self.nan = self.plus = self.minus = self.zeros = none
+        self.mean = self.m2 = self.at_low = self.at_high = none
         self.low, self.high = _full(width, float("inf")), _full(width, float("-inf"))
         self.whole = _full(width, 1.0)
         self.ends: list[tuple[Any, Any]] = [_no_ends(width), _no_ends(width)]
@@ -40,38 +41,40 @@ class Columns:
         table = table.double()
         if not table.shape[0]:
             return
-        finite = torch.isfinite(table)
         new = Columns(self.width)
-        new.rows += table.shape[0]
-        if bool(finite.all()):
-            new.count += table.shape[0]
-            new.mean = table.mean(0)
-            known = table
+        new.rows = _full(self.width, float(table.shape[0]))
+        if bool(torch.isfinite(table.sum())):  # one bad value would have made the sum bad
+            new.count, new.mean = new.rows, table.mean(0)
+            new.m2 = ((table - new.mean) ** 2).sum(0)
+            new.whole = (table.floor() == table).all(0).double()
+            lowest = highest = table
         else:
-            known = self._take_bad(new, table, finite, samples)
-        new.m2 = (((known - new.mean) ** 2) * finite).sum(0)
-        new.low, new.high = torch.where(finite, table, float("inf")).amin(0), _highest(table, finite)
+            lowest, highest = new._take_bad(table, samples)
+        new.low, new.high = lowest.amin(0), highest.amax(0)
         new.at_low = (table == new.low).double().sum(0)
         new.at_high = (table == new.high).double().sum(0)
         new.zeros = (table == 0).double().sum(0)
-        new.whole = (known.floor() == known).logical_or(~finite).all(0).double()
-        for place, (fill, largest) in enumerate(((float("inf"), False), (float("-inf"), True))):
-            filled = torch.where(finite, table, fill)
+        for place, (filled, largest) in enumerate(((lowest, False), (highest, True))):
             values, rows = torch.topk(filled, min(EXTREMES, table.shape[0]), dim=0, largest=largest)
             new.ends[place] = (values, samples[rows])
         self.merge(new)
 
-    def _take_bad(self, new: Columns, table: Any, finite: Any, samples: Any) -> Any:
-        """Count what is no number; gives the table with the mean in its place."""
+    def _take_bad(self, table: Any, samples: Any) -> tuple[Any, Any]:
+        """A table in which not all are numbers; gives it with these out of the way of the lowest and the highest."""
         torch = sys.modules["torch"]
-        new.count = finite.double().sum(0)
-        new.nan = torch.isnan(table).double().sum(0)
-        new.plus, new.minus = (table == float("inf")).double().sum(0), (table == float("-inf")).double().sum(0)
-        new.mean = torch.where(finite, table, 0.0).sum(0) / new.count.clamp_min(1)
-        bad = samples[~finite.all(1)].unique_consecutive()
-        new.bad_rows = int(bad.numel())
-        new.bad_samples = [each for each in bad[:BAD_ROWS].tolist() if each != UNKNOWN]
-        return torch.where(finite, table, new.mean)
+        finite = torch.isfinite(table)
+        self.count = finite.double().sum(0)
+        self.nan = torch.isnan(table).double().sum(0)
+        self.plus, self.minus = (table == float("inf")).double().sum(0), (table == float("-inf")).double().sum(0)
+        self.mean = torch.where(finite, table, 0.0).sum(0) / self.count.clamp_min(1)
+        self.m2 = (torch.where(finite, table - self.mean, 0.0) ** 2).sum(0)
+        self.whole = (table.floor() == table).logical_or(~finite).all(0).double()
+        bad = samples[~finite.all(1)]
+        if bad.numel() and int(bad[0]) != UNKNOWN:
+            bad = bad.unique_consecutive()  # pixels of one image
+        self.bad_rows = int(bad.numel())
+        self.bad_samples = [each for each in bad[:BAD_ROWS].tolist() if each != UNKNOWN]
+        return torch.where(finite, table, float("inf")), torch.where(finite, table, float("-inf"))
 
     def merge(self, other: Columns) -> None:
         """As if what `other` has read had been read here (after Chan, Golub and LeVeque)."""
@@ -114,10 +117,10 @@ class Columns:
         }
         if count:
             told.update(
-                min=float(self.low[column]),
-                max=float(self.high[column]),
-                mean=float(self.mean[column]),
-                sd=float(self.deviations()[column]),
+                min=rounded(self.low[column]),
+                max=rounded(self.high[column]),
+                mean=rounded(self.mean[column]),
+                sd=rounded(self.deviations()[column]),
                 at_min=int(self.at_low[column]),
                 at_max=int(self.at_high[column]),
                 whole=bool(self.whole[column]),
@@ -140,10 +143,6 @@ def _no_ends(width: int) -> tuple[Any, Any]:
     )
 
 
-def _highest(table: Any, finite: Any) -> Any:
-    return sys.modules["torch"].where(finite, table, float("-inf")).amax(0)
-
-
 def _best(mine: tuple[Any, Any], theirs: tuple[Any, Any], largest: bool) -> tuple[Any, Any]:
     torch = sys.modules["torch"]
     values, samples = torch.cat((mine[0], theirs[0])), torch.cat((mine[1], theirs[1]))
@@ -159,4 +158,9 @@ def _best(mine: tuple[Any, Any], theirs: tuple[Any, Any], largest: bool) -> tupl
 
 def _listed(ends: tuple[Any, Any], column: int) -> list[list[float]]:
     values, samples = ends[0][:, column].tolist(), ends[1][:, column].tolist()
-    return [[value, sample] for value, sample in zip(values, samples, strict=True) if value - value == 0]
+    return [[rounded(value), sample] for value, sample in zip(values, samples, strict=True) if value - value == 0]
+
+
+def rounded(value: Any) -> float:
+    """A fact need not be longer than single precision."""
+    return float(f"{float(value):.8g}")

@@ -11,7 +11,7 @@ import sys
 import weakref
 from time import monotonic
 
-from . import data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
+from . import batch_parts, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -101,27 +101,26 @@ def _read(known: Loader, iterator: Any, batch: Any) -> None:
     global _now
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        drawn = indices(iterator)
-        single = type(drawn) is int
-        samples = [drawn] if single else drawn if type(drawn) is list else None
+        samples, single = indices(iterator)
         known.gathered.take(batch, samples, single=single)
-        parts = gathered.batch_parts.parts(batch)
+        parts = batch_parts.parts(batch)
         _now = known, [(path, weakref.ref(part)) for path, part in parts if type(part) is not list]
 
 
-def indices(iterator: Any) -> list[int] | int | None:
-    """Those that the batch just handed out was made of, where they are whole numbers."""
+def indices(iterator: Any) -> tuple[list[int] | None, bool]:
+    """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
+    one sample."""
     own = iterator.__dict__
     drawn = own.get("_unstuck_drawn")
     number = own["_rcvd_idx"] - 1 if "_send_idx" in own else own["_num_yielded"] - 1
-    if not drawn or own.get("_in_order") is False or "_dataset_kind" not in own or own["_dataset_kind"] == 1:
-        return None
-    index = next((index for key, _, _, index in reversed(drawn) if key == number), None)
+    if not drawn or own.get("_in_order") is False or own.get("_dataset_kind") == 1:
+        return None, False
+    index: Any = next((index for key, _, _, index in reversed(drawn) if key == number), None)
     if type(index) is int:
-        return index
+        return [index], True
     if type(index) in (list, tuple) and all(type(each) is int for each in index):
-        return list(index)
-    return None
+        return list(index), False
+    return None, False
 
 
 def target_is(target: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from math import log
 
-from . import associations, batch_parts
+from . import associations, batch_parts, columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _part(gathered: Gathered, part: Part, role: str) -> dict[str, Any]:
     for column in _odd(part, spread):
         plain = part.columns.plain(column)
         if spread is not None:
-            plain.update({name: float(values[column]) for name, values in spread.items()})
+            plain.update({name: columns.rounded(values[column]) for name, values in spread.items()})
         if column in links:
             plain["as_category"], plain["as_number"], plain["codes"] = links[column]
         plain["column"] = column if part.chosen is None else int(part.chosen[column])
@@ -71,7 +71,11 @@ def _part(gathered: Gathered, part: Part, role: str) -> dict[str, Any]:
     if part.each is not None and kept is not None:
         spread = _spread(kept)
         about["each"] = [
-            {**part.each.plain(place), **{name: float(values[place]) for name, values in spread.items()}, "of": of}
+            {
+                **part.each.plain(place),
+                **{name: columns.rounded(values[place]) for name, values in spread.items()},
+                "of": of,
+            }
             for place, of in enumerate(("mean", "deviation"))
         ]
     return about
@@ -89,29 +93,29 @@ def _role(part: Part) -> str:
     return "mask" if added or binary else part.kind
 
 
-def scale(columns: Any) -> dict[str, Any]:
+def scale(known: Any) -> dict[str, Any]:
     """How far the columns are from each other and from 0."""
-    used = columns.count >= 2
+    used = known.count >= 2
     if not bool(used.any()):
         return {}
     torch = sys.modules["torch"]
-    deviations = columns.deviations()
-    moving = used & (deviations > 1e-9 * columns.mean.abs().clamp_min(1e-30))
-    size = torch.where(used, columns.mean.abs() + 2 * deviations, -1.0)
+    deviations = known.deviations()
+    moving = used & (deviations > 1e-9 * known.mean.abs().clamp_min(1e-30))
+    size = torch.where(used, known.mean.abs() + 2 * deviations, -1.0)
     largest = int(size.argmax())
     found: dict[str, Any] = {
         "columns": int(used.sum()),
-        "size": [largest, float(size[largest]), float(columns.low[largest]), float(columns.high[largest])],
+        "size": [largest, float(size[largest]), float(known.low[largest]), float(known.high[largest])],
     }
     if bool(moving.any()):
-        known = deviations[moving]
+        widths = deviations[moving]
         places = moving.nonzero().reshape(-1)
-        offsets = columns.mean.abs()[moving] / known
-        widest, furthest = int(known.argmax()), int(offsets.argmax())
-        found["widest"] = [int(places[widest]), float(known[widest])]
-        found["middle"] = float(known.median())
+        offsets = known.mean.abs()[moving] / widths
+        widest, furthest = int(widths.argmax()), int(offsets.argmax())
+        found["widest"] = [int(places[widest]), float(widths[widest])]
+        found["middle"] = float(widths.median())
         place = int(places[furthest])
-        found["offset"] = [place, float(offsets[furthest]), float(columns.mean[place]), float(deviations[place])]
+        found["offset"] = [place, float(offsets[furthest]), float(known.mean[place]), float(deviations[place])]
     return found
 
 

@@ -56,7 +56,7 @@ class Gap:
 def _gaps(part: dict[str, Any]) -> Iterable[Gap]:
     for column in part["columns"]:
         bad = column["nan"] + column["plus"] + column["minus"]
-        if bad:
+        if bad and column["nan"] < column["rows"]:  # else it is no gap: constant-feature
             only = [word for word, count in (("NaN", column["nan"]), ("infinity", bad - column["nan"])) if count]
             yield Gap(part, column, " and ".join(only), bad, part.get("bad_samples") or [])
         code = _code(part, column)

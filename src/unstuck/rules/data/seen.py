@@ -54,6 +54,11 @@ class Data:
         file, line, function = self._sites()[0] if self._sites() else (None, None, None)
         return Where(file=file, line=line, function=function or None, pid=self.pid, sample=sample)
 
+    def where_used(self) -> Where:
+        """Where the loader is made, or used: for what is a matter of the loader."""
+        site = self.about.get("made") or self.about.get("site") or (None, None, None)
+        return Where(file=site[0], line=site[1], function=site[2] or None, pid=self.pid)
+
     def also(self) -> tuple[Where, ...]:
         return tuple(Where(file=f, line=line, function=n or None, pid=self.pid) for f, line, n in self._sites()[1:2])
 

@@ -98,7 +98,7 @@ def _finding(data: Data, part: dict[str, Any], why: list[str]) -> Finding:
         severity=severity,
         confidence=confidence,
         title=f"The input {name} is not scaled: {extent}",
-        evidence=tuple(_evidence(data, part, name, why)),
+        evidence=tuple(_evidence(data, name, why)),
         where=data.where(),
         fix=Fix(_fix(part)),
         seen_by="flight",
@@ -106,7 +106,7 @@ def _finding(data: Data, part: dict[str, Any], why: list[str]) -> Finding:
     )
 
 
-def _evidence(data: Data, part: dict[str, Any], name: str, why: list[str]) -> Iterable[str]:
+def _evidence(data: Data, name: str, why: list[str]) -> Iterable[str]:
     yield f"{name}, over {data.read()}: {'; '.join(why)}"
     takers = _takers(data)
     if takers:

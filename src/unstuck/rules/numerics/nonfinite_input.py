@@ -116,6 +116,7 @@ RULE = Rule(
             "dead-units",
             "no-better-than-constant",
             "missing-values",
+            "constant-feature",
         )
     ),
     gathers=True,
