@@ -53,6 +53,9 @@ def leaving() -> None:
 
             _left = True
             failures.last_error(error)
+        scanning = sys.modules.get(f"{__package__}.scanning")
+        if scanning is not None and scanning.wanted():
+            scanning.leaving()
         learning = sys.modules.get(f"{__package__}.learning")
         if learning is not None and "learning" not in probes.OFF:
             learning.last()

@@ -199,6 +199,17 @@ class Gathered:
         for path, lines in texts:
             self._take_texts(path, lines, numbers if known else [])
 
+    def take_ragged(self, path: str, tensors: list[Any], samples: list[int]) -> None:
+        """One part of several samples, each with a shape of its own."""
+        torch = sys.modules["torch"]
+        part = self.parts.get(path)
+        if part is None:
+            part = self.parts[path] = Part(path, tensors[0].unsqueeze(0))
+        for tensor, sample in zip(tensors, samples, strict=True):
+            if part.kind in ("image", "sequence") and _kind(tensor.unsqueeze(0)) == part.kind and tensor.numel():
+                part.take(tensor.unsqueeze(0), torch.tensor([sample], dtype=torch.int64, device="cpu"), self.whole)
+        part.ragged = True
+
     def _take_texts(self, path: str, lines: list[str], samples: list[int]) -> None:
         about = self.texts.setdefault(path, [0, 0, []])
         empty = [place for place, line in enumerate(lines) if not line.strip()]
