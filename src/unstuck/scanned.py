@@ -75,7 +75,7 @@ class Scan:
         if rule:
             page.blank()
             page.whole(("next: ", "dim"), f"unstuck explain {rule}", indent=2)
-        return f"{shown}{page}"
+        return f"{shown.rstrip()}\n{page}"
 
     def notes(self) -> list[str]:
         """The pass in a few lines."""
@@ -89,12 +89,13 @@ class Scan:
             said.append("too many samples hang or kill their worker: the rest was not looked at")
         if about["slow"]:
             worst = [f"{index} ({in_words(took)})" for took, index in about["slow"][:NAMED]]
-            said.append(
-                f"slow samples, where half take less than {in_words(about['median'])}: {_listed(worst, len(about['slow']))}"
-            )
+            usual = in_words(about["median"])
+            said.append(f"slow samples, where half take less than {usual}: {_listed(worst, len(about['slow']))}")
         if about["duplicates"]:
             groups = [" = ".join(map(str, group[:4])) for group in about["duplicates"][:NAMED]]
-            said.append(f"{about['duplicated']:,} samples are duplicates of others: {'; '.join(groups)}")
+            count = about["duplicated"]
+            many = f"{count:,} samples are duplicates of others" if count > 1 else "1 sample is a duplicate of another"
+            said.append(f"{many}: {'; '.join(groups)}")
         for why, count in list(about["odd"].items())[:2]:
             said.append(f"{count:,} samples could not be read for statistics ({why})")
         return said

@@ -4,7 +4,8 @@
   unstuck scan [options] -m package.module [arguments]
 
 The script runs until its training loader is in use; then its data set is read by processes of unstuck's own, every
-sample once, and the script is ended. Ctrl-C tells what was seen until then. Exit status: 0 nothing found, 1 findings."""
+sample once, and the script is ended. Ctrl-C tells what was seen until then.
+Exit status: 0 nothing found, 1 findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole data set, gone through once by worker processes of our own: what raises or hangs is listed, and it goes on."""
+"""A whole data set, gone through once by processes of our own: what raises or hangs is listed, and it goes on."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ W_INDEX, W_SINCE, W_DONE, WORDS = 0, 1, 2, 4
 SIGNAL = signal.SIGRTMIN + 6
 FLUSH = 0.4
 """Seconds after which a worker hands over what it has gathered."""
-STACK = 32
-"""Samples that are put together at a time."""
-BYTES = 1 << 23
+STACK = 1024
+"""Samples that are put together at a time,"""
+BYTES = 1 << 24
+"""and bytes of them."""
 SLOW = 0.05
 MANY = 200
 """Samples that raise, or are slow, of which a worker keeps an account."""
@@ -73,18 +74,17 @@ def work(
 ) -> None:
     """Until there is nothing more to do. Tasks: (name, indices); answers: see `_Worker`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that asks us
-    stacks = open(os.path.join(folder, f"stack-{number}-{os.getpid()}"), "w")
-    faulthandler.register(SIGNAL, file=stacks, all_threads=False)
-    _as_loader_worker(dataset, number, workers, init)
-    _Worker(dataset, pipe, Board(os.path.join(folder, "board"), workers).words, number).run(iterable, limit)
+    with open(os.path.join(folder, f"stack-{number}-{os.getpid()}"), "w") as stacks:
+        faulthandler.register(SIGNAL, file=stacks, all_threads=False)
+        _as_loader_worker(dataset, number, workers, init)
+        _Worker(dataset, pipe, Board(os.path.join(folder, "board"), workers).words, number).run(iterable, limit)
 
 
 def _as_loader_worker(dataset: Any, number: int, workers: int, init: Any) -> None:
     """As in a worker of a DataLoader: one thread, a seed of its own, and the user's function for its start."""
-    torch = sys.modules["torch"]
     import random
 
-    import torch.utils.data
+    import torch.utils.data._utils.worker
 
     torch.set_num_threads(1)
     random.seed(number)
@@ -115,7 +115,6 @@ class _Worker:
                 name, indices = task
                 for index in indices:
                     self.fetch(index)
-                self.stack()
                 self.names.append(name)
                 self.pipe.send(("done", name))
                 if monotonic() - self.handed > FLUSH:
@@ -203,6 +202,7 @@ class _Worker:
             self.seen.odd[why] = self.seen.odd.get(why, 0) + len(samples)
 
     def hand_over(self) -> None:
+        self.stack()
         self.pipe.send(("seen", self.names, pickle.dumps(self.seen)))
         self.seen, self.names, self.handed = Seen(), [], monotonic()
 

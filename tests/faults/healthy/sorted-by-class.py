@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def digits(each=400, classes=4):
     g = torch.Generator().manual_seed(2)
-    centres = torch.randn(classes, 10, generator=g)
+    centres = 0.5 * torch.randn(classes, 10, generator=g)
     y = torch.arange(classes).repeat_interleave(each)
     return centres[y] + torch.randn(len(y), 10, generator=g), y
 

@@ -81,6 +81,11 @@ def _code(part: dict[str, Any], column: dict[str, Any]) -> tuple[float, int, lis
     return None
 
 
+def coded(part: dict[str, Any]) -> set[int]:
+    """Columns with such a value: what they look like otherwise is not known."""
+    return {column["column"] for column in part["columns"] if _code(part, column) is not None}
+
+
 def is_code(value: float) -> bool:
     """-999, 9999, 99999, 1e9, 65535 …: what people write for "unknown"."""
     near = any(abs(value - code) <= 1e-6 * abs(code) or abs(value - code) == 1 for code in CODES)
@@ -136,4 +141,10 @@ def _evidence(data: Data, gaps: list[Gap], empty: list[list[Any]]) -> Iterable[s
     yield f"{data.read()} were looked at"
 
 
-RULE = Rule("missing-values", "data", decide, gathers=True)
+RULE = Rule(
+    "missing-values",
+    "data",
+    decide,
+    explains=frozenset(("saturated-units", "dead-units", "vanishing-gradient", "no-better-than-constant")),
+    gathers=True,
+)

@@ -23,16 +23,19 @@ When it is wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Severity
+from unstuck.rules.data.missing_values import coded
 from unstuck.rules.data.seen import Data, blocked, called, number, seen
 from unstuck.rules.learning import curves
 from unstuck.rules.rule import Rule
 
 LARGE = 50.0
 """Mean and twice the deviation together: a lone outlier is no matter of scale."""
+GROSS = 1000.0
+"""Where no unit is seen to be flat or dead, a training that does not learn is laid to numbers like these only."""
 UNEVEN = 100.0
 OFF_CENTRE = 10.0
 NORMALIZE = ("Norm", "Embedding")
@@ -40,27 +43,26 @@ NORMALIZE = ("Norm", "Embedding")
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        odd = [(part, reasons(part)) for part in data.features() if reasons(part)]
+        odd = [(part, why) for part in data.features() if (why := reasons(part, coded(part)))]
         if odd and not _normalized(data):
             part, why = max(odd, key=lambda pair: pair[0]["scale"]["size"][1])
             yield _finding(data, part, why)
 
 
-def reasons(about: dict[str, Any]) -> list[str]:
+def reasons(about: dict[str, Any], left_out: Collection[int] = ()) -> list[str]:
     """Why numbers of this scale are hard to learn from; the first is the gravest."""
     scale = about.get("scale") or {}
     if not scale:
         return []
     found = []
     column, size, low, high = scale["size"]
-    if size > LARGE and max(abs(low), abs(high)) > LARGE:
+    if column not in left_out and size > LARGE and max(abs(low), abs(high)) > LARGE:
         found.append(f"column {column} lies between {number(low)} and {number(high)}")
     if "widest" in scale and scale["middle"] > 0 and scale["widest"][1] > UNEVEN * scale["middle"]:
         column, width = scale["widest"]
-        found.append(
-            f"column {column} has a standard deviation of {number(width)}, {width / scale['middle']:,.0f} × that of "
-            "the middle one"
-        )
+        times = f"{width / scale['middle']:,.0f} × that of the middle one"
+        if column not in left_out:
+            found.append(f"column {column} has a standard deviation of {number(width)}, {times}")
     if "offset" in scale and scale["offset"][1] > OFF_CENTRE:
         column, times, mean, width = scale["offset"]
         found.append(f"column {column} has a mean of {number(mean)}, {times:,.0f} × its standard deviation")
@@ -80,9 +82,10 @@ def _normalized(data: Data) -> bool:
 def _severity(data: Data) -> tuple[Severity, float]:
     if data.scanned or data.learned or not _takers(data):
         return "info", 0.7
-    if data.constant:
-        return ("error", 0.9) if blocked(data) is not None else ("warning", 0.7)
-    return ("warning", 0.8) if blocked(data) is not None else ("info", 0.7)
+    if blocked(data) is not None:
+        return ("error", 0.9) if data.constant else ("warning", 0.8)
+    gross = any(each["scale"]["size"][1] > GROSS for each in _takers(data))
+    return ("warning", 0.7) if data.constant and gross else ("info", 0.7)
 
 
 def _finding(data: Data, part: dict[str, Any], why: list[str]) -> Finding:
