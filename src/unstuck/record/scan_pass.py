@@ -32,6 +32,7 @@ HUNG = 20
 CHECKED = 2000
 """Samples with the same print that are compared in full."""
 NAMED = 50
+LOOKS = 8
 
 
 class Scan:
@@ -117,6 +118,8 @@ class Scan:
             self.seen.merge(pickle.loads(word[2]))
             for name in word[1]:
                 place.tasks.pop(name, None)
+            if word[3] in place.tasks:
+                del place.tasks[word[3]][: word[4]]
         elif word[0] == "end":
             self._places[place.number] = None
             place.close()
@@ -159,12 +162,11 @@ class Scan:
         """Note where it hangs, end it, and let another one go on behind that sample."""
         words, at = self._words, place.number * scan_worker.WORDS
         index = int(words[at + scan_worker.W_INDEX])
-        before = _cpu(place.process.pid)
+        spins = _spins(place.process.pid)
         stack = self._stack(place)
-        burned = _cpu(place.process.pid) - before
         if int(words[at + scan_worker.W_SINCE]) == 0 or int(words[at + scan_worker.W_INDEX]) != index:
             return  # it moved on meanwhile
-        self.hung.append({"sample": index, "seconds": standing, "spins": burned > 0.15, **stack})
+        self.hung.append({"sample": index, "seconds": standing, "spins": spins, **stack})
         self._replace(place, index)
 
     def _lost(self, place: _Place) -> None:
@@ -310,13 +312,17 @@ def _frame(line: str) -> list[str | int] | None:
     return [head[6:], int(number), function] if head.startswith('File "') and number.isdigit() else None
 
 
-def _cpu(pid: int) -> float:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _spins(pid: int) -> bool:
+    """It wants the processor, each time it is looked at: on a crowded machine it need not have got it."""
+    wants = 0
+    for _ in range(LOOKS):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                wants += file.read().rpartition(b")")[2].split()[0] == b"R"
+        except OSError:
+            return False
+        sleep(0.03)
+    return wants > LOOKS // 2
 
 
 def _median(times: list[int]) -> float:

@@ -96,7 +96,7 @@ def _as_loader_worker(dataset: Any, number: int, workers: int, init: Any) -> Non
 
 
 class _Worker:
-    """Answers ("done", name) for each task, and ("seen", names, pickled Seen) now and then for those before it."""
+    """Answers ("done", name) for each task, and ("seen", names, pickled Seen, …) now and then."""
 
     def __init__(self, dataset: Any, pipe: Any, words: Any, number: int) -> None:
         self.dataset, self.pipe, self.words, self.at = dataset, pipe, words, number * WORDS
@@ -105,6 +105,8 @@ class _Worker:
         self.handed = monotonic()
         self.waiting: list[tuple[int, Any]] = []
         self.size = 0
+        self.part = 0
+        """Samples of the task in work that were not handed over."""
 
     def run(self, iterable: bool, limit: int | None) -> None:
         if iterable:
@@ -115,10 +117,12 @@ class _Worker:
                 name, indices = task
                 for index in indices:
                     self.fetch(index)
+                    self.part += 1
+                    if monotonic() - self.handed > FLUSH:
+                        self.hand_over(name)
                 self.names.append(name)
+                self.part = 0
                 self.pipe.send(("done", name))
-                if monotonic() - self.handed > FLUSH:
-                    self.hand_over()
         self.hand_over()
         self.pipe.send(("end",))
 
@@ -201,10 +205,11 @@ class _Worker:
             why = f"{type(fault).__name__}: {fault!s}"[:200]
             self.seen.odd[why] = self.seen.odd.get(why, 0) + len(samples)
 
-    def hand_over(self) -> None:
+    def hand_over(self, within: int = 0) -> None:
+        """`within`: the task in work, of which some is done."""
         self.stack()
-        self.pipe.send(("seen", self.names, pickle.dumps(self.seen)))
-        self.seen, self.names, self.handed = Seen(), [], monotonic()
+        self.pipe.send(("seen", self.names, pickle.dumps(self.seen), within, self.part))
+        self.seen, self.names, self.part, self.handed = Seen(), [], 0, monotonic()
 
 
 def raised(error: BaseException) -> dict[str, Any]:
