@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-WORDS = 1024
+WORDS = 256
 """Words of a sample, spread over it, that make its print."""
 _FACTOR = -7046029254386353131  # 2**64 over the golden ratio, as a signed word
 _weights: dict[int, Any] = {}
@@ -21,7 +21,10 @@ def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tupl
     """(path, tensor with a row a sample | list of tensors of different shapes | list of texts)."""
     torch = sys.modules["torch"]
     kind = type(samples[0])
-    if kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+    whole = _whole(samples) if kind is torch.Tensor else None
+    if whole is not None:
+        yield path, whole
+    elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         width = len(samples[0])
         if depth < DEEP and width <= PARTS and all(len(sample) == width for sample in samples):
             names = [f".{name}" for name in getattr(kind, "_fields", ())] or [f"[{place}]" for place in range(width)]
@@ -45,6 +48,16 @@ def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tupl
         if all(each is not None for each in tensors):
             alike = all(each.shape == tensors[0].shape and each.dtype == tensors[0].dtype for each in tensors)
             yield path, torch.stack(tensors) if alike else tensors
+
+
+def _whole(samples: list[Any]) -> Any:
+    """Tensors of one shape in one; None where they are not such."""
+    torch = sys.modules["torch"]
+    try:
+        whole = torch.stack(samples).detach()
+    except (RuntimeError, TypeError):
+        return None
+    return whole if whole.device.type == "cpu" and whole.layout is torch.strided else None
 
 
 def _tensor(value: Any) -> Any:
@@ -90,7 +103,9 @@ def _words(tensor: Any) -> Any:
     width = flat.element_size()
     step = max(1, flat.shape[1] // (WORDS * 8 // width)) if flat.shape[1] * width > WORDS * 8 else 1
     raw = flat[:, ::step].contiguous()
-    if width < 8:
+    if raw.shape[1] * width % 8 == 0 and raw.data_ptr() % 8 == 0:
+        words = raw.view(torch.int64)
+    elif width < 8:
         whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[width]
         words = raw.view(whole).to(torch.int64)
     else:

@@ -29,8 +29,10 @@ START = 120.0
 """Seconds that a worker may take to begin (a spawned one imports the script again)."""
 HUNG = 20
 """Samples that hang, after which the scan gives up."""
-CHECKED = 2000
-"""Samples with the same print that are compared in full."""
+CHECKED = 500
+"""Samples with the same print that are compared in full,"""
+CHECKING = 0.05
+"""as long as that takes no more than this share of the scan; the others are told by their prints."""
 NAMED = 50
 LOOKS = 8
 
@@ -50,6 +52,7 @@ class Scan:
         self.died: list[dict[str, Any]] = []
         self.interrupted = self.gave_up = False
         self.done = 0
+        self.took = 0.0
         self._names = 0
         self._next = 0
         self._size = TASK
@@ -58,6 +61,7 @@ class Scan:
         self._old_done = 0
 
     def run(self, progress: Progress) -> None:
+        began = monotonic()
         self._folder = tempfile.mkdtemp(prefix="unstuck-scan-")
         try:
             self._words = scan_worker.Board(os.path.join(self._folder, "board"), self.number).words
@@ -69,7 +73,7 @@ class Scan:
             self.interrupted = True
         finally:
             self._end()
-        self.done = self._count()
+        self.done, self.took = self._count(), monotonic() - began
         progress(self.done, self.samples)
 
     def _count(self) -> int:
@@ -238,11 +242,11 @@ class Scan:
         if self.iterable:
             return alike
         found: list[list[int]] = []
-        checked = 0
+        checked, until = 0, monotonic() + 0.1 + CHECKING * self.took
         for group in alike:
             checked += len(group)
-            if checked > CHECKED:
-                found.append(group)  # told by their prints alone
+            if checked > CHECKED or monotonic() > until:
+                found.append(group)
                 continue
             by_content: dict[str, list[int]] = {}
             for index in group:
