@@ -128,14 +128,18 @@ class Scan:
             self._places[place.number] = None
             place.close()
         else:
-            place.ready = True
             if word[0] == "done":
                 self._adapt(place)
+            else:
+                place.ready = True
+                self._give(place)  # one more than it works on, so that it never waits for us
             self._give(place)
 
     def _give(self, place: _Place) -> None:
+        if place.told_end:
+            return
         task = self._task()
-        place.asked = monotonic()
+        place.asked, place.told_end = monotonic(), task is None
         if task is not None:
             place.tasks[task[0]] = task[1]
         place.pipe.send(task)
@@ -297,7 +301,7 @@ class _Place:
         self.number, self.process, self.pipe = number, process, pipe
         self.tasks: dict[int, list[int]] = {}
         self.asked = self.began = monotonic()
-        self.ready = False
+        self.ready = self.told_end = False
 
     def kill(self) -> None:
         if self.process.is_alive():
