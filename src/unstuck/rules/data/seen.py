@@ -45,6 +45,11 @@ class Data:
         loss = self.learning.loss if self.learning is not None else None
         return self.learning is not None and loss is not None and curves.learned(self.learning, loss)
 
+    @property
+    def broken(self) -> bool:
+        """A loss was no number: what comes after that says nothing of the data's scale."""
+        return self.learning is not None and any(loss.nonfinite for loss in self.learning.losses)
+
     def features(self) -> list[dict[str, Any]]:
         """Parts that a model computes with: no target, no ids, no mask."""
         return [part for part in self.parts if part["role"] in FEATURES]

@@ -80,7 +80,7 @@ def _normalized(data: Data) -> bool:
 
 
 def _severity(data: Data) -> tuple[Severity, float]:
-    if data.scanned or data.learned or not _takers(data):
+    if data.scanned or data.learned or data.broken or not _takers(data):
         return "info", 0.7
     if blocked(data) is not None:
         return ("error", 0.9) if data.constant else ("warning", 0.8)
