@@ -9,14 +9,18 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from bench import attach, budget, processes, slowdown, step_cost, syncs
+from bench import attach, budget, processes, scan, slowdown, step_cost, syncs
 from bench.stats import Interval
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", nargs="?", choices=("all", "run", "attach", "learning", "gpu"), default="all", help="default: all"
+        "what",
+        nargs="?",
+        choices=("all", "run", "attach", "learning", "scan", "gpu"),
+        default="all",
+        help="default: all",
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
     args = parser.parse_args()
@@ -44,6 +48,8 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
         yield from _attach(scale)
     if what in ("all", "learning"):
         yield from _learning(("mlp", "cnn", "transformer"), 240, scale, 0.02)
+    if what in ("all", "scan"):
+        yield from _scan(scale)
     if what == "gpu":
         yield _syncs()
         yield from _learning((GPU,), 60, scale, 0.005)
@@ -71,6 +77,13 @@ def _learning(kinds: tuple[str, ...], pairs: int, scale: float, limit: float) ->
             measured = f"× {1 + share.mean:.3f} ({1 + share.low:.3f}–{1 + share.high:.3f})"
             ours = tool == "unstuck"
             yield what, measured, f"≤ × {1 + limit:g}" if ours else "", not ours or share.high <= limit
+
+
+def _scan(scale: float) -> Iterator[Row]:
+    for name, more, seconds in scan.ratios(max(4, int(20 * scale))):
+        what = f"`unstuck.scan`, {name}, beside a plain pass of {seconds:.1f} s with {scan.WORKERS} workers"
+        measured = f"× {1 + more.mean:.2f} ({1 + more.low:.2f}–{1 + more.high:.2f})"
+        yield what, measured, "≤ × 1.2", more.mean <= 0.2
 
 
 def _syncs() -> Row:

@@ -1,6 +1,7 @@
 """unstuck tells you why a PyTorch training is stuck, and where.
 
 From a shell: `unstuck run train.py`. From a script or notebook: `unstuck.watch()`.
+A whole data set: `unstuck scan train.py`, `unstuck.scan(dataset)`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
+    from unstuck.scanned import scan as scan
 
-__all__ = ["__version__", "watch"]
+__all__ = ["__version__", "scan", "watch"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,4 +22,8 @@ def __getattr__(name: str) -> object:
         from unstuck.api import watch
 
         return watch
+    if name == "scan":
+        from unstuck.scanned import scan
+
+        return scan
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import wraps
 
-from . import device, flight, graph, learning, losses, probes, unseen
+from . import device, flight, graph, learning, loader, losses, probes, unseen
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -25,6 +25,8 @@ def install(module: Any) -> None:
     def backward(*arguments: Any, **options: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
+        if loader.scans is not None:
+            loader.scans.at_backward()
         try:
             if unseen.listened():
                 with unseen.Uncompiled():

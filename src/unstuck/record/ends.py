@@ -53,9 +53,15 @@ def leaving() -> None:
 
             _left = True
             failures.last_error(error)
+        scanning = sys.modules.get(f"{__package__}.scanning")
+        if scanning is not None and scanning.wanted():
+            scanning.leaving()
         learning = sys.modules.get(f"{__package__}.learning")
         if learning is not None and "learning" not in probes.OFF:
             learning.last()
+        data_read = sys.modules.get(f"{__package__}.data_read")
+        if data_read is not None and "data" not in probes.OFF:
+            data_read.last()
         flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:

@@ -11,7 +11,7 @@ import sys
 import weakref
 from functools import wraps
 
-from . import cuts, flight, governor, late, layers, ownership, probes, reach, script_lines, updates
+from . import cuts, data_read, flight, governor, late, layers, ownership, probes, reach, script_lines, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ EACH = 8e-6
 DEEP = 3
 """Closer looks in all that found something, of so many"""
 TRIES = 12
+RAW = 3
+"""Observed steps in which it is looked at what layers are given that are given data as it came."""
 ENOUGH = 3
 """Sampled steps without a gradient, before a closer look is taken."""
 now: Observation | None = None
@@ -53,6 +55,7 @@ class Call:
         "module",
         "outermost",
         "output_graph",
+        "raw",
         "stack",
         "training",
     )
@@ -67,6 +70,8 @@ class Call:
         self.given: list[cuts.Print] = []
         self.gives: list[cuts.Print] = []
         self.stack: list[tuple[Any, int]] = []
+        self.raw: dict[str, Any] | None = None
+        """Of a layer that is given data as it came: how large and how uneven that is."""
 
 
 class Observation:
@@ -208,6 +213,9 @@ def _before(module: Any, arguments: Any) -> None:
             with governor.Reading():
                 call.given = [cuts.Print(tensor) for tensor in cuts.tensors(arguments, whole=True)[:4]]
                 call.stack = cuts.stack(sys._getframe(1))
+        if observed < RAW and tensors and not call.input_graph and layers.own(module):
+            with governor.Reading():
+                call.raw = data_read.scale_of(type(module).__name__, tensors[0])
         observation.calls.append(call)
         observation.open.append(call)
     except Exception as fault:
@@ -252,6 +260,9 @@ def _finish(names: Any, optimizer: Any) -> None:
         called = _module_names(names)
         _note_modes(observation, called)
         _note_called(observation)
+        for call in observation.calls:
+            if call.raw is not None and call.module() is not None:
+                data_read.layer_is_given(called.get(id(call.module())) or call.raw["kind"], call.raw)
         if observation.deep:
             stepping = {id(p) for group in optimizer.param_groups for p in group["params"]}
             lost = (suspects() - observation.leaves) & stepping

@@ -64,6 +64,8 @@ SIZE = (LAST_AT + LAST_SIZE + 4095) // 4096 * 4096
 
 FLIGHT, FACTS, STACKS, SIGNALS = ".flight", ".facts", ".stacks", ".signals"
 LEARNING = ".learning"  # one fact, each time in the place of the one before
+DATA_STATS = ".data"  # the same, of what is in the batches
+SCANNED = ".scan"  # the same, of a whole data set
 HEARD = ".heard"  # a pipe: the number of each signal that the script handled
 
 HIGH = 400  # descriptors we keep open have numbers above this

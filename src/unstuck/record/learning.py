@@ -11,6 +11,7 @@ from time import monotonic
 from . import (
     activity_stats,
     births,
+    data_read,
     facts,
     failures,
     flight,
@@ -342,6 +343,7 @@ def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:
         _given[key] = targets.Given(str(head.get("op")))
     known["times"] += 1
     if given is not None:
+        data_read.target_is(given[0])
         _given[key].take(*given)
         if _given[key].batches == 1 and given[0] is not None:
             _given[key].look_for_ids(given[0], loss_lines.user_frame(frame))

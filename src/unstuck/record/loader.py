@@ -7,7 +7,7 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import aliases, dataset_state, facts, failures, flight, handles, lengths, passes, probes, sites
+from . import aliases, data_read, dataset_state, facts, failures, flight, handles, lengths, passes, probes, sites
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -19,10 +19,17 @@ LEDGER = "_unstuck_ledger"
 FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, beside those of full steps
 DRAWN = "_unstuck_drawn"
 _places: dict[int, list[int]] = {}
+scans: Any = None
+"""Under `unstuck scan`, what waits for the training loader."""
 
 
 def install(module: Any) -> None:
     """`module` is torch.utils.data.dataloader."""
+    global scans
+    if os.environ.get("UNSTUCK_SCAN"):
+        from . import scanning
+
+        scans = scanning if scanning.wanted() else None
     _wrap_next(module._BaseDataLoaderIter, "loader")
     _wrap_index(module._BaseDataLoaderIter, "indices")
     _wrap_iter(module.DataLoader, "loader passes")
@@ -98,6 +105,7 @@ def looked(iterator: Any, batch: Any) -> None:
     if ledger is not None:
         _part("fingerprints", passes.look, ledger, iterator._num_yielded, batch)
         _part("aliases", aliases.came, ledger, iterator, batch, own.get(DRAWN))
+        _part("data", data_read.look, ledger, iterator, batch)
 
 
 def _part(probe: str, action: Callable[..., object], *arguments: Any) -> None:
@@ -158,6 +166,8 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
     """A pass begins. Settings are written once a loader, pids whenever workers are new."""
     flight.pass_began()
     failures.opened(iterator)
+    if scans is not None:
+        scans.opened(loader)
     site = sites.call_site()
     ledger, new = passes.ledger_of(loader, site)
     if new and (ledger.loaders < 4 or not ledger.loaders & (ledger.loaders - 1)):

@@ -59,7 +59,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
 def read_facts(gauge: Gauge) -> list[Fact]:
     """All facts of the process so far; only what is new is read from disk."""
     known = cast("list[Fact]", gauge.facts)
-    last = [*_last_facts(gauge), *_learning(gauge)]
+    last = [*_last_facts(gauge), *_latest(gauge, at.LEARNING), *_latest(gauge, at.DATA_STATS)]
     try:
         with open(gauge.beside(at.FACTS), "rb") as file:
             file.seek(gauge.facts_read)
@@ -73,10 +73,10 @@ def read_facts(gauge: Gauge) -> list[Fact]:
     return [*known, *last]
 
 
-def _learning(gauge: Gauge) -> list[Fact]:
-    """How the training learns, as it was told last."""
+def _latest(gauge: Gauge, suffix: str) -> list[Fact]:
+    """A fact that is the whole each time (how the training learns, what is in its batches), as it was told last."""
     try:
-        with open(gauge.beside(at.LEARNING), "rb") as file:
+        with open(gauge.beside(suffix), "rb") as file:
             return list(parse_facts(file.read()))
     except OSError:
         return []

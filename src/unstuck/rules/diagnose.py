@@ -53,10 +53,15 @@ def _drop_last_resorts(said: list[Finding], rules: dict[str, Rule]) -> list[Find
 
 
 def _fold_consequences(said: list[Finding], rules: dict[str, Rule]) -> list[Finding]:
-    explained = {name for f in said for name in rules[f.rule].explains}
-    kept = [f for f in said if f.rule not in explained]
+    kept = [f for f in said if not any(_explains(cause, f, rules) for cause in said)]
     folded = []
     for cause in kept:
-        beneath = [f"{f.rule}: {f.title}" for f in said if f.rule in rules[cause.rule].explains]
+        beneath = [f"{f.rule}: {f.title}" for f in said if _explains(cause, f, rules)]
         folded.append(replace(cause, consequences=(*cause.consequences, *beneath)))
     return folded
+
+
+def _explains(cause: Finding, other: Finding, rules: dict[str, Rule]) -> bool:
+    """Information about the data explains nothing that is louder: there the training copes with it."""
+    quiet = cause.family == "data" and LOUDNESS[cause.severity] > LOUDNESS[other.severity]
+    return other.rule in rules[cause.rule].explains and not quiet

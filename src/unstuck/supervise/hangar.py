@@ -162,7 +162,7 @@ class Hangar:
         if self._by_pid.get(gauge.pid) is gauge:
             del self._by_pid[gauge.pid]
         self._folded.discard(os.path.basename(gauge.path))
-        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS, at.HEARD, at.LEARNING):
+        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS, at.SCANNED):
             try:
                 os.unlink(gauge.beside(suffix))
             except OSError:

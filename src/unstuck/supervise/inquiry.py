@@ -166,7 +166,8 @@ class Inquiry:
     def _supersede(self, new: list[Finding]) -> None:
         """What is now said louder, or explained by what is new, need not stand beside it."""
         said = {(f.rule, f.where.pid) for f in new}
-        explained = {name for f in new if (rule := rule_named(f.rule)) for name in rule.explains}
+        causes = [f for f in new if f.family != "data" or f.severity != "info"]
+        explained = {name for f in causes if (rule := rule_named(f.rule)) for name in rule.explains}
         if any(f.family in IN_VAIN and f.severity != "info" for f in new):
             explained |= {rule.name for rule in RULES if rule.last_resort and rule.family in IN_VAIN}
         self.said = [
@@ -318,8 +319,11 @@ class Inquiry:
 
 
 def is_quiet(finding: Finding) -> bool:
-    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on."""
+    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, or that its
+    data is odd."""
     rule = rule_named(finding.rule)
+    if finding.family == "data" and finding.severity == "info":
+        return True
     return finding.family in IN_VAIN and finding.severity == "info" and rule is not None and rule.last_resort
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-IN_VAIN = ("numerics", "learning")
+IN_VAIN = ("data", "numerics", "learning")
 """Families of findings about a run that goes on, but to no use."""
 
 

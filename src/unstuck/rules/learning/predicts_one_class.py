@@ -105,6 +105,6 @@ RULE = Rule(
     "predicts-one-class",
     "learning",
     decide,
-    explains=frozenset(("no-better-than-constant", "still-improving")),
+    explains=frozenset(("no-better-than-constant", "still-improving", "labels-imbalanced")),
     gathers=True,
 )

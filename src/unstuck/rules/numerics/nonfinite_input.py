@@ -122,6 +122,8 @@ RULE = Rule(
             "learning-rate-too-high",
             "dead-units",
             "no-better-than-constant",
+            "missing-values",
+            "constant-feature",
         )
     ),
     gathers=True,

@@ -1,0 +1,59 @@
+"""The parts of a batch, or of a sample: tensors and texts in nested tuples, lists and dicts, each with its path."""
+
+from __future__ import annotations
+
+import sys
+from collections import UserDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+PARTS = 16
+DEEP = 4
+TARGET_KEYS = ("label", "labels", "target", "targets", "y", "class", "classes")
+
+
+def parts(batch: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(path, tensor or list of texts); what is neither is passed over. Nothing of the user's is called."""
+    kind = type(batch)
+    if kind is sys.modules["torch"].Tensor:
+        yield path, batch
+    elif depth >= DEEP:
+        return
+    elif kind in (list, tuple):
+        if batch and all(type(each) is str for each in batch):
+            yield path, list(batch)
+        elif len(batch) <= PARTS:
+            for place, part in enumerate(batch):
+                yield from parts(part, f"{path}[{place}]", depth + 1)
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        for name, part in zip(kind._fields, tuple.__iter__(batch), strict=False):
+            yield from parts(part, f"{path}.{name}", depth + 1)
+    elif issubclass(kind, dict):
+        for key, part in list(dict.items(batch))[:PARTS]:
+            if type(key) in (str, int):
+                yield from parts(part, f"{path}[{key!r}]", depth + 1)
+    elif issubclass(kind, UserDict):  # tokenizers give these
+        yield from parts(vars(batch).get("data"), path, depth + 1)
+
+
+def target_among(paths: list[str]) -> str | None:
+    """Where the target is by custom: under a name that says so, else the last of several."""
+    if len(paths) < 2:
+        return None
+    for path in paths:
+        if path.strip("[]'.").rpartition("['")[2].lower() in TARGET_KEYS:
+            return path
+    return paths[-1] if paths[-1].endswith("]") and paths[-1].strip("[]").isdigit() else None
+
+
+def readable(tensor: Any) -> bool:
+    """A plain tensor in main memory."""
+    return bool(
+        tensor.device.type == "cpu"
+        and tensor.layout is sys.modules["torch"].strided
+        and not tensor.is_quantized
+        and not tensor.is_complex()
+    )

@@ -1,0 +1,242 @@
+"""What is in the batches, read in main as the loader hands them out: the first ones, then some, within the budget.
+
+One fact tells all that is known so far, ever more rarely, and once more at the end.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import weakref
+from time import monotonic
+
+from . import batch_parts, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
+from . import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from .passes import Ledger
+
+LOADERS = 4
+MOST = 600
+"""Batches of a loader that are read."""
+ADVANCE, SHARE = 0.04, 0.001
+"""Seconds, and share of the time, of what the governor gives: the rest is for how the training learns."""
+TELL_AT = (4, 12, 40, 120, 360)
+"""Batches read of a loader that trains, at which what is known is told."""
+GIVEN = 6
+"""Layers that are given data as it came, of which it is noted what they are given."""
+loaders: dict[int, Loader] = {}
+given: dict[str, dict[str, Any]] = {}
+"""By layer: its class, and the scale of what it is given."""
+_spent = 0.0
+_began = 0.0
+_now: tuple[Loader, list[tuple[str, Any]]] | None = None
+"""The batch in work: its loader, and its parts, weakly."""
+
+
+class Loader:
+    """What is known of one loader's data."""
+
+    def __init__(self, loader: Any, ledger: Ledger) -> None:
+        own = loader.__dict__
+        dataset = source(own.get("dataset"))
+        giving = getattr(type(dataset), "__iter__" if lengths.is_iterable(loader) else "__getitem__", None)
+        self.gathered = gathered.Gathered()
+        self.trains = False
+        self.about: dict[str, Any] = {
+            "loader": ledger.number,
+            "site": ledger.site,
+            "made": made(loader, sys._getframe(1)),
+            "dataset_site": sites.code_site(giving),
+            "dataset": type(dataset).__qualname__,
+            "samples": lengths.length(own.get("dataset")),
+            "sampler": type(own.get("sampler")).__qualname__,
+            "own_batches": own.get("batch_sampler") is not None and not _is_torchs(own["batch_sampler"]),
+            "own_order": not _is_torchs(own.get("sampler")),
+            "batch_size": own.get("batch_size"),
+        }
+
+    def plain(self) -> dict[str, Any]:
+        return {**self.about, "trains": self.trains, **data_told.told(self.gathered)}
+
+
+def look(ledger: Ledger, iterator: Any, batch: Any) -> None:
+    """A batch came that is looked at."""
+    global _spent, _began, _now
+    _now = None
+    known = loaders.get(ledger.number)
+    _began = _began or monotonic()
+    if not governor.allows() or _spent > ADVANCE + SHARE * (monotonic() - _began):
+        if known is not None:
+            _note_training(known, ledger, iterator)
+        return
+    if known is None:
+        loader = ledger.loader()
+        if len(loaders) >= LOADERS or loader is None:
+            return
+        known = loaders[ledger.number] = Loader(loader, ledger)
+    _note_training(known, ledger, iterator)
+    if known.gathered.batches >= MOST:
+        return
+    before = governor.spent
+    with governor.Reading():
+        _read(known, iterator, batch)
+    if known.trains and known.gathered.batches in TELL_AT:
+        tell()
+    _spent += governor.spent - before
+
+
+def _note_training(known: Loader, ledger: Ledger, iterator: Any) -> None:
+    """A step was made between two batches of one pass."""
+    if iterator._num_yielded > 1 and flight.steps > ledger.steps:
+        known.trains = True
+
+
+def _read(known: Loader, iterator: Any, batch: Any) -> None:
+    global _now
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        samples, single = indices(iterator)
+        known.gathered.take(batch, samples, single=single)
+        parts = batch_parts.parts(batch)
+        _now = known, [(path, weakref.ref(part)) for path, part in parts if type(part) is not list]
+
+
+def indices(iterator: Any) -> tuple[list[int] | None, bool]:
+    """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
+    one sample."""
+    own = iterator.__dict__
+    drawn = own.get("_unstuck_drawn")
+    number = own["_rcvd_idx"] - 1 if "_send_idx" in own else own["_num_yielded"] - 1
+    if not drawn or own.get("_in_order") is False or own.get("_dataset_kind") == 1:
+        return None, False
+    index: Any = next((index for key, _, _, index in reversed(drawn) if key == number), None)
+    if type(index) is int:
+        return [index], True
+    if type(index) in (list, tuple) and all(type(each) is int for each in index):
+        return list(index), False
+    return None, False
+
+
+def target_is(target: Any) -> None:
+    """The loss was given this: is it a part of the batch in work?"""
+    if _now is not None and target is not None and not late.away(target) and "data" not in probes.OFF:
+        try:
+            _match(target)
+        except Exception as fault:
+            probes.off("data", fault)
+
+
+def _match(target: Any) -> None:
+    if _now is None:
+        return
+    known, parts = _now
+    if known.gathered.target is not None:
+        return
+    torch = sys.modules["torch"]
+    for path, ref in parts:
+        part = ref()
+        if part is None or part.device != target.device or part.numel() != target.numel() or not part.numel():
+            continue
+        same = part.data_ptr() == target.data_ptr() and part.dtype == target.dtype
+        if same or (part.numel() <= 1 << 16 and bool(torch.equal(part.reshape(-1).double(), _flat(target)))):
+            known.gathered.target = path
+            return
+
+
+def _flat(target: Any) -> Any:
+    return target.detach().reshape(-1).double()
+
+
+def scale_of(kind: str, tensor: Any) -> dict[str, Any] | None:
+    """In a step that is watched closely: a layer with parameters is called with data that no layer made before it."""
+    if len(given) >= GIVEN or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
+        return None
+    about: dict[str, Any] = {"kind": kind, "shape": [int(size) for size in tensor.shape]}
+    if late.away(tensor):
+        late.bring([late.thinned(tensor.detach(), 1 << 14, 1)], lambda copies: about.update(_scale(copies[0])))
+    elif late.near(tensor):
+        about.update(_scale(tensor.detach()))
+    return about
+
+
+def layer_is_given(name: str, about: dict[str, Any]) -> None:
+    """`about`: what `scale_of` gave for it."""
+    if len(given) < GIVEN:
+        given.setdefault(name, about)
+
+
+def _scale(tensor: Any) -> dict[str, Any]:
+    part = gathered.Part("", tensor)
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        part.take(tensor, torch.arange(tensor.shape[0], device="cpu"), False)
+    return {"scale": data_told.scale(part.columns)}
+
+
+def tell() -> None:
+    with governor.Reading():
+        facts.tell_anew("data", plain(), at.DATA_STATS)
+
+
+def last() -> None:
+    """At the end of the process."""
+    if any(known.trains and known.gathered.batches for known in loaders.values()):
+        facts.tell_anew("data", plain(), at.DATA_STATS)
+
+
+def plain() -> dict[str, Any]:
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        told = [known.plain() for known in loaders.values() if known.gathered.batches]
+    return {"loaders": told, "given": [{"layer": name, **about} for name, about in given.items()], "step": flight.steps}
+
+
+# --- where it is written ---------------------------------------------------------------------------------------
+
+
+def source(dataset: Any) -> Any:
+    """What a Subset, or several of them, is a part of."""
+    for _ in range(8):
+        inner = (reach.instance_dict(dataset) or {}).get("dataset")
+        if inner is None or not _is_torchs(dataset):
+            break
+        dataset = inner
+    return dataset
+
+
+def made(loader: Any, frame: FrameType | None) -> list[str | int] | None:
+    """The line that makes the loader: the one in the user's files that calls its class, or does so for its name."""
+    kind = re.compile(rf"\b{re.escape(type(loader).__name__)}\(")
+    here = frame
+    while here is not None:
+        code = here.f_code
+        if sites.is_user_file(code.co_filename):
+            lines = linecache.getlines(code.co_filename)
+            found = [number for number, text in enumerate(lines, 1) if kind.search(text.partition("#")[0])]
+            found = [number for number in found if not lines[number - 1].lstrip().startswith(("class ", "def "))]
+            if len(found) > 1:
+                found = [number for number in found if _assigns(lines[number - 1], _names(loader, here))][-1:]
+            if found:
+                return [sites.absolute(code.co_filename), found[0], ""]
+        here = here.f_back
+    return None
+
+
+def _names(loader: Any, frame: FrameType) -> list[str]:
+    local = reach.locals_of(frame) if frame.f_code.co_flags & reach.FAST == reach.FAST else {}
+    return [name for name, value in {**frame.f_globals, **local}.items() if value is loader]
+
+
+def _assigns(text: str, names: list[str]) -> bool:
+    left = text.partition("=")[0]
+    return any(re.search(rf"\b{re.escape(name)}\b", left) for name in names)
+
+
+def _is_torchs(thing: Any) -> bool:
+    return type(thing).__module__.partition(".")[0] in ("torch", "torchdata", "builtins")

@@ -1,0 +1,283 @@
+"""What is in the data, part by part of a batch or sample: gathered the same way while training and in a scan."""
+
+from __future__ import annotations
+
+import sys
+from math import log
+
+from . import batch_parts, columns, rows_kept
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PARTS = 12
+WIDE = 512
+"""Columns of a part that are looked at; of more, some spread over it."""
+VALUES = 1000
+"""Distinct values of a label."""
+CHANNELS = (1, 3, 4, 2)
+PIECE = 1 << 16
+"""Numbers of a batch's images or sequences that are looked at, spread over it; NaN is looked for in all."""
+
+
+class Part:
+    """One tensor of the batch, over all batches read."""
+
+    def __init__(self, path: str, tensor: Any) -> None:
+        self.path = path
+        self.dtype = str(tensor.dtype).removeprefix("torch.")
+        self.shape = [int(size) for size in tensor.shape[1:]]
+        self.floats = bool(tensor.is_floating_point())
+        self.kind = _kind(tensor)
+        self.rows = 0
+        self.ragged = False
+        self.whole_width = self.width = _width(tensor, self.kind)
+        self.chosen: Any = None
+        if self.width > WIDE:
+            torch = sys.modules["torch"]
+            self.chosen = torch.arange(WIDE, device="cpu") * self.width // WIDE
+            self.width = WIDE
+        self.columns = columns.Columns(self.width)
+        self.each = columns.Columns(2) if self.kind in ("image", "sequence") else None
+        """Of images and sequences: mean and standard deviation of each sample."""
+        self.labels: dict[float, int] | None = {} if self.kind in ("label", "number") else None
+        self.entropies = [0.0, 0.0, 0.0]
+        """Of the labels within a batch: their sum, how many batches, and samples in all of these."""
+
+    def take(self, tensor: Any, samples: Any, whole: bool) -> Any:
+        """Read one batch of it; gives the rows to choose from, or None."""
+        self.rows += int(tensor.shape[0])
+        self.ragged = self.ragged or [int(size) for size in tensor.shape[1:]] != self.shape
+        if self.kind in ("label", "number"):
+            flat = tensor.reshape(-1)
+            self._count(flat)
+            if self.kind == "number":
+                self.columns.take(flat.unsqueeze(1), samples)
+            return flat.unsqueeze(1)
+        if self.kind == "features":
+            if self.chosen is not None:
+                tensor = tensor[:, self.chosen]
+            if not whole:
+                step = max(1, int(tensor.numel()) // PIECE)
+                tensor, samples = tensor[::step], samples[::step]
+                self.columns.take(tensor, samples)
+                return None if step > 1 else tensor
+            self.columns.take(tensor, samples)
+            return tensor
+        if self.kind in ("image", "sequence"):
+            return self._take_large(tensor, samples)
+        return None
+
+    def _take_large(self, tensor: Any, samples: Any) -> Any:
+        torch = sys.modules["torch"]
+        flat = tensor.flatten(1)
+        if self.floats and not bool(torch.isfinite(flat.sum())):
+            good = torch.isfinite(flat).all(1)
+            self._take_table(tensor[~good], samples[~good], thin=False)
+            tensor, samples, flat = tensor[good], samples[good], flat[good]
+            if not tensor.shape[0]:
+                return None
+        self._take_table(tensor, samples, thin=True)
+        step = max(1, int(flat.numel()) // PIECE)
+        deviation, mean = torch.std_mean(flat[:, ::step].double(), dim=1, correction=0)
+        each = torch.stack((mean, deviation), 1)
+        if self.each is not None:
+            self.each.take(each, samples)
+        return each
+
+    def _take_table(self, tensor: Any, samples: Any, thin: bool) -> None:
+        """Pixels or moments as rows, channels or features as columns."""
+        if not tensor.shape[0]:
+            return
+        dim = _channel_dim(tensor, self.kind)
+        tensor = tensor.movedim(dim, -1)
+        if thin:
+            tensor = _thinned(tensor)
+        table = tensor.flatten(1, -2)
+        if self.chosen is not None:
+            table = table[..., self.chosen]
+        if table.shape[-1] != self.width:
+            return
+        places = int(table.shape[1])
+        self.columns.take(table.reshape(-1, self.width), samples.repeat_interleave(places))
+
+    def _count(self, flat: Any) -> None:
+        if self.labels is None:
+            return
+        torch = sys.modules["torch"]
+        values, counts = torch.unique(flat, return_counts=True)
+        if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
+            self.labels = None
+            return
+        size = int(flat.numel())
+        shares = (counts / max(1, size)).tolist()
+        self.add_entropy(-sum(share * log(share) for share in shares if share > 0), size)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            self.labels[float(value)] = self.labels.get(float(value), 0) + int(count)
+        if len(self.labels) > VALUES:
+            self.labels = None
+
+    def add_entropy(self, entropy: float, size: int) -> None:
+        if size > 1:
+            self.entropies = [self.entropies[0] + entropy, self.entropies[1] + 1, self.entropies[2] + size]
+
+    def merge(self, other: Part) -> None:
+        self.rows += other.rows
+        self.ragged = self.ragged or other.ragged or other.shape != self.shape
+        if other.width == self.width:
+            self.columns.merge(other.columns)
+        if self.each is not None and other.each is not None:
+            self.each.merge(other.each)
+        if self.labels is None or other.labels is None:
+            self.labels = None
+        else:
+            for value, count in other.labels.items():
+                self.labels[value] = self.labels.get(value, 0) + count
+            if len(self.labels) > VALUES:
+                self.labels = None
+        self.entropies = [mine + theirs for mine, theirs in zip(self.entropies, other.entropies, strict=True)]
+
+
+class Gathered:
+    """Everything read so far."""
+
+    def __init__(self, whole: bool = False) -> None:
+        self.whole = whole
+        """Every row is read, not only some of each batch."""
+        self.parts: dict[str, Part] = {}
+        self.texts: dict[str, list[Any]] = {}
+        """By path: texts, empty ones, and samples of these."""
+        self.kept = rows_kept.Kept()
+        self.rows = self.batches = 0
+        self.target: str | None = None
+        """Path of what the loss was given as its target, where that was seen."""
+
+    def take(self, batch: Any, samples: list[int] | None, *, single: bool = False) -> None:
+        """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch."""
+        found = list(batch_parts.parts(batch))[:PARTS]
+        tensors = [(path, part) for path, part in found if type(part) is not list]
+        if single:
+            tensors = [(path, tensor.unsqueeze(0)) for path, tensor in tensors]
+        tensors = [(path, each.detach()) for path, each in tensors if batch_parts.readable(each) and each.dim()]
+        rows = self._rows(tensors, found, samples)
+        if rows:
+            self.take_parts(tensors, [pair for pair in found if type(pair[1]) is list], samples, rows)
+
+    @staticmethod
+    def _rows(tensors: list[tuple[str, Any]], found: list[tuple[str, Any]], samples: list[int] | None) -> int:
+        if samples is not None:
+            return len(samples)
+        sizes = [int(each.shape[0]) for _, each in tensors] or [len(part) for _, part in found if type(part) is list]
+        return max(set(sizes), key=sizes.count) if sizes else 0
+
+    def take_parts(
+        self, tensors: list[tuple[str, Any]], texts: list[tuple[str, list[str]]], samples: list[int] | None, rows: int
+    ) -> None:
+        torch = sys.modules["torch"]
+        known = samples is not None
+        numbers = list(samples) if samples is not None else list(range(self.rows, self.rows + rows))
+        ids = torch.tensor(numbers, dtype=torch.int64, device="cpu")
+        named = ids if known else torch.full_like(ids, columns.UNKNOWN)
+        self.rows += rows
+        self.batches += 1
+        chosen: dict[str, Any] = {}
+        for path, tensor in tensors:
+            if tensor.shape[0] != rows or not tensor.numel():
+                continue
+            part = self.parts.get(path)
+            if part is None:
+                part = self.parts[path] = Part(path, tensor)
+            if part.kind != _kind(tensor) or (part.kind == "features" and part.whole_width != tensor.shape[1]):
+                part.ragged = True
+                continue
+            given = part.take(tensor, named, self.whole)
+            if given is not None and given.shape[0] == rows:
+                chosen[path] = given
+        if chosen:
+            self.kept.take(ids, chosen)
+        for path, lines in texts:
+            self._take_texts(path, lines, numbers if known else [])
+
+    def take_ragged(self, path: str, tensors: list[Any], samples: list[int]) -> None:
+        """One part of several samples, each with a shape of its own."""
+        torch = sys.modules["torch"]
+        part = self.parts.get(path)
+        if part is None:
+            part = self.parts[path] = Part(path, tensors[0].unsqueeze(0))
+        for tensor, sample in zip(tensors, samples, strict=True):
+            if part.kind in ("image", "sequence") and _kind(tensor.unsqueeze(0)) == part.kind and tensor.numel():
+                part.take(tensor.unsqueeze(0), torch.tensor([sample], dtype=torch.int64, device="cpu"), self.whole)
+        part.ragged = True
+
+    def _take_texts(self, path: str, lines: list[str], samples: list[int]) -> None:
+        about = self.texts.setdefault(path, [0, 0, []])
+        empty = [place for place, line in enumerate(lines) if not line.strip()]
+        about[0] += len(lines)
+        about[1] += len(empty)
+        if len(samples) == len(lines):
+            about[2] = (about[2] + [samples[place] for place in empty])[: columns.BAD_ROWS]
+
+    def merge(self, other: Gathered) -> None:
+        self.rows += other.rows
+        self.batches += other.batches
+        for path, part in other.parts.items():
+            mine = self.parts.get(path)
+            if mine is None:
+                self.parts[path] = part
+            elif mine.kind == part.kind:
+                mine.merge(part)
+        self.kept.merge(other.kept)
+        for path, (lines, empty, samples) in other.texts.items():
+            about = self.texts.setdefault(path, [0, 0, []])
+            about[0] += lines
+            about[1] += empty
+            about[2] = (about[2] + samples)[: columns.BAD_ROWS]
+
+
+def _kind(tensor: Any) -> str:
+    """By type and shape alone: label, number, features, image, sequence, mask, or tokens."""
+    torch = sys.modules["torch"]
+    dims = int(tensor.dim())
+    if tensor.dtype is torch.bool:
+        return "mask"
+    flat = dims == 1 or (dims == 2 and tensor.shape[1] == 1)
+    if not tensor.is_floating_point():
+        pixels = tensor.dtype is torch.uint8 and dims >= 3
+        return "image" if pixels else "label" if flat else "tokens"
+    if flat:
+        return "number"
+    return "features" if dims == 2 else "sequence" if dims == 3 else "image"
+
+
+def _channel_dim(tensor: Any, kind: str) -> int:
+    if kind == "sequence" or tensor.dim() < 3:
+        return -1
+    if tensor.dim() == 3:  # grey, without a dimension for it
+        return 0
+    dims = range(1, int(tensor.dim()))
+    for count in CHANNELS:
+        found = [dim for dim in dims if tensor.shape[dim] == count]
+        if found:
+            return found[0]
+    return 1
+
+
+def _width(tensor: Any, kind: str) -> int:
+    if kind == "features":
+        return int(tensor.shape[1])
+    if kind == "sequence":
+        return int(tensor.shape[-1])
+    if kind == "image":
+        return 1 if tensor.dim() == 3 else int(tensor.shape[_channel_dim(tensor, kind)])
+    return 1
+
+
+def _thinned(tensor: Any) -> Any:
+    """Every second entry along the longest dimension but the first and the last, until it is small."""
+    while tensor.numel() > PIECE:
+        longest, dim = max((int(tensor.shape[dim]), dim) for dim in range(1, int(tensor.dim()) - 1))
+        if longest < 2:
+            break
+        tensor = tensor[(slice(None),) * dim + (slice(None, None, 2),)]
+    return tensor

@@ -1,0 +1,111 @@
+"""batches-not-shuffled: each batch holds hardly more than one class, though the data has many.
+
+What it sees
+    The labels within a batch vary far less than those of all batches together.
+
+Why training stops
+    Each batch pulls the model towards its own class, and the next class undoes it: the loss is low within a class and
+    jumps where the next begins. Batch normalization sees one class at a time, too.
+
+Evidence
+    Entropy of the labels within batches and over all, and, in a training, how the loss jumps.
+
+Fix
+    `shuffle=True` in the DataLoader; for a stream, shuffle the files and a buffer of samples.
+
+When it is wrong
+    A batch sampler of one's own (metric learning, curricula) is left alone. It is information unless the loss is seen
+    to fall and jump with the classes, or the training is no better than a constant prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import log
+from typing import Any
+
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.data.seen import Data, seen
+from unstuck.rules.learning import curves
+from unstuck.rules.rule import Rule
+
+WITHIN = 0.3
+OVERALL = 0.5
+BATCH = 4
+BATCHES = 8
+STEPS = 60
+HIGH, LOW = 1.5, 0.3
+"""Beside the loss of a constant prediction: where it jumps to, and falls to in between."""
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    for data in seen(case):
+        labels = data.about.get("labels")
+        if labels is None or data.about.get("own_batches") or not _sorted(labels):
+            continue
+        yield _finding(data, labels)
+
+
+def _sorted(labels: dict[str, Any]) -> bool:
+    if labels["batches"] < BATCHES or labels["batch"] < BATCH or labels["batch_entropy"] is None:
+        return False
+    if labels["classes"] > labels["samples"] / 4:
+        return False
+    possible = min(log(labels["classes"]), log(labels["batch"]))
+    diverse = labels["entropy"] >= OVERALL * log(labels["classes"])
+    return bool(diverse and labels["batch_entropy"] < WITHIN * possible)
+
+
+def _jumps(data: Data) -> tuple[float, float, float] | None:
+    """In the second half of the training: where the loss jumps to, falls to, and that of a constant prediction."""
+    for head in data.learning.heads if data.learning is not None else ():
+        loss = data.learning.loss_of(head) if data.learning is not None else None
+        best = curves.constant(head)
+        if loss is None or best is None or loss.count < STEPS:
+            continue
+        late = sorted(value for _, value in loss.points[len(loss.points) // 2 :])
+        if len(late) < 10:
+            continue
+        high, low = late[-max(1, len(late) // 20)], late[len(late) // 5]
+        if high > HIGH * best and low < LOW * best:
+            return high, low, best
+    return None
+
+
+def _finding(data: Data, labels: dict[str, Any]) -> Finding:
+    jumps = _jumps(data)
+    fails = jumps is not None or (data.constant and not data.learned)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="warning" if fails and not data.about.get("own_order") else "info",
+        confidence=0.85,
+        title=f"The batches are not shuffled: each holds hardly more than one of {labels['classes']} classes",
+        evidence=tuple(_evidence(data, labels, jumps)),
+        where=data.where_used(),
+        fix=Fix("Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."),
+        seen_by="flight",
+    )
+
+
+def _evidence(data: Data, labels: dict[str, Any], jumps: tuple[float, float, float] | None) -> Iterable[str]:
+    yield (
+        f"entropy of the labels {labels['batch_entropy']:.2f} within a batch of {labels['batch']:.0f} and "
+        f"{labels['entropy']:.2f} over all {labels['samples']:,} ({labels['batches']} batches read)"
+    )
+    yield f"order of the samples: {data.about['sampler']}"
+    if jumps is not None:
+        high, low, best = jumps
+        yield (
+            f"in the second half of the training the loss falls to {low:.3g} and jumps to {high:.3g}, again and again; "
+            f"a constant prediction gives {best:.3g}"
+        )
+
+
+RULE = Rule(
+    "batches-not-shuffled",
+    "data",
+    decide,
+    explains=frozenset(("loss-oscillates", "loss-spike", "no-better-than-constant")),
+    gathers=True,
+)

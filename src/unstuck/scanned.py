@@ -1,0 +1,250 @@
+"""`unstuck.scan()`, and what a scan says: the rules of the data, samples that raise or hang, slow ones, duplicates."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unstuck.model import Case, Fact, Finding, Fix, Where
+from unstuck.rules.diagnose import Diagnosis, diagnose
+from unstuck.rules.words import seconds as in_words
+
+GROUPS = 5
+NAMED = 8
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One pass over a data set. `print(scan)` shows it."""
+
+    case: Case
+    diagnosis: Diagnosis
+    about: dict[str, Any]
+    """Counts of the pass: done, of, failed, raised, hung, died, slow, duplicates …"""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.diagnosis.findings
+
+    @property
+    def samples(self) -> int:
+        """Samples gone through."""
+        return int(self.about["done"])
+
+    @property
+    def raised(self) -> dict[int, str]:
+        """Samples that raise, and what."""
+        return {each["sample"]: f"{each['type']}: {each['message']}" for each in self.about["raised"]}
+
+    @property
+    def hung(self) -> list[int]:
+        return [each["sample"] for each in self.about["hung"]]
+
+    @property
+    def slow(self) -> dict[int, float]:
+        """Samples far slower than the others, and their seconds."""
+        return {index: took for took, index in self.about["slow"]}
+
+    @property
+    def duplicates(self) -> list[list[int]]:
+        """Groups of samples with the very same content."""
+        return [list(group) for group in self.about["duplicates"]]
+
+    @property
+    def interrupted(self) -> bool:
+        return bool(self.about["interrupted"])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, *, color: bool = False, width: int = 80, unicode: bool = True) -> str:
+        from unstuck.render import terminal
+        from unstuck.render.page import Page
+
+        rule = next((finding.rule for finding in self.findings), "")
+        shown = terminal.render(self.case, self.diagnosis, color=color, width=width, unicode=unicode, live=False)
+        page = Page(color=color, width=width, unicode=unicode)
+        page.blank()
+        page.line(("Scan", "bold"), indent=2)
+        for line in self.notes():
+            page.line(line, lead=(f"{page.glyph('bullet')} ", "dim"), indent=4)
+        if rule:
+            page.blank()
+            page.whole(("next: ", "dim"), f"unstuck explain {rule}", indent=2)
+        return f"{shown.rstrip()}\n{page}"
+
+    def notes(self) -> list[str]:
+        """The pass in a few lines."""
+        about = self.about
+        of = f" of {about['of']:,}" if about["of"] is not None and about["of"] != about["done"] else ""
+        workers = f"{about['workers']} worker{'s' if about['workers'] != 1 else ''}"
+        said = [f"{about['done']:,}{of} samples in {in_words(self.case.seconds)} with {workers}"]
+        if about["interrupted"]:
+            said.append("it was interrupted: the rest was not looked at")
+        if about["gave_up"]:
+            said.append("too many samples hang or kill their worker: the rest was not looked at")
+        if about["slow"]:
+            worst = [f"{index} ({in_words(took)})" for took, index in about["slow"][:NAMED]]
+            usual = in_words(about["median"])
+            said.append(f"slow samples, where half take less than {usual}: {_listed(worst, len(about['slow']))}")
+        if about["duplicates"]:
+            groups = [" = ".join(map(str, group[:4])) for group in about["duplicates"][:NAMED]]
+            count = about["duplicated"]
+            many = f"{count:,} samples are duplicates of others" if count > 1 else "1 sample is a duplicate of another"
+            said.append(f"{many}: {'; '.join(groups)}")
+        for why, count in list(about["odd"].items())[:2]:
+            said.append(f"{count:,} samples could not be read for statistics ({why})")
+        return said
+
+
+def scan(
+    dataset: Any,
+    *,
+    limit: int | None = None,
+    workers: int | None = None,
+    seconds_per_sample: float = 10.0,
+    progress: bool = True,
+) -> Scan:
+    """Go through a data set (or that of a DataLoader) once, in processes of its own, and say what is odd in it.
+
+    A sample that raises, or takes longer than `seconds_per_sample`, is listed, and the scan goes on. Ctrl-C ends it
+    early, with what was seen. Nothing is changed.
+    """
+    import torch.utils.data
+
+    from unstuck.record import data_read, scan_pass, scan_progress, sites
+
+    began = time.monotonic()
+    init = None
+    if isinstance(dataset, torch.utils.data.DataLoader):
+        init, dataset = dataset.worker_init_fn, dataset.dataset
+    iterable = isinstance(dataset, torch.utils.data.IterableDataset)
+    whole = None if iterable else len(dataset)
+    samples = whole if whole is None or limit is None else min(whole, limit)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    work = scan_pass.Scan(
+        dataset, samples=samples, iterable=iterable, workers=workers or cores, seconds=seconds_per_sample
+    )
+    work.init, work.limit = init, limit
+    bar = scan_progress.Bar("unstuck: scanning", quiet=not progress)
+    work.run(bar)
+    bar.clear()
+    source = data_read.source(dataset)
+    giving = getattr(type(source), "__iter__" if iterable else "__getitem__", None)
+    told = {
+        "trains": False,
+        "made": None,
+        "site": sites.call_site(),
+        "dataset": type(source).__qualname__,
+        "dataset_site": sites.code_site(giving),
+        "samples": whole,
+        "sampler": "",
+        **work.plain(),
+    }
+    return judge(told, os.getpid(), sys.argv, time.monotonic() - began)
+
+
+def judge(told: dict[str, Any], pid: int, command: Sequence[str], seconds: float) -> Scan:
+    """Apply the rules of the data to what a scan told."""
+    from unstuck.rules import data
+
+    about = told["scan"]
+    case = Case(
+        command=tuple(command),
+        cwd=os.getcwd(),
+        now=time.monotonic(),
+        clock_offset=time.time() - time.monotonic(),
+        seconds=seconds,
+        outcome="interrupted" if about["interrupted"] else "finished",
+        root=pid,
+        facts=(Fact(pid, time.monotonic(), "scan", {"loaders": [told]}),),
+    )
+    said = diagnose(case, data.RULES)
+    bad = (*_hung(about, pid), *_died(about, pid), *_raised(about, pid))
+    return Scan(case, Diagnosis((*bad, *said.findings), said.questions, said.probes_off), about)
+
+
+# --- samples that do not come ------------------------------------------------------------------------------------
+
+
+def _raised(about: dict[str, Any], pid: int) -> list[Finding]:
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for each in about["raised"]:
+        groups.setdefault((each["type"], *(each["site"] or ())), []).append(each)
+    return [_raising(group, about, pid) for group in list(groups.values())[:GROUPS]]
+
+
+def _raising(group: list[dict[str, Any]], about: dict[str, Any], pid: int) -> Finding:
+    first, samples = group[0], [each["sample"] for each in group]
+    which = f"Sample {samples[0]} raises" if len(samples) == 1 else f"{len(samples)} samples raise"
+    return Finding(
+        rule="sample-raises",
+        family="death",
+        severity="error",
+        confidence=0.99,
+        title=f"{which} {first['type']}",
+        evidence=(
+            f"sample {samples[0]}: {first['type']}: {first['message']}",
+            f"samples {_listed(samples, len(samples))}; {about['failed']:,} of {about['done']:,} fail in all",
+        ),
+        where=_where(first["site"], pid, samples[0]),
+        fix=Fix("Repair or drop these samples, or catch the error in the data set and give another sample."),
+        seen_by="exit",
+    )
+
+
+def _hung(about: dict[str, Any], pid: int) -> list[Finding]:
+    found = []
+    for each in about["hung"][:GROUPS]:
+        site = each["site"]
+        place = f"{os.path.basename(site[0])}:{site[1]} in {site[2]}" if site else "an unknown place"
+        how = "it burns processor time" if each["spins"] else "it waits"
+        found.append(
+            Finding(
+                rule="sample-spins" if each["spins"] else "progress-unknown",
+                family="hang",
+                severity="error",
+                confidence=0.9,
+                title=f"Sample {each['sample']} does not come: after {in_words(each['seconds'])} it is still in work",
+                evidence=(
+                    f"its worker was at {place}; {how}",
+                    f"half of the samples take less than {in_words(about['median'])}",
+                ),
+                where=_where(site, pid, each["sample"]),
+                fix=Fix("Look at that line with this sample; give what it waits for a time limit, or its loop an end."),
+                seen_by="faulthandler" if site else "flight",
+            )
+        )
+    return found
+
+
+def _died(about: dict[str, Any], pid: int) -> list[Finding]:
+    return [
+        Finding(
+            rule="native-crash" if (each["exitcode"] or 0) < 0 else "uncaught-exception",
+            family="death",
+            severity="error",
+            confidence=0.9,
+            title=f"Sample {each['sample']} kills its worker (exit code {each['exitcode']})",
+            evidence=(f"the worker ended with exit code {each['exitcode']} while sample {each['sample']} was in work",),
+            where=_where(None, pid, each["sample"]),
+            fix=Fix("Fetch this sample alone with `python -X faulthandler` to see where it crashes."),
+            seen_by="exit",
+        )
+        for each in about["died"][:GROUPS]
+    ]
+
+
+def _where(site: Sequence[Any] | None, pid: int, sample: int | None) -> Where:
+    file, line, function = site or (None, None, None)
+    return Where(file=file, line=line, function=function, pid=pid, sample=sample)
+
+
+def _listed(names: Sequence[Any], of: int) -> str:
+    rest = of - min(len(names), NAMED)
+    shown = ", ".join(map(str, names[:NAMED]))
+    return f"{shown} and {rest:,} more" if rest > 0 else shown

@@ -1,0 +1,136 @@
+"""What is in batches and samples: roles, labels, rows kept, and how a column goes with the target."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import pytest
+import torch
+
+from unstuck.record import associations, batch_parts, data_told, samples_stacked
+from unstuck.record.gathered import Gathered
+from unstuck.record.rows_kept import Kept
+
+
+def told(*batches: Any, samples: bool = True) -> dict[str, Any]:
+    gathered, at = Gathered(), 0
+    for batch in batches:
+        size = next(len(part) for _, part in batch_parts.parts(batch))
+        gathered.take(batch, list(range(at, at + size)) if samples else None)
+        at += size
+    return data_told.told(gathered)
+
+
+def roles(*batches: Any) -> dict[str, str]:
+    return {part["path"]: part["role"] for part in told(*batches)["parts"]}
+
+
+def test_roles_of_a_tuple() -> None:
+    batch = [torch.randn(8, 5), torch.randint(0, 3, (8,))]
+    assert roles(batch) == {"[0]": "features", "[1]": "target"}
+
+
+def test_roles_of_a_dict() -> None:
+    batch = {
+        "image": torch.rand(4, 3, 8, 8),
+        "tokens": torch.randint(0, 999, (4, 12)),
+        "mask": torch.ones(4, 12, dtype=torch.bool),
+        "bias": torch.zeros(4, 12).masked_fill(torch.rand(4, 12) > 0.5, float("-inf")),
+        "pixels": torch.randint(0, 255, (4, 8, 8, 3), dtype=torch.uint8),
+        "wave": torch.randn(4, 20, 2),
+        "label": torch.tensor([0, 1, 1, 0]),
+        "id": torch.arange(4),
+    }
+    assert roles(batch) == {
+        "['image']": "image",
+        "['tokens']": "tokens",
+        "['mask']": "mask",
+        "['bias']": "mask",
+        "['pixels']": "image",
+        "['wave']": "sequence",
+        "['label']": "target",
+        "['id']": "label",
+    }
+
+
+def test_a_named_tuple_and_nesting() -> None:
+    Pair = namedtuple("Pair", "x y")  # as collate gives it back
+    assert [path for path, _ in batch_parts.parts(Pair([torch.ones(2)], {"a": torch.ones(2)}))] == [".x[0]", ".y['a']"]
+
+
+def test_one_part_alone_is_no_target() -> None:
+    assert roles([torch.randn(8, 5)]) == {"[0]": "features"}
+
+
+def test_channels_are_the_columns_of_an_image() -> None:
+    image = torch.zeros(4, 3, 200, 200)
+    image[:, 1] = 200.0
+    part = told([image, torch.zeros(4, dtype=torch.int64)])["parts"][0]
+    assert [column["mean"] for column in part["columns"]] == [0.0, 200.0, 0.0]
+
+
+def test_a_nan_in_a_large_image_is_found_wherever_it_is() -> None:
+    image = torch.zeros(4, 3, 401, 401)
+    image[2, 1, 399, 7] = float("nan")
+    part = told([image, torch.zeros(4, dtype=torch.int64)])["parts"][0]
+    assert [column["nan"] for column in part["columns"]] == [0, 1, 0]
+    assert part["bad_samples"] == [2]
+
+
+def test_labels_are_counted_and_their_order_seen() -> None:
+    sorted_batches = [[torch.randn(10, 2), torch.full((10,), k)] for k in range(4)]
+    labels = told(*sorted_batches)["labels"]
+    assert labels["classes"] == 4
+    assert labels["batch_entropy"] == 0.0
+    assert labels["entropy"] == pytest.approx(1.386, abs=1e-3)
+
+
+def test_empty_texts() -> None:
+    assert told([["a", " ", ""], torch.arange(3)])["texts"] == [["[0]", 3, 2, [1, 2]]]
+
+
+def test_rows_kept_are_the_same_in_whatever_order_they_come() -> None:
+    x = torch.randn(9000, 3)
+    ids = torch.arange(9000)
+    forth, back = Kept(), Kept()
+    for start in range(0, 9000, 450):
+        forth.take(ids[start : start + 450], {"a": x[start : start + 450]})
+        at = 9000 - 450 - start
+        back.take(ids[at : at + 450], {"a": x[at : at + 450]})
+    assert len(forth.keys) == 2048
+    assert sorted(forth.samples.tolist()) == sorted(back.samples.tolist())
+    assert torch.equal(forth.parts["a"].float(), x[forth.samples])
+    assert 0.4 < float((forth.samples < 4500).double().mean()) < 0.6
+
+
+def test_associations_lose_what_chance_gives() -> None:
+    g = torch.Generator().manual_seed(1)
+    code, label = torch.randint(0, 12, (1500,), generator=g), torch.randint(0, 3, (1500,), generator=g)
+    assert associations.cramer(code, label, 12, 3) < 0.1
+    assert associations.ratio(code, torch.randn(1500, generator=g), 12) < 0.15
+    odd = code % 2
+    assert associations.cramer(code, odd, 12, 2) == pytest.approx(1.0, abs=0.01)
+    assert associations.ratio(odd, code.double(), 2) < 0.4
+    assert associations.correlation(code.double(), 3.0 * code - 1) == pytest.approx(1.0)
+
+
+def test_prints_tell_samples_apart() -> None:
+    samples: list[Any] = [{"x": torch.randn(40), "t": "a", "n": k % 2} for k in range(6)]
+    samples[4] = {**samples[1]}
+    samples[5] = {**samples[2], "t": "b"}
+    parts = list(samples_stacked.stacked(samples))
+    found = samples_stacked.prints(parts, 6)
+    assert found[4] == found[1]
+    assert len(set(found)) == 5
+    exact = samples_stacked.exact(parts, 6)
+    assert exact[4] == exact[1]
+    assert len(set(exact)) == 5
+
+
+def test_samples_of_different_shapes_are_read_one_by_one() -> None:
+    parts = dict(samples_stacked.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
+    assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]
+    gathered = Gathered(whole=True)
+    gathered.take_ragged("[0]", parts["[0]"], [10, 11, 12])
+    assert gathered.parts["[0]"].columns.plain(0)["count"] == 15

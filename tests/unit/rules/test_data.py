@@ -1,0 +1,169 @@
+"""The rules of the data, on facts made by hand: where each speaks, how loud, and where it stays silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from unstuck.model import Case, Fact, Finding
+from unstuck.record import data_told
+from unstuck.record.gathered import Gathered
+from unstuck.rules import data as family
+from unstuck.rules.data.missing_values import is_code
+from unstuck.rules.diagnose import diagnose
+
+
+def about(x: torch.Tensor, y: torch.Tensor | None = None, batch: int = 0, **more: Any) -> dict[str, Any]:
+    """What a reading of this table tells."""
+    gathered = Gathered(whole=True)
+    batch = batch or len(x)
+    for start in range(0, len(x), batch):
+        parts = [x[start : start + batch]] if y is None else [x[start : start + batch], y[start : start + batch]]
+        gathered.take(parts, list(range(start, min(len(x), start + batch))))
+    return {
+        "loader": 0,
+        "trains": True,
+        "site": ["/project/train.py", 9, "main"],
+        "made": ["/project/train.py", 5, ""],
+        "dataset_site": None,
+        "dataset": "TensorDataset",
+        "samples": len(x),
+        "sampler": "RandomSampler",
+        "own_batches": False,
+        "own_order": False,
+        **data_told.told(gathered),
+        **more,
+    }
+
+
+def findings(told: dict[str, Any], kind: str = "data", given: tuple[dict[str, Any], ...] = ()) -> dict[str, Finding]:
+    case = Case(facts=(Fact(7, 1.0, kind, {"loaders": [told], "given": list(given)}),), outcome="finished")
+    diagnosis = diagnose(case, family.RULES)
+    assert diagnosis.probes_off == ()
+    return {finding.rule: finding for finding in diagnosis.findings}
+
+
+def normal(rows: int = 1000, columns: int = 5, seed: int = 0) -> torch.Tensor:
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+
+
+def test_plain_data_is_left_alone() -> None:
+    assert findings(about(normal(), torch.arange(1000) % 3)) == {}
+    assert findings(about(normal(), torch.arange(1000) % 3), "scan") == {}
+
+
+def test_a_loader_that_does_not_train_is_left_alone() -> None:
+    assert findings(about(100 * normal(), torch.arange(1000) % 3, trains=False)) == {}
+
+
+@pytest.mark.parametrize("value", [-999.0, 9999.0, 1e9, -1e6, 99999.0, 65535.0])
+def test_codes_are_known(value: float) -> None:
+    assert is_code(value)
+    x = normal()
+    x[::40, 2] = value
+    found = findings(about(x))
+    assert list(found) == ["missing-values"]
+    assert found["missing-values"].severity == "info"
+    assert "column 2" in found["missing-values"].title
+    assert found["missing-values"].where.line == 5
+
+
+def test_nan_and_infinity_name_their_samples() -> None:
+    x = normal()
+    x[17, 1], x[400, 1], x[30, 3] = float("nan"), float("nan"), float("inf")
+    finding = findings(about(x))["missing-values"]
+    assert finding.where.sample == 17
+    assert any("17, 30, 400" in line for line in finding.evidence)
+
+
+def test_a_clipped_column_has_no_code() -> None:
+    assert findings(about(normal().clamp(-1.5, 1.5))) == {}
+
+
+def test_unscaled_is_information_where_nothing_is_known_of_the_training() -> None:
+    finding = findings(about(1000 + 80 * normal()))["unscaled-input"]
+    assert finding.severity == "info"
+
+
+def test_unscaled_is_silent_where_the_first_layer_normalizes() -> None:
+    told = about(1000 + 80 * normal())
+    scale = told["parts"][0]["scale"]
+    first = {"layer": "net.0", "kind": "BatchNorm1d", "shape": [50, 5], "scale": scale}
+    assert findings(told, given=(first,)) == {}
+    divided = {"layer": "net.0", "kind": "Linear", "shape": [50, 5], "scale": about(normal())["parts"][0]["scale"]}
+    assert findings(told, given=(divided,)) == {}
+    taken = {**first, "kind": "Linear"}
+    assert list(findings(told, given=(taken,))) == ["unscaled-input"]
+
+
+def test_columns_of_different_size() -> None:
+    x = normal()
+    x[:, 0] *= 0.0001
+    x[:, 1:4] *= 0.00001
+    x[:, 4] *= 0.01
+    assert "very different size" in findings(about(x))["unscaled-input"].title
+
+
+def test_constant_columns() -> None:
+    x = normal()
+    x[:, 3] = 4.5
+    assert findings(about(x))["constant-feature"].title.startswith("Column 3")
+    x[:, 3] = 0.0
+    assert findings(about(x)) == {}, "of a sample only: a rare 1 may come"
+    assert list(findings(about(x), "scan")) == ["constant-feature"]
+    x[:, 3] = float("nan")
+    assert "NaN" in findings(about(x))["constant-feature"].title
+
+
+def test_outliers_are_named_and_heavy_tails_are_not() -> None:
+    x = normal()
+    x[123, 2], x[700, 2] = 90.0, 400.0
+    finding = findings(about(x))["outlier-samples"]
+    assert finding.where.sample == 700
+    assert "123" in finding.title
+    g = torch.Generator().manual_seed(1)
+    for tail in (
+        (1 - torch.rand(2000, 4, generator=g)) ** (-1 / 1.5),
+        torch.exp(1.5 * torch.randn(2000, 4, generator=g)),
+        torch.randn(2000, 4, generator=g) / torch.randn(2000, 4, generator=g),
+    ):
+        assert "outlier-samples" not in findings(about(tail))
+
+
+def test_codes_of_a_category_and_numbers_in_order() -> None:
+    g = torch.Generator().manual_seed(2)
+    x = normal(1500)
+    x[:, 0] = torch.randint(0, 10, (1500,), generator=g)
+    odd = (x[:, 0] % 2).long()
+    assert findings(about(x, odd))["category-as-number"].severity == "info"
+    assert findings(about(x, (x[:, 0] > 4).long())) == {}, "a quantity"
+    assert findings(about(x, torch.randint(0, 3, (1500,), generator=g))) == {}, "labels that nothing explains"
+    assert "category-as-number" in findings(about(x, odd * 2.0 + 0.1 * normal(1500, 1)[:, 0]))
+
+
+def test_order_of_the_batches() -> None:
+    y = torch.arange(4).repeat_interleave(250)
+    told = about(normal(), y, batch=25)
+    assert list(findings(told)) == ["batches-not-shuffled"]
+    assert findings(told)["batches-not-shuffled"].severity == "info"
+    assert findings({**told, "own_batches": True}) == {}
+    mixed = y[torch.randperm(1000, generator=torch.Generator().manual_seed(0))]
+    assert findings(about(normal(), mixed, batch=25)) == {}
+
+
+def test_balance_of_the_labels() -> None:
+    y = (torch.arange(1000) % 30 == 0).long()
+    assert list(findings(about(normal(), y))) == ["labels-imbalanced"]
+    assert findings(about(normal(), (torch.arange(1000) % 5 == 0).long())) == {}
+
+
+def test_token_ids_and_masks_are_left_alone() -> None:
+    ids = torch.randint(0, 30000, (500, 12), generator=torch.Generator().manual_seed(3))
+    bias = torch.zeros(500, 12)
+    bias[:, 7:] = float("-inf")
+    gathered = Gathered()
+    gathered.take({"ids": ids, "bias": bias, "label": torch.arange(500) % 2}, None)
+    told = {**about(normal()), **data_told.told(gathered)}
+    assert findings(told) == {}
