@@ -56,6 +56,9 @@ def leaving() -> None:
         learning = sys.modules.get(f"{__package__}.learning")
         if learning is not None and "learning" not in probes.OFF:
             learning.last()
+        waits = sys.modules.get(f"{__package__}.waits")
+        if waits is not None and "waits" not in probes.OFF:
+            waits.last()
         flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:

@@ -6,7 +6,7 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import dataset_state, facts, failures, flight, lengths, passes, probes, sites
+from . import dataset_state, facts, failures, flight, lengths, passes, pickled, probes, sites, waits
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -50,7 +50,11 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
-            if flight.full or (number := self._num_yielded) < FIRST or not number & 31:
+            number = self._num_yielded
+            ledger = self.__dict__.get(LEDGER)
+            if ledger is not None:
+                drew(ledger, number)
+            if flight.full or number < FIRST or not number & 31:
                 looked(self, batch)
         except Exception as fault:
             probes.off(name, fault)
@@ -62,6 +66,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
 
 begin = flight.batch_asked
 finish = flight.batch_came
+drew = waits.drew
 
 
 def ended(iterator: Any, error: BaseException) -> None:
@@ -121,6 +126,7 @@ def _wrap_iter(loader_class: Any, name: str) -> None:
     @wraps(original)
     def __iter__(self: Any) -> Any:
         asked = 0 if torch.compiler.is_dynamo_compiling() else monotonic_ns()
+        pickled.begin()
         iterator = original(self)
         try:
             opened(self, iterator, asked)
@@ -142,7 +148,9 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
         about = {"loader": id(loader), "number": ledger.number, "site": site, "length": ledger.length}
         facts.write("loader", {**about, "iterable": ledger.iterable, **settings(loader), **sources(loader)})
     iterator.__dict__[LEDGER] = ledger
-    passes.began(ledger, site, monotonic_ns() - asked if asked else 0)
+    took = monotonic_ns() - asked if asked else 0
+    passes.began(ledger, site, took)
+    waits.began(ledger, took)
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from unstuck.rules import death, hang, learning, loop, numerics
+from dataclasses import replace
+
+from unstuck.rules import death, hang, learning, loop, numerics, pace
 from unstuck.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = (*death.RULES, *hang.RULES, *loop.RULES, *numerics.RULES, *learning.RULES)
+_SLOW = frozenset(rule.name for rule in pace.RULES)
+_HANGS = tuple(replace(rule, explains=rule.explains | _SLOW) for rule in hang.RULES)  # what stands is also slow
+
+RULES: tuple[Rule, ...] = (*death.RULES, *_HANGS, *loop.RULES, *pace.RULES, *numerics.RULES, *learning.RULES)
 
 
 def rule_named(name: str) -> Rule | None:

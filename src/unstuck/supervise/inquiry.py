@@ -308,6 +308,7 @@ class Inquiry:
             memory=watch.memory.curves(),
             groups=watch.memory.groups(),
             trends=watch.trend.trends(),
+            strains=tuple(watch.starving.strains),
             senders=tuple(watch.senders),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)

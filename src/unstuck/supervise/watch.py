@@ -14,6 +14,7 @@ from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
 from unstuck.supervise.questions import Questions
+from unstuck.supervise.starving import Starving
 from unstuck.supervise.trend import Trend
 
 UNWINDING = 10.0
@@ -58,10 +59,13 @@ class Watch:
         """How often the root had handled each signal, when last read."""
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
+        self.starving = Starving(hangar)
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
         self._news = 0
+        self._strained = False
+        """The processes that make the batches were watched, and no rule has seen yet what they did."""
         self._inquiry: Inquiry | None = None
 
     @property
@@ -94,6 +98,7 @@ class Watch:
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)
+        self._part("strain", self._note_strain, now)
         news = self.inquiry.withdraw_recovered() if self.inquired else False
         for pid in self.clocked():
             hand = self.clock.hands.get(pid)
@@ -111,12 +116,15 @@ class Watch:
         training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
         self.questions.tick(now, training, [*self.memory.asks(), *self.trend.asks])
 
+    def _note_strain(self, now: float) -> None:
+        self._strained |= self.starving.tick(now)
+
     def _hear(self) -> bool:
         """Facts came that may decide a rule. True if one did."""
         news = self.hangar.news
-        if news == self._news and not self.trend.dearer:
+        if news == self._news and not self.trend.dearer and not self._strained:
             return False
-        self._news = news
+        self._news, self._strained = news, False
         self.inquiry.note_flights()
         return self.inquiry.think()
 
