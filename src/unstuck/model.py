@@ -439,6 +439,18 @@ class Strain:
 
 
 @dataclass(frozen=True, slots=True)
+class PageCopy:
+    """Changed pages of a forked worker in bytes: its own and those shared with its parent, at first and at last."""
+
+    pid: int
+    seconds: float = 0.0
+    private_before: int = 0
+    shared_before: int = 0
+    private: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StepTrend:
     """Steps of one process over its whole life, thinned out as it grows longer."""
 
@@ -514,6 +526,7 @@ class Case:
     trends: tuple[StepTrend, ...] = ()
     strains: tuple[Strain, ...] = ()
     """Oldest first."""
+    copies: tuple[PageCopy, ...] = ()
     senders: tuple[Sender, ...] = ()
     """Signals that came to the supervisor to be passed on, oldest first."""
     probes_off: tuple[tuple[str, str], ...] = ()

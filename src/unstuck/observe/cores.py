@@ -71,7 +71,7 @@ def busy(pid: int) -> float:
 
 
 def delays(pid: int) -> tuple[float, float, dict[int, float]]:
-    """Of a process: processor seconds, seconds its threads were ready and had no processor, and the former by thread."""
+    """Of a process: processor seconds, seconds its threads were ready without one, and the former by thread."""
     ran, ready, by_thread = 0.0, 0.0, {}
     try:
         tids = proc.numbers(f"/proc/{pid}/task")

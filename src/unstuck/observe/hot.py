@@ -23,7 +23,7 @@ def hot_line(samples: Iterable[Sample], waiting: str) -> HotLine | None:
 
 def lock_line(samples: Iterable[Sample]) -> HotLine | None:
     """The line at which most time goes into waiting for a lock that processes share."""
-    return _most(samples, Source(), "lock", only_locks=True)
+    return _most(samples, Source(), "shared-lock", only_locks=True)
 
 
 def _most(samples: Iterable[Sample], source: Source, waiting: str, *, only_locks: bool) -> HotLine | None:

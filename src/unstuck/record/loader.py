@@ -154,7 +154,8 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids
-        facts.write("workers", {"loader": id(loader), "pids": pids})
+        copied = {"pickled": pickled.largest, "pickling": pickled.took / 1e9}
+        facts.write("workers", {"loader": id(loader), "number": ledger.number, "pids": pids, **copied})
         dataset_state.workers_began(loader)
     elif pids and loader.__dict__.get("persistent_workers"):
         dataset_state.pass_began(loader, ledger.passes)

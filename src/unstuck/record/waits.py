@@ -30,7 +30,7 @@ def drew(ledger: Ledger, number: int) -> None:
         ledger.starts += 1
         ledger.starting += flight.waited + ledger.opened
     else:
-        ledger.since = flight.came
+        ledger.since, ledger.begun = flight.came, flight.waited
     ledger.until = flight.came
     if ledger.waited + ledger.starting > ledger.tell_at:
         much(ledger)
@@ -60,6 +60,7 @@ def told(ledger: Ledger) -> dict[str, object]:
         "drawn": ledger.drawn,
         "waited": ledger.waited / 1e9,
         "seconds": (ledger.until - ledger.since) / 1e9,
+        "first_wait": ledger.begun / 1e9,
         "starts": ledger.starts,
         "starting": ledger.starting / 1e9,
         "pickled": ledger.pickled,

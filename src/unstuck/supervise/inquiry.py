@@ -151,7 +151,8 @@ class Inquiry:
     def _disown(self, found: tuple[Finding, ...]) -> None:
         """What was said of a training that goes on, and its later steps do not bear out; information just goes."""
         borne_out = {f.rule for f in found} | {line.partition(":")[0] for f in found for line in f.consequences}
-        doubtful = [s for s in self.said if s.finding.family in IN_VAIN and s.finding.rule not in borne_out]
+        goes_on = (*IN_VAIN, "pace")
+        doubtful = [s for s in self.said if s.finding.family in goes_on and s.finding.rule not in borne_out]
         self._withdraw([s for s in doubtful if s.finding.severity != "info"])
         self.said = [s for s in self.said if s.finding.withdrawn or s not in doubtful]
 
@@ -309,6 +310,7 @@ class Inquiry:
             groups=watch.memory.groups(),
             trends=watch.trend.trends(),
             strains=tuple(watch.starving.strains),
+            copies=watch.pages.copies(),
             senders=tuple(watch.senders),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)

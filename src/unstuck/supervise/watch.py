@@ -13,6 +13,7 @@ from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
+from unstuck.supervise.pages import Pages
 from unstuck.supervise.questions import Questions
 from unstuck.supervise.starving import Starving
 from unstuck.supervise.trend import Trend
@@ -60,12 +61,13 @@ class Watch:
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
         self.starving = Starving(hangar)
+        self.pages = Pages(hangar)
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
         self._news = 0
         self._strained = False
-        """The processes that make the batches were watched, and no rule has seen yet what they did."""
+        """Something was seen of the processes that make the batches, and no rule has heard of it yet."""
         self._inquiry: Inquiry | None = None
 
     @property
@@ -99,6 +101,7 @@ class Watch:
             return False
         self._part("questions", self._ask, now)
         self._part("strain", self._note_strain, now)
+        self._part("pages", self._note_pages, now)
         news = self.inquiry.withdraw_recovered() if self.inquired else False
         for pid in self.clocked():
             hand = self.clock.hands.get(pid)
@@ -118,6 +121,9 @@ class Watch:
 
     def _note_strain(self, now: float) -> None:
         self._strained |= self.starving.tick(now)
+
+    def _note_pages(self, now: float) -> None:
+        self._strained |= self.pages.tick(now)
 
     def _hear(self) -> bool:
         """Facts came that may decide a rule. True if one did."""

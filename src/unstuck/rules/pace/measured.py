@@ -29,6 +29,8 @@ class Waiting:
 
     about: Told
     strain: Strain | None
+    fetched: float = 0.0
+    """Seconds that its workers took for a batch, on average of all; 0: not known."""
 
     def __getitem__(self, name: str) -> Any:
         return self.about[name]
@@ -45,12 +47,12 @@ class Waiting:
     @property
     def share(self) -> float:
         """Of the time since the first batch that was waited for batches, but for the first of each pass."""
-        return min(1.0, self["waited"] / self.seconds)
+        return min(1.0, float(self["waited"]) / self.seconds)
 
     @property
     def starting(self) -> float:
         """Of that time: beginning passes after the first, and waiting for their first batch."""
-        return min(1.0, self["starting"] / self.seconds)
+        return min(1.0, float(self["starting"]) / self.seconds)
 
     @property
     def workers(self) -> int:
@@ -58,23 +60,28 @@ class Waiting:
 
     @property
     def starves(self) -> bool:
-        return self["waited"] >= LEAST and self["drawn"] >= ENOUGH and self.share >= COSTLY
+        return self.long_enough and self["drawn"] >= ENOUGH and self.share >= COSTLY
+
+    @property
+    def long_enough(self) -> bool:
+        """The first batch of all had to be made too: so much of the wait for it counts, the rest is the start."""
+        return bool(self["waited"] + min(self["first_wait"], self.making) >= LEAST)
 
     @property
     def period(self) -> float:
         """Seconds from batch to batch, within a pass."""
-        return max(1e-9, (self.seconds - self["starting"]) / max(1, self["drawn"]))
+        return max(1e-9, (self.seconds - float(self["starting"])) / max(1, int(self["drawn"])))
 
     @property
     def between(self) -> float:
         """Seconds a batch that are not waited for data."""
-        return max(0.0, self.period - self["waited"] / max(1, self["drawn"]))
+        return max(0.0, self.period - float(self["waited"]) / max(1, int(self["drawn"])))
 
     @property
     def making(self) -> float:
         """Seconds it takes to make one batch, as long as it was watched."""
         if self.strain is None or not self.workers:
-            return float(self["waited"]) / max(1, self["drawn"])
+            return float(self["waited"]) / max(1, int(self["drawn"]))
         return mean(f.busy for f in self.strain.fetchers) * max(1, len(self.strain.fetchers)) * self.period
 
     def faster(self, making: float, workers: int | None = None) -> float:
@@ -127,10 +134,33 @@ class Waiting:
 
 def waits(case: Case) -> list[Waiting]:
     """Loaders of trainings that said they lose time, the worst first. While it runs, only once it was looked why."""
-    latest = {strain.pid: strain for strain in case.strains}
-    found = [Waiting(about, latest.get(about.fact.pid)) for about in told(case, "waits") if about["trains"]]
+    found = [
+        Waiting(about, telling(case, about.fact.pid), _fetched(case, about))
+        for about in told(case, "waits")
+        if about["trains"]
+    ]
     known = [each for each in found if each.strain is not None or case.outcome != "running"]
     return sorted(known, key=lambda each: -each["waited"] - each["starting"])
+
+
+def loaders(case: Case) -> list[Told]:
+    """Every loader's settings, as they were written when it was first gone through."""
+    return [Told(fact, fact.data) for fact in case.facts if fact.kind == "loader"]
+
+
+def telling(case: Case, pid: int) -> Strain | None:
+    """The latest time that a training was watched, unless batches were hardly being made then."""
+    found = [strain for strain in case.strains if strain.pid == pid]
+    effort = [strain.looks * sum(f.busy for f in strain.fetchers) for strain in found]
+    return next((s for s, done in reversed(list(zip(found, effort, strict=True))) if 2 * done >= max(effort)), None)
+
+
+def _fetched(case: Case, about: Told) -> float:
+    number = about["number"]
+    known = [f.data for f in case.facts if f.kind == "workers" and f.pid == about.fact.pid]
+    pids = {pid for data in known if data.get("number") == number for pid in data["pids"]}
+    paces = [flight.paces["fetch"] for flight in case.flights if flight.pid in pids and "fetch" in flight.paces]
+    return sum(pace.total for pace in paces) / max(1, sum(pace.count for pace in paces))
 
 
 def starving(case: Case) -> Waiting | None:
