@@ -5,6 +5,8 @@ Light: one word a process at each tick, until that word says that the run starve
 
 from __future__ import annotations
 
+import os
+
 from unstuck.record import layout as at
 from unstuck.record.gauge import WORKER
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 LONG = 3.0
 """Seconds that one batch is waited for after which its makers are watched, once, before it is said that the run
 starves: where there are few long waits, the run may be over by then."""
+CROWDED, STRETCH = 0.15, 5.0
+"""The training itself is ready and has no processor for this share of so many seconds, while there are more workers
+than processors: then it is looked whose doing that is, once."""
 AGAIN = 600.0
 """Seconds before the same training is watched once more."""
 KEPT = 4
@@ -33,6 +38,8 @@ class Starving:
         self._said: dict[int, int] = {}
         self._next: dict[int, float] = {}
         self._early: set[int] = set()
+        self._delays: dict[int, tuple[float, float]] = {}
+        self._crowds: set[int] = set()
         self._probe: Probe | None = None
 
     def tick(self, now: float) -> bool:
@@ -51,7 +58,21 @@ class Starving:
                 self._early.add(gauge.pid)
                 self._begin(gauge)
                 break
+            if gauge.pid not in self._crowds and self._crowded(gauge, now):
+                self._crowds.add(gauge.pid)
+                self._begin(gauge)
+                break
         return False
+
+    def _crowded(self, main: Gauge, now: float) -> bool:
+        began, before = self._delays.setdefault(main.pid, (now, delay(main.pid)))
+        if now - began < STRETCH:
+            return False
+        delayed = delay(main.pid)
+        self._delays[main.pid] = now, delayed
+        if delayed - before < CROWDED * (now - began):
+            return False
+        return len(self._workers(main)) > processors(main.pid)
 
     def _waits_long(self, main: Gauge, now: float) -> bool:
         """One batch has been waited for some time, and it is being made."""
@@ -92,3 +113,19 @@ class Starving:
             self._probe.stop()
             self._taken()
         return bool(self._said)
+
+
+def delay(pid: int) -> float:
+    """Seconds that the main thread of a process was ready to run and had no processor; 0 where the kernel is silent."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def processors(pid: int) -> int:
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return os.cpu_count() or 1

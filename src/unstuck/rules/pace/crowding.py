@@ -8,12 +8,14 @@ from unstuck.rules.pace.measured import OTHERS, mean
 FULL = 0.8
 """Share of the processors left to it that the run must keep busy."""
 LATE = 0.3
-"""Share of their time, of that in which they want to run, that workers must wait for a processor."""
+"""Share of the time in which workers want to run that they must wait for a processor."""
+SHARED = 0.2
+"""Share of the processors that others may use without being the reason."""
 
 
 def crowded(strain: Strain) -> bool:
     """The processors are full, and it is this run that fills them: others who do are not its fault."""
-    if strain.others >= max(OTHERS, 0.2 * strain.cores):
+    if strain.others >= max(OTHERS, SHARED * strain.cores):
         return False
     return strain.cpu >= FULL * (strain.cores - strain.others) and late(strain) >= LATE
 
