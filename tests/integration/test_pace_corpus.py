@@ -1,4 +1,4 @@
-"""Trainings that wait are named with what they wait for and the line that costs the time; their twins are left alone."""
+"""Trainings that wait are named with what they wait for and the line that costs the time; twins are left alone."""
 
 from __future__ import annotations
 

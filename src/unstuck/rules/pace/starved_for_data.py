@@ -123,7 +123,7 @@ def better_number(waiting: Waiting) -> int:
     if strain is None:
         return 0
     needed = math.ceil(waiting.making / max(waiting.between, waiting.making / MANY))
-    load = sum(f.cpu for f in strain.fetchers) / max(1e-9, sum(f.busy for f in strain.fetchers))
+    load = sum(f.cpu + f.delayed for f in strain.fetchers) / max(1e-9, sum(f.busy for f in strain.fetchers))
     if load < 0.3:  # it waits more than it computes: processors are not what it takes
         return min(needed, MANY)
     free = strain.cores - strain.others - min(1.0, waiting.between / waiting.period)
