@@ -84,7 +84,7 @@ def _slow(waiting: Waiting) -> Finding:
 
 def _large(case: Case) -> Iterable[Finding]:
     """A copy that costs memory only."""
-    settings = {(about.fact.pid, about["number"]): about for about in loaders(case)}
+    settings = {(about.fact.pid, about.settings.get("number", -1)): about for about in loaders(case)}
     for fact in case.facts:
         data: dict[str, Any] = fact.data
         if fact.kind != "workers" or data.get("pickled", 0) * len(data["pids"]) < HUGE:
