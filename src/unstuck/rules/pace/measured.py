@@ -100,17 +100,19 @@ class Waiting:
         strain = self.strain
         if strain is None or strain.others < OTHERS:
             return 0.0
-        delayed, busy = sum(f.delayed for f in strain.fetchers), sum(max(f.busy, f.cpu) for f in strain.fetchers)
-        return min(1.0, delayed / max(busy, 1e-9)) * strain.others / (strain.others + strain.cpu)
+        delayed = sum(f.delayed for f in strain.fetchers)
+        lasted = sum(max(f.busy, f.cpu + f.delayed) for f in strain.fetchers)
+        return delayed / max(lasted, 1e-9) * _theirs(strain)
 
     @property
     def busy_machine(self) -> bool:
         """It waits because others use the machine: without them the wait would not be worth a word."""
-        if self.stolen < STOLEN:
+        if self.strain is None or self.stolen < STOLEN:
             return False
-        left = self.making * (1 - self.stolen)
-        wait = max(0.0, left / self.workers - self.between) if self.workers else left
-        return wait < COSTLY * (wait + self.between)
+        making = self.making * (1 - self.stolen)
+        between = max(0.0, self.between - self.strain.delayed * self.period * _theirs(self.strain))
+        wait = max(0.0, making / self.workers - between) if self.workers else making
+        return wait < COSTLY * (wait + between)
 
     @property
     def severity(self) -> Severity:
@@ -141,6 +143,11 @@ def waits(case: Case) -> list[Waiting]:
     ]
     known = [each for each in found if each.strain is not None or case.outcome != "running"]
     return sorted(known, key=lambda each: -each["waited"] - each["starting"])
+
+
+def _theirs(strain: Strain) -> float:
+    """The part of the work on the processors that is not this run's."""
+    return strain.others / max(1e-9, strain.others + strain.cpu)
 
 
 def loaders(case: Case) -> list[Told]:
