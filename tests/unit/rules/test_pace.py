@@ -244,7 +244,16 @@ def test_more_workers_than_processors() -> None:
     assert "8 workers on 2 processors" in finding.title
     assert "num_workers=1" in finding.fix.text
     assert rules(case(waits(workers=8), crowd()))[0] == ("starved-for-data", "warning")
-    assert ("too-many-workers", "info") in rules(case(waits(workers=8), crowd()))
+
+
+def test_workers_that_rest_while_the_training_waits() -> None:
+    told, rest = waits(workers=1), strain(worker(busy=0.1, cpu=0.1), cpu=0.4)
+    finding = only(case(told, rest, STARTED, **fetched(0.05)))
+    assert (finding.rule, finding.severity) == ("too-many-workers", "warning")
+    assert "num_workers=0" in finding.fix.text
+    assert finding.evidence[-1].startswith("2.2× as fast")
+    crowded = only(case(told, replace(rest, others=1.0, cores=2.0), STARTED, **fetched(0.05)))
+    assert (crowded.rule, crowded.severity) == ("starved-for-data", "info"), "who is not let run cannot hand over"
 
 
 @pytest.mark.parametrize(

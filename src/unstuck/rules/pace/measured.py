@@ -19,6 +19,8 @@ OTHERS = 0.25
 """Processors that others keep busy, from which on the machine counts as shared."""
 STOLEN = 0.15
 """Share of their work that the makers of batches must have been kept from."""
+RESTING = 0.5
+"""Share of the looks in which workers make a batch, below which they cannot be what is waited for."""
 MOST = 20.0
 """Beyond this a gain is no more than "next to nothing is left"."""
 
@@ -79,7 +81,9 @@ class Waiting:
 
     @property
     def making(self) -> float:
-        """Seconds it takes to make one batch, as long as it was watched."""
+        """Seconds it takes one of them to make a batch."""
+        if self.workers and self.fetched:
+            return self.fetched
         if self.strain is None or not self.workers:
             return float(self["waited"]) / max(1, int(self["drawn"]))
         return mean(f.busy for f in self.strain.fetchers) * max(1, len(self.strain.fetchers)) * self.period
@@ -95,6 +99,11 @@ class Waiting:
         return mean(f.busy for f in self.strain.fetchers) if self.strain else 0.0
 
     @property
+    def idle_workers(self) -> bool:
+        """It waits although its workers rest: what takes time is handing batches over, not making them."""
+        return self.workers > 0 and self.strain is not None and self.busy < RESTING
+
+    @property
     def stolen(self) -> float:
         """Share of their work that the makers of batches were kept from by processes that are not of this run."""
         strain = self.strain
@@ -107,7 +116,11 @@ class Waiting:
     @property
     def busy_machine(self) -> bool:
         """It waits because others use the machine: without them the wait would not be worth a word."""
-        if self.strain is None or self.stolen < STOLEN:
+        if self.strain is None:
+            return False
+        if self.idle_workers and self.strain.others >= OTHERS:
+            return True  # they are done in time, but nobody is let run
+        if self.stolen < STOLEN:
             return False
         making = self.making * (1 - self.stolen)
         between = max(0.0, self.between - self.strain.delayed * self.period * _theirs(self.strain))
