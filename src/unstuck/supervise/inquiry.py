@@ -320,9 +320,12 @@ class Inquiry:
 
 
 def is_quiet(finding: Finding) -> bool:
-    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on."""
+    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, or that it
+    was slow for reasons that are not its own."""
+    if finding.severity != "info":
+        return False
     rule = rule_named(finding.rule)
-    return finding.family in IN_VAIN and finding.severity == "info" and rule is not None and rule.last_resort
+    return finding.family == "pace" or (finding.family in IN_VAIN and rule is not None and rule.last_resort)
 
 
 def _never_ends(finding: Finding) -> bool:

@@ -69,7 +69,8 @@ def restarting(waiting: Waiting) -> float:
     lives = waiting.about.settings.get("persistent_workers") and waiting["loaders"] <= 2
     if not waiting.workers or lives or waiting["starts"] < STARTS:
         return 0.0
-    return max(0.0, float(waiting["starting"]) - int(waiting["starts"]) * waiting.fetched)
+    lost = max(0.0, float(waiting["starting"]) - int(waiting["starts"]) * waiting.fetched)
+    return lost * (1 - waiting.stolen)  # on a machine that others use everything takes longer
 
 
 def _started(waiting: Waiting) -> str:
