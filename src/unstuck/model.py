@@ -376,6 +376,81 @@ class MemoryGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class HotLine:
+    """The line of the user's code in which most of the time that batches take is spent."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+    share: float = 0.0
+    """Of the samples taken while a batch was being made."""
+    samples: int = 0
+    """All of these."""
+    waiting: str = ""
+    """What the processes mostly wait for while they make batches, as a kind of wait; empty: they compute."""
+    takes: str = ""
+    """The lock that the line takes, as it is written there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetcher:
+    """A process that makes batches, over the seconds in which it was watched."""
+
+    pid: int
+    worker: int | None = None
+    busy: float = 0.0
+    """Share of the looks in which it was making a batch."""
+    blocked: float = 0.0
+    """Share of the looks in which it waited for a lock meanwhile."""
+    cpu: float = 0.0
+    """Processors it kept busy, on average."""
+    delayed: float = 0.0
+    """Seconds a second, over all its threads, in which it was ready to run and had no processor."""
+    threads: int = 1
+    """Threads of it that ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strain:
+    """What making batches asked of the machine for a few seconds of a training that waits for them."""
+
+    pid: int
+    """The process that trains."""
+    at: float = 0.0
+    seconds: float = 0.0
+    looks: int = 0
+    cores: float = 0.0
+    """Processors that it may use: affinity, and the quota of its cgroups."""
+    cpu: float = 0.0
+    """Processors that the processes of the run kept busy."""
+    others: float = 0.0
+    """Processors, of those allowed, that anybody else kept busy."""
+    delayed: float = 0.0
+    """Of the training process: seconds a second in which it was ready and had no processor."""
+    fetchers: tuple[Fetcher, ...] = ()
+    together: int = 0
+    """Looks in which two or more were making a batch,"""
+    alone: int = 0
+    """and those of them in which at most one was not waiting for a lock."""
+    hot: HotLine | None = None
+    lock: HotLine | None = None
+    """The line at which they wait for a lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCopy:
+    """Changed pages of a forked worker in bytes: its own and those shared with its parent, at first and at last."""
+
+    pid: int
+    seconds: float = 0.0
+    private_before: int = 0
+    shared_before: int = 0
+    private: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StepTrend:
     """Steps of one process over its whole life, thinned out as it grows longer."""
 
@@ -462,6 +537,9 @@ class Case:
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
     trends: tuple[StepTrend, ...] = ()
+    strains: tuple[Strain, ...] = ()
+    """Oldest first."""
+    copies: tuple[PageCopy, ...] = ()
     senders: tuple[Sender, ...] = ()
     """Signals that came to the supervisor to be passed on, oldest first."""
     shared_files: tuple[SharedFile, ...] = ()

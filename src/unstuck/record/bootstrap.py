@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import attempts, ends, environment, exits, facts, flight, imports, probes, signals
+from . import attempts, ends, environment, exits, facts, flight, imports, pickled, probes, signals
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -42,6 +42,7 @@ def start(folder: str, site: str | None = None) -> None:
     _part("attempts", attempts.install)
     _part("ends", ends.install)
     _part("exits", exits.install)
+    _part("pickles", imports.when_imported, "multiprocessing.reduction", pickled.install)
     flight.answer = _answer
     for name, (module, installer) in SEAMS.items():
         _part("seam " + name, imports.when_imported, name, _installer(module, installer))

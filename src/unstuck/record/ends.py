@@ -62,6 +62,9 @@ def leaving() -> None:
         data_read = sys.modules.get(f"{__package__}.data_read")
         if data_read is not None and "data" not in probes.OFF:
             data_read.last()
+        waits = sys.modules.get(f"{__package__}.waits")
+        if waits is not None and "waits" not in probes.OFF:
+            waits.last()
         flight.enter(at.ENDED)
         flight.words[at.W_ENDED] = 1
     except Exception as fault:

@@ -35,6 +35,8 @@ _weight = 1
 full = True  # durations are being counted
 fresh = False  # a batch came since the last step
 passes = 0
+_asked = 0
+came = waited = 0  # when the last batch came, and the nanoseconds until it did
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
 SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being full
@@ -130,17 +132,18 @@ def enter(phase: int) -> None:
 
 
 def batch_asked(iterator: object) -> None:
-    now = monotonic_ns()
+    global _asked
+    _asked = now = monotonic_ns()
     words[W_SEAM] = now << 3 | DATA
     if full:
         account(now, DATA)
 
 
 def batch_came(iterator: Any) -> None:
-    global fresh
+    global fresh, came, waited
     now = monotonic_ns()
     words[W_SEAM] = now << 3 | BETWEEN
-    fresh = True
+    fresh, came, waited = True, now, now - _asked
     if full:
         account(now, BETWEEN)
         words[at.W_BATCH] = iterator._num_yielded
@@ -174,7 +177,8 @@ def account(now: int, phase: int) -> None:
     global _since, _phase, _seams
     took = now - _since
     count(_phase, took, _weight)
-    _parts[_phase] += took * _weight
+    total = _parts[_phase] = _parts[_phase] + took * _weight
+    words[at.HISTOGRAMS + _phase * at.KIND_WORDS + at.TOTAL] = total
     _seams += 1
     words[at.W_PROGRESS] = _seams
     _since, _phase = now, phase
@@ -202,8 +206,6 @@ def _turn() -> None:
         for offset, phase in enumerate((DATA, at.BACKWARD, at.OPTIMIZER), 2):
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
         words[place + 5], words[place + 6], words[place + 7] = cpu - _cpu_before, batch_size, steps
-        for phase, total in enumerate(_parts):
-            words[at.HISTOGRAMS + phase * at.KIND_WORDS + at.TOTAL] = total
     slow = was_full and now - _step_began >= SLOW
     full = steps < FULL_STEPS or slow or not steps & SAMPLED
     _weight = 1 if steps < FULL_STEPS or slow else SAMPLED + 1

@@ -7,7 +7,21 @@ import sys
 from functools import wraps
 from time import monotonic_ns
 
-from . import aliases, data_read, dataset_state, facts, failures, flight, handles, lengths, passes, probes, sites
+from . import (
+    aliases,
+    data_read,
+    dataset_state,
+    facts,
+    failures,
+    flight,
+    handles,
+    lengths,
+    passes,
+    pickled,
+    probes,
+    sites,
+    waits,
+)
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -67,11 +81,15 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
             raise
         try:
             finish(self)
+            number = self._num_yielded
+            ledger = self.__dict__.get(LEDGER)
+            if ledger is not None:
+                drew(ledger, number)
             if handles.followed and "_workers" in self.__dict__:
                 _part("handles", handles.works)
             if watched:
                 _part("aliases", aliases.fetched)
-            if flight.full or (number := self._num_yielded) < FIRST or not number & 31:
+            if flight.full or number < FIRST or not number & 31:
                 looked(self, batch)
         except Exception as fault:
             probes.off(name, fault)
@@ -83,6 +101,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
 
 begin = flight.batch_asked
 finish = flight.batch_came
+drew = waits.drew
 
 
 def ended(iterator: Any, error: BaseException) -> None:
@@ -151,6 +170,7 @@ def _wrap_iter(loader_class: Any, name: str) -> None:
     @wraps(original)
     def __iter__(self: Any) -> Any:
         asked = 0 if torch.compiler.is_dynamo_compiling() else monotonic_ns()
+        pickled.begin()
         iterator = original(self)
         try:
             opened(self, iterator, asked)
@@ -175,11 +195,14 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
         facts.write("loader", {**about, "iterable": ledger.iterable, **settings(loader), **sources(loader)})
     iterator.__dict__[LEDGER] = ledger
     _part("aliases", aliases.ended, ledger)
-    passes.began(ledger, site, monotonic_ns() - asked if asked else 0)
+    took = monotonic_ns() - asked if asked else 0
+    passes.began(ledger, site, took)
+    waits.began(ledger, took)
     pids = [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids
-        facts.write("workers", {"loader": id(loader), "pids": pids})
+        copied = {"pickled": pickled.largest, "pickling": pickled.took / 1e9}
+        facts.write("workers", {"loader": id(loader), "number": ledger.number, "pids": pids, **copied})
         dataset_state.workers_began(loader)
         _part("handles", handles.follow)
     elif pids and loader.__dict__.get("persistent_workers"):

@@ -6,7 +6,7 @@ from itertools import count
 from time import monotonic_ns
 from weakref import ref
 
-from . import facts, flight, lengths, prints
+from . import facts, flight, lengths, prints, waits
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -35,12 +35,29 @@ class Ledger:
         *("number", "length", "workers", "passes", "empty", "full_passes", "short", "steps", "ended", "site", "over"),
         *("seen", "rows", "own", "other", "last", "same", "told_repeats", "iterable", "began", "loader", "loaders"),
         *("opening", "first", "trained", "again"),
+        *(
+            "waited",
+            "drawn",
+            "since",
+            "until",
+            "begun",
+            "opened",
+            "starting",
+            "starts",
+            "pickled",
+            "pickling",
+            "tell_at",
+            "told",
+        ),
     )
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.loaders = self.workers = self.opening = self.trained = self.again = 0
         self.first = monotonic_ns()
+        self.waited = self.drawn = self.since = self.until = self.begun = self.opened = 0
+        self.starting = self.starts = self.pickled = self.pickling = self.told = 0
+        self.tell_at = waits.SUSPECT
         self.length: int | None = None
         self.iterable = False
         self.loader: Callable[[], object] = _nothing

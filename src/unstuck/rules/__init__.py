@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from unstuck.rules import data, death, hang, learning, loop, numerics
+from dataclasses import replace
+
+from unstuck.rules import data, death, hang, learning, loop, numerics, pace
 from unstuck.rules.rule import Rule
+
+_SLOW = frozenset(rule.name for rule in pace.RULES)
+_HANGS = tuple(replace(rule, explains=rule.explains | _SLOW) for rule in hang.RULES)  # what stands is also slow
 
 RULES: tuple[Rule, ...] = (
     *death.RULES,
-    *hang.RULES,
+    *_HANGS,
     *loop.RULES,
+    *pace.RULES,
     *data.RULES,
     *numerics.RULES,
     *learning.RULES,

@@ -151,7 +151,8 @@ class Inquiry:
     def _disown(self, found: tuple[Finding, ...]) -> None:
         """What was said of a training that goes on, and its later steps do not bear out; information just goes."""
         borne_out = {f.rule for f in found} | {line.partition(":")[0] for f in found for line in f.consequences}
-        doubtful = [s for s in self.said if s.finding.family in IN_VAIN and s.finding.rule not in borne_out]
+        goes_on = (*IN_VAIN, "pace")
+        doubtful = [s for s in self.said if s.finding.family in goes_on and s.finding.rule not in borne_out]
         self._withdraw([s for s in doubtful if s.finding.severity != "info"])
         self.said = [s for s in self.said if s.finding.withdrawn or s not in doubtful]
 
@@ -309,6 +310,8 @@ class Inquiry:
             memory=watch.memory.curves(),
             groups=watch.memory.groups(),
             trends=watch.trend.trends(),
+            strains=tuple(watch.starving.strains),
+            copies=watch.pages.copies(),
             senders=tuple(watch.senders),
             shared_files=watch.sharing.files(),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
@@ -319,12 +322,13 @@ class Inquiry:
 
 
 def is_quiet(finding: Finding) -> bool:
-    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, or that its
-    data is odd."""
+    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, that its data
+    is odd, or that it was slow for reasons that are not its own."""
+    if finding.severity != "info":
+        return False
     rule = rule_named(finding.rule)
-    if finding.family == "data" and finding.severity == "info":
-        return True
-    return finding.family in IN_VAIN and finding.severity == "info" and rule is not None and rule.last_resort
+    last = finding.family in IN_VAIN and rule is not None and rule.last_resort
+    return finding.family in ("data", "pace") or last
 
 
 def _never_ends(finding: Finding) -> bool:

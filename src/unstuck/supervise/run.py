@@ -226,6 +226,7 @@ class Supervisor:
         code = self.process.returncode or 0
         if self.stopper is not None:
             self._part("stop", self.stopper.end_tree)
+        self._part("strain", self.watch.starving.close)
         self._part("flight files", self.watch.hangar.scan)
         if self.watch.interrupted:
             self._part("last words", self._explain)

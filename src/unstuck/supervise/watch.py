@@ -13,8 +13,10 @@ from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
+from unstuck.supervise.pages import Pages
 from unstuck.supervise.questions import Questions
 from unstuck.supervise.sharing import Sharing
+from unstuck.supervise.starving import Starving
 from unstuck.supervise.trend import Trend
 
 UNWINDING = 10.0
@@ -60,10 +62,14 @@ class Watch:
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
         self.sharing = Sharing(hangar)
+        self.starving = Starving(hangar)
+        self.pages = Pages(hangar)
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
         self._news = 0
+        self._strained = False
+        """Something was seen of the processes that make the batches, and no rule has heard of it yet."""
         self._inquiry: Inquiry | None = None
 
     @property
@@ -97,6 +103,8 @@ class Watch:
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)
+        self._part("strain", self._note_strain, now)
+        self._part("pages", self._note_pages, now)
         news = self.inquiry.withdraw_recovered() if self.inquired else False
         for pid in self.clocked():
             hand = self.clock.hands.get(pid)
@@ -114,12 +122,18 @@ class Watch:
         training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
         self.questions.tick(now, training, [*self.memory.asks(), *self.trend.asks])
 
+    def _note_strain(self, now: float) -> None:
+        self._strained |= self.starving.tick(now)
+
+    def _note_pages(self, now: float) -> None:
+        self._strained |= self.pages.tick(now)
+
     def _hear(self) -> bool:
         """Facts came that may decide a rule. True if one did."""
         news = self.hangar.news
-        if news == self._news and not self.trend.dearer:
+        if news == self._news and not self.trend.dearer and not self._strained:
             return False
-        self._news = news
+        self._news, self._strained = news, False
         self.inquiry.note_flights()
         return self.inquiry.think()
 

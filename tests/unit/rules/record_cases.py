@@ -28,7 +28,7 @@ def record(name: str) -> str:
     group = memory_group.make(EXPECTED[name]["memory"]) if "memory" in EXPECTED[name] else None
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
-        flags = FLAGS if EXPECTED[name]["family"] != "death" else ("--on-hang", "stop")
+        flags = FLAGS if EXPECTED[name]["family"] not in ("death", "pace") else ("--on-hang", "stop")
         command = [sys.executable, "-m", "unstuck", "run", *flags, str(FAULTS / "faulty" / f"{name}.py")]
         line = EXPECTED[name].get("launch", "PY SCRIPT").replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(

@@ -61,4 +61,9 @@ def decide(case: Case) -> Iterable[Finding]:
         )
 
 
-RULE = Rule("loader-rebuilt-every-step", "loop", decide)
+RULE = Rule(
+    "loader-rebuilt-every-step",
+    "loop",
+    decide,
+    explains=frozenset(("workers-restart-every-epoch", "dataset-copied-to-workers", "starved-for-data")),
+)

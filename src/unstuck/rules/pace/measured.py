@@ -1,0 +1,208 @@
+"""What the training measured of its waits for batches, beside what its processes were seen to do meanwhile."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from unstuck.model import Case, HotLine, Severity, Strain, Where
+from unstuck.rules.loop.loaders import Told, told
+
+COSTLY = 0.1
+"""Share of the time from which on a loss is a warning."""
+LEAST = 5.0
+"""Seconds that must have been lost: less than that is not worth a word."""
+ENOUGH = 4
+"""Batches that must have been waited for: one slow one proves nothing."""
+OTHERS = 0.25
+"""Processors that others keep busy, from which on the machine counts as shared."""
+STOLEN = 0.15
+"""Share of their work that the makers of batches must have been kept from."""
+RESTING = 0.5
+"""Share of the looks in which workers make a batch, below which they cannot be what is waited for."""
+MOST = 20.0
+"""Beyond this a gain is no more than "next to nothing is left"."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One loader that training goes on from, and what was seen of those who make its batches."""
+
+    about: Told
+    strain: Strain | None
+    fetched: float = 0.0
+    """Seconds that its workers took for a batch, on average of all; 0: not known."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.about[name]
+
+    @property
+    def pid(self) -> int:
+        return self.about.fact.pid
+
+    @property
+    def seconds(self) -> float:
+        """Since the first batch."""
+        return max(1e-9, float(self["seconds"]))
+
+    @property
+    def share(self) -> float:
+        """Of the time since the first batch that was waited for batches, but for the first of each pass."""
+        return min(1.0, float(self["waited"]) / self.seconds)
+
+    @property
+    def starting(self) -> float:
+        """Of that time: beginning passes after the first, and waiting for their first batch."""
+        return min(1.0, float(self["starting"]) / self.seconds)
+
+    @property
+    def workers(self) -> int:
+        return int(self["workers"])
+
+    @property
+    def starves(self) -> bool:
+        return self.long_enough and self["drawn"] >= ENOUGH and self.share >= COSTLY
+
+    @property
+    def long_enough(self) -> bool:
+        """The first batch of all had to be made too: so much of the wait for it counts, the rest is the start."""
+        return bool(self["waited"] + min(self["first_wait"], self.making) >= LEAST)
+
+    @property
+    def period(self) -> float:
+        """Seconds from batch to batch, within a pass."""
+        return max(1e-9, (self.seconds - float(self["starting"])) / max(1, int(self["drawn"])))
+
+    @property
+    def between(self) -> float:
+        """Seconds a batch that are not waited for data."""
+        return max(0.0, self.period - float(self["waited"]) / max(1, int(self["drawn"])))
+
+    @property
+    def making(self) -> float:
+        """Seconds it takes one of them to make a batch."""
+        if self.workers and self.fetched:
+            return self.fetched
+        if self.strain is None or not self.workers:
+            return float(self["waited"]) / max(1, int(self["drawn"]))
+        return mean(f.busy for f in self.strain.fetchers) * max(1, len(self.strain.fetchers)) * self.period
+
+    def faster(self, making: float, workers: int | None = None) -> float:
+        """How many times as fast it would be if a batch took so long to make."""
+        workers = self.workers if workers is None else workers
+        period = max(making / workers, self.between) if workers else making + self.between
+        return self.period / max(period, 1e-9)
+
+    @property
+    def busy(self) -> float:
+        return mean(f.busy for f in self.strain.fetchers) if self.strain else 0.0
+
+    @property
+    def idle_workers(self) -> bool:
+        """It waits although its workers rest: what takes time is handing batches over, not making them."""
+        return self.workers > 0 and self.strain is not None and self.busy < RESTING
+
+    @property
+    def stolen(self) -> float:
+        """Share of their work that the makers of batches were kept from by processes that are not of this run."""
+        strain = self.strain
+        if strain is None or strain.others < OTHERS:
+            return 0.0
+        delayed = sum(f.delayed for f in strain.fetchers)
+        lasted = sum(max(f.busy, f.cpu + f.delayed) for f in strain.fetchers)
+        return delayed / max(lasted, 1e-9) * _theirs(strain)
+
+    @property
+    def busy_machine(self) -> bool:
+        """It waits because others use the machine: without them the wait would not be worth a word."""
+        if self.strain is None:
+            return False
+        if self.idle_workers and self.strain.others >= OTHERS:
+            return True  # they are done in time, but nobody is let run
+        if self.stolen < STOLEN:
+            return False
+        making = self.making * (1 - self.stolen)
+        between = max(0.0, self.between - self.strain.delayed * self.period * _theirs(self.strain))
+        wait = max(0.0, making / self.workers - between) if self.workers else making
+        return wait < COSTLY * (wait + between)
+
+    @property
+    def severity(self) -> Severity:
+        return "info" if self.busy_machine else "warning"
+
+    @property
+    def lost(self) -> str:
+        """The measured loss, as evidence."""
+        return (
+            f"{self['waited']:.1f} s of the {self.seconds:.1f} s since the first batch went into waiting for the next "
+            f"one ({self.share:.0%}), over {self['drawn']:,} batches of {self.about.name}; the first of each pass is "
+            "not counted"
+        )
+
+    def where(self, line: HotLine | None = None, *sites: str) -> Where:
+        found = self.about.where(*(sites or ("dataset_site",)))
+        if line is None:
+            return found
+        return Where(file=line.file, line=line.line, function=line.function, pid=self.pid, step=found.step)
+
+
+def waits(case: Case) -> list[Waiting]:
+    """Loaders of trainings that said they lose time, the worst first. While it runs, only once it was looked why."""
+    found = [
+        Waiting(about, telling(case, about.fact.pid), _fetched(case, about))
+        for about in told(case, "waits")
+        if about["trains"]
+    ]
+    known = [each for each in found if each.strain is not None or case.outcome != "running"]
+    return sorted(known, key=lambda each: -each["waited"] - each["starting"])
+
+
+def _theirs(strain: Strain) -> float:
+    """The part of the work on the processors that is not this run's."""
+    return strain.others / max(1e-9, strain.others + strain.cpu)
+
+
+def loaders(case: Case) -> list[Told]:
+    """Every loader's settings, as they were written when it was first gone through."""
+    return [Told(fact, fact.data) for fact in case.facts if fact.kind == "loader"]
+
+
+def telling(case: Case, pid: int) -> Strain | None:
+    """The latest time that a training was watched, unless batches were hardly being made then."""
+    found = [strain for strain in case.strains if strain.pid == pid]
+    effort = [strain.looks * sum(f.busy for f in strain.fetchers) for strain in found]
+    return next((s for s, done in reversed(list(zip(found, effort, strict=True))) if 2 * done >= max(effort)), None)
+
+
+def _fetched(case: Case, about: Told) -> float:
+    number = about["number"]
+    known = [f.data for f in case.facts if f.kind == "workers" and f.pid == about.fact.pid]
+    pids = {pid for data in known if data.get("number") == number for pid in data["pids"]}
+    paces = [flight.paces["fetch"] for flight in case.flights if flight.pid in pids and "fetch" in flight.paces]
+    return sum(pace.total for pace in paces) / max(1, sum(pace.count for pace in paces))
+
+
+def starving(case: Case) -> Waiting | None:
+    """The loader that is waited for most, if that is worth a word. Several ranks say the same: one is enough."""
+    return next((each for each in waits(case) if each.starves), None)
+
+
+def mean(values: Any) -> float:
+    known = list(values)
+    return sum(known) / len(known) if known else 0.0
+
+
+def spot(line: HotLine) -> str:
+    """data.py:31"""
+    return f"{os.path.basename(line.file)}:{line.line}"
+
+
+def times(gain: float) -> str:
+    return f"{gain:.1f}×" if gain < MOST else f"more than {MOST:.0f}×"
+
+
+def machine(strain: Strain) -> str:
+    """Who uses the processors, as evidence."""
+    others = f", other processes {strain.others:.1f}" if strain.others >= OTHERS else ""
+    return f"of {strain.cores:.3g} processors the run may use, it kept {strain.cpu:.1f} busy{others}"
