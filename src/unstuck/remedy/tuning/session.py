@@ -1,0 +1,227 @@
+"""One search over one loader, from the loader to what was found."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+
+from . import cores, settings
+from .clone import SameRandom
+from .outcome import Row, Training, Tuned
+from .search import CLEARLY, Limits, Search
+from .trial import Patience, Trial, tensors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .search import Candidate
+    from .settings import Settings
+    from .step import Step
+
+MOST_WORKERS = 64
+FIRST_BATCH = 30.0
+"""Seconds a candidate may take for a batch where nothing is known of the data yet."""
+
+
+def tune(
+    loader: Any,
+    *,
+    seconds: float,
+    step: Step | None = None,
+    patience: Patience | None = None,
+    slowest: float = 0.0,
+    tell: Callable[[Tuned, Search], object] | None = None,
+) -> Tuned:
+    """Search for so many seconds. `slowest` is the longest that a batch is known to have taken."""
+    gpu = _uses_gpu()
+    timeout = max(FIRST_BATCH, 10 * slowest)
+
+    def open_trial(candidate: Settings) -> Trial:
+        return Trial(
+            loader,
+            candidate,
+            timeout=timeout,
+            patience=patience,
+            take=_to_gpu if gpu else None,
+            size=loader.batch_size,
+        )
+
+    search = Search(
+        settings.of(loader),
+        limits(loader, gpu),
+        open_trial,
+        seconds=seconds,
+        step=step,
+        tell=None if tell is None else lambda search: tell(found(search), search),
+    )
+    with SameRandom():
+        search.run()
+    return found(search)
+
+
+def limits(loader: Any, gpu: bool) -> Limits:
+    allowed = cores.allowed()
+    try:
+        length: int | None = len(loader)
+    except Exception:  # an iterable data set, or a length that cannot be had
+        length = None
+    try:
+        status = os.statvfs("/dev/shm")
+        room: int | None = status.f_bavail * status.f_frsize
+    except OSError:
+        room = None
+    return Limits(
+        cores=allowed,
+        most_workers=max(int(loader.num_workers), min(MOST_WORKERS, 4 * allowed)),
+        gpu=gpu,
+        methods=_methods(),
+        room=room,
+        length=length,
+    )
+
+
+def _methods() -> tuple[str, ...]:
+    """Start methods that begin with a fresh interpreter: only for a script that can be imported without running."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    try:
+        with open(path or "", encoding="utf-8", errors="replace") as file:
+            guarded = "__name__" in file.read()
+    except OSError:
+        guarded = False
+    known = multiprocessing.get_all_start_methods()
+    return tuple(method for method in ("forkserver", "spawn") if method in known) if guarded else ()
+
+
+def _uses_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+
+
+def _to_gpu(batch: Any) -> None:
+    """As a training does: else pinned memory would only ever cost. The last copy is waited for."""
+    import torch
+
+    for tensor in tensors(batch):
+        tensor.to("cuda", non_blocking=True)
+    torch.cuda.current_stream().synchronize()
+
+
+# --- what was found ------------------------------------------------------------------------------------------
+
+
+def found(search: Search) -> Tuned:
+    """What can be said by now; sensible also in the middle of a search."""
+    present, best = search.present, search.best
+    known = bool(present.slices and not present.error)
+    keep, why = _verdict(search, known)
+    chosen = present if keep else best
+    given, before = chosen.settings.arguments(), present.settings.arguments()
+    rate = chosen.figures.rate
+    return Tuned(
+        settings=given,
+        changes={name: value for name, value in given.items() if before.get(name) != value},
+        gain=_gain(search, chosen) if known and rate else 1.0,
+        keep=keep,
+        why=why,
+        table=tuple(_row(each, search, chosen, known) for each in search.candidates.values() if each.slices or each.error),
+        training=_training(search, chosen) if known and rate else None,
+        threads=chosen.settings.threads,
+        seconds=round(search.elapsed, 3),
+        interrupted=search.interrupted,
+    )
+
+
+def _verdict(search: Search, known: bool) -> tuple[bool, str]:
+    present, best = search.present, search.best
+    if not known:
+        if best.error or not best.slices:
+            return True, "Nothing could be measured." if best.error else "Nothing was measured yet."
+        return False, f"The present settings fail ({present.error})."
+    if best is present:
+        if search._nothing_to_gain():
+            return True, "Data do not limit the training: a faster loader would bring nothing."
+        return True, "Nothing that was measured is better."
+    if search.last is not None and search.last.ratios:
+        gain, clear = search.last.ratio - 1, search.last.interval()[0] > 1
+    else:  # in the middle of the search
+        gain = search.score(best) / search.score(present) - 1
+        clear = search.scores(best)[0] > search.scores(present)[1]
+    if gain < CLEARLY or not clear:
+        return True, f"The best of the others ({best.settings.words()}) is not clearly better."
+    return False, ""
+
+
+def _gain(search: Search, chosen: Candidate) -> float:
+    if chosen is search.present:
+        return 1.0
+    if search.last is not None and search.last.rates:
+        return search.last.gain
+    return chosen.figures.rate / search.present.figures.rate
+
+
+def _row(candidate: Candidate, search: Search, chosen: Candidate, known: bool) -> Row:
+    figures = candidate.figures
+    low, high = figures.interval()
+    return Row(
+        name=candidate.settings.words(),
+        settings=candidate.settings.arguments(),
+        samples_per_second=figures.rate,
+        low=low,
+        high=high,
+        relative=figures.rate / search.present.figures.rate if known and figures.rate else None,
+        start_up=candidate.start_up,
+        error=candidate.error,
+        present=candidate is search.present,
+        chosen=candidate is chosen,
+    )
+
+
+def _training(search: Search, chosen: Candidate) -> Training | None:
+    step = search.step
+    if step is None:
+        return None
+    now, then = (step.batch / search.score(each) for each in (search.present, chosen))
+    return Training(
+        compute=step.compute,
+        wait_now=max(0.0, now - step.compute),
+        wait_then=max(0.0, then - step.compute),
+        speedup=now / then,
+        limited=then > step.compute * 1.05,
+    )
+
+
+def measure_step(loader: Any, consume: Callable[[Any], object], seconds: float) -> Step | None:
+    """What `consume` takes for a batch, over a few of them."""
+    from .clone import clone
+    from .step import Step
+    from .trial import count
+
+    with SameRandom():
+        taken, batches = [], 0
+        began = time.monotonic()
+        for batch in clone(loader, settings.of(loader).but(num_workers=0)):
+            mark, busy = time.perf_counter(), time.process_time()
+            consume(batch)
+            if _uses_gpu():
+                _synchronize()
+            taken.append((time.perf_counter() - mark, time.process_time() - busy))
+            batches += 1
+            if batches >= 20 or (batches >= 3 and time.monotonic() - began > seconds):
+                break
+        if not taken:
+            return None
+        usual = taken[1:] or taken  # the first one warms up
+        samples = loader.batch_size or count(batch)
+        mean = [sum(column) / len(usual) for column in zip(*usual, strict=True)]
+        return Step(compute=mean[0], cpu=mean[1], batch=samples, batches=batches)
+
+
+def _synchronize() -> None:
+    import torch
+
+    torch.cuda.synchronize()

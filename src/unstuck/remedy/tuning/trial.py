@@ -1,0 +1,283 @@
+"""Measures one candidate: a clone of the loader, alive between its slices, gone with all its workers when closed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+import warnings
+
+from .clone import clone
+from .figures import Chunk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .settings import Settings
+
+CHUNKS = 6
+"""Into so many a slice is divided, for the spread."""
+AT_MOST = 4
+"""Times its length that a slice may take where batches are slow."""
+FAREWELL = 3.0
+"""Seconds the workers have to end by themselves."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a batch is waited for. No `except Exception` of a data set may swallow it."""
+
+
+class Patience:
+    """Whether Ctrl-C may break into what is going on, or is only noted: never while workers are put away."""
+
+    stopped = False
+    waiting = False
+
+    def interrupt(self, *_: object) -> None:
+        self.stopped = True
+        if self.waiting:
+            raise Interrupted
+
+
+class Trial:
+    """`slice()` measures a little more; `start_up` is the time from asking for the first batch to having it."""
+
+    def __init__(
+        self,
+        loader: Any,
+        settings: Settings,
+        *,
+        timeout: float,
+        patience: Patience | None = None,
+        take: Callable[[Any], object] | None = None,
+        size: int | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`take` is called with each batch (a copy to the GPU); `size` is the number of samples in a batch, if it is
+        always the same."""
+        self.settings = settings
+        self._take, self._size, self._clock = take, size, clock
+        self._patience = patience or Patience()
+        self._round = max(1, settings.num_workers)
+        self._workers: list[Any] = []
+        self.loader: Any = None
+        self._iterator: Any = None
+        self._given = 0
+        self.length: int | None = None
+        """Batches of a pass, once one has ended."""
+        self.whole = False
+        """A pass is so short that its begin and end are part of what is measured."""
+        self.start_up = self.pass_start = 0.0
+        self.cpu = self.cpu_samples = 0.0
+        self.batch, self.batch_bytes = 1.0, 0
+        """Samples and bytes of a batch."""
+        self._left_at = 0.0
+        self._per_batch = 0.0
+        try:
+            with Quiet():
+                self.loader = clone(loader, settings, timeout=timeout)
+            began = clock()
+            self._begin()
+            self._next()
+            self.start_up = self.pass_start = clock() - began
+        except BaseException:
+            self.close()
+            raise
+
+    # --- measuring ---------------------------------------------------------------------------------------
+
+    def slice(self, seconds: float) -> list[Chunk]:
+        """Measure for about so long; at least one round of all workers, however long it takes."""
+        chunks = self._passes(seconds) if self.whole else self._steady(seconds)
+        self._left_at = self._clock()
+        return chunks
+
+    def _steady(self, seconds: float) -> list[Chunk]:
+        """Within a pass, without what was waiting before: whole rounds, for workers deliver in step."""
+        rounds: list[Chunk] = []
+        try:
+            self._settle()
+            busy, begin = self._busy(), self._clock()
+            mark = begin
+            while mark - begin < seconds or (len(rounds) < 3 and mark - begin < AT_MOST * seconds):
+                samples = 0.0
+                for _ in range(self._round):
+                    samples += self._next()
+                now = self._clock()
+                rounds.append(Chunk(samples, now - mark))
+                mark = now
+            self._count(busy, rounds)
+        except StopIteration:
+            return self._pass_ended(seconds, rounds)
+        return joined(rounds)
+
+    def _settle(self) -> None:
+        """Take what piled up while others were measured; a fresh loader has one round under way."""
+        ready = self._round
+        if self._left_at and self.settings.num_workers:
+            idle = self._clock() - self._left_at
+            ready = min(self.settings.ahead, int(idle / self._per_batch) + 1 if self._per_batch else self._round)
+        for _ in range(ready if self.settings.num_workers else 1 - bool(self._left_at)):
+            self._next()
+
+    def _pass_ended(self, seconds: float, rounds: list[Chunk]) -> list[Chunk]:
+        """A short pass is measured as a whole from here on; after a long one the next begins."""
+        self.length, self._iterator = self._given, None
+        spent = sum(chunk.seconds for chunk in rounds)
+        per_batch = spent / (len(rounds) * self._round) if rounds else self._per_batch
+        if self.length <= 2 * self.settings.ahead + self._round or self.length * per_batch < 2 * seconds:
+            self.whole = True
+            return self._passes(seconds)
+        self._again()
+        return joined(rounds) or self._steady(seconds)
+
+    def _passes(self, seconds: float) -> list[Chunk]:
+        """Whole passes, from asking for an iterator to its end: what an epoch costs."""
+        chunks: list[Chunk] = []
+        if self._iterator is not None:  # the rest of one that was begun
+            self._exhaust()
+        begin = self._clock()
+        while not chunks or self._clock() - begin < seconds:
+            busy, mark = self._busy(), self._clock()
+            self._begin()
+            samples = self._exhaust()
+            chunks.append(Chunk(samples, self._clock() - mark))
+            self._count(busy, chunks[-1:])
+        return joined(chunks)
+
+    def _exhaust(self) -> float:
+        samples = 0.0
+        try:
+            while True:
+                samples += self._next()
+        except StopIteration:
+            self.length = self._given
+            self._iterator = None
+        if not samples:
+            raise ValueError("the loader gives no batches")
+        return samples
+
+    def _again(self) -> None:
+        began = self._clock()
+        self._begin()
+        self._next()
+        self.pass_start = self._clock() - began
+        self._left_at = 0.0
+
+    def _begin(self) -> None:
+        self._given = 0
+        # Workers inherit the mask: Ctrl-C at the terminal is for us, who end them in order.
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = set(multiprocessing.active_children())
+        try:
+            with Quiet():
+                self._iterator = iter(self.loader)
+        finally:
+            new = [each for each in multiprocessing.active_children() if each not in before]
+            self._workers = [each for each in self._workers if each.is_alive()] + new
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def _next(self) -> float:
+        if self._patience.stopped:
+            raise Interrupted
+        self._patience.waiting = True
+        try:
+            batch = next(self._iterator)
+        finally:
+            self._patience.waiting = False
+        self._given += 1
+        if self._take is not None:
+            self._take(batch)
+        samples = self._size or count(batch)
+        if not self.batch_bytes:
+            self.batch, self.batch_bytes = samples, max(1, weight(batch))
+        return samples
+
+    # --- what it costs -----------------------------------------------------------------------------------
+
+    def _busy(self) -> float:
+        """Processor seconds used so far, here and in the workers, also those that have ended."""
+        ended = os.times()
+        return time.process_time() + ended.children_user + ended.children_system + sum(map(_busy_of, self._workers))
+
+    def _count(self, busy: float, chunks: list[Chunk]) -> None:
+        samples, seconds = sum(chunk.samples for chunk in chunks), sum(chunk.seconds for chunk in chunks)
+        self.cpu += max(0.0, self._busy() - busy)
+        self.cpu_samples += samples
+        self._per_batch = seconds / max(1, len(chunks) * self._round)
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the workers: asked first, then told. Harmless if called twice."""
+        iterator = self._iterator
+        if iterator is None:  # persistent workers belong to the loader
+            iterator = getattr(self.loader, "_iterator", None)
+        self._iterator = self.loader = None
+        try:
+            if hasattr(iterator, "_shutdown_workers"):
+                iterator._shutdown_workers()
+        except Exception:
+            pass  # then they are told
+        iterator = None
+        deadline = time.monotonic() + FAREWELL
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.join(max(0.1, deadline - time.monotonic()))
+            for end in (worker.terminate, worker.kill):
+                if worker.is_alive():
+                    end()
+                    worker.join(1.0)
+
+
+class Quiet(warnings.catch_warnings):  # type: ignore[type-arg]
+    """No warning about more workers than cores: that is what is being found out."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        warnings.simplefilter("ignore")
+
+
+def joined(rounds: list[Chunk]) -> list[Chunk]:
+    """Neighbouring rounds put together, so that few chunks remain and each has about the same weight."""
+    if len(rounds) <= CHUNKS:
+        return rounds
+    edges = [round(len(rounds) * number / CHUNKS) for number in range(CHUNKS + 1)]
+    parts = [rounds[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+    return [Chunk(sum(c.samples for c in part), sum(c.seconds for c in part)) for part in parts]
+
+
+def count(batch: Any) -> int:
+    """Samples in a batch: the first dimension of the first tensor in it; 1 if there is none."""
+    found = next((tensor for tensor in tensors(batch) if tensor.dim() > 0), None)
+    return 1 if found is None else int(found.shape[0])
+
+
+def weight(batch: Any) -> int:
+    """Bytes of the tensors in a batch."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(batch))
+
+
+def tensors(batch: Any) -> list[Any]:
+    """All tensors in nested lists, tuples and dicts."""
+    import torch
+
+    if isinstance(batch, torch.Tensor):
+        return [batch]
+    if isinstance(batch, dict):
+        batch = list(batch.values())
+    if isinstance(batch, (list, tuple)):
+        return [tensor for part in batch for tensor in tensors(part)]
+    return []
+
+
+def _busy_of(worker: Any) -> float:
+    try:
+        with open(f"/proc/{worker.pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
