@@ -10,8 +10,9 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
+    from unstuck.remedy.tuning.api import tune as tune
 
-__all__ = ["__version__", "watch"]
+__all__ = ["__version__", "tune", "watch"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> object:
         from unstuck.api import watch
 
         return watch
+    if name == "tune":
+        from unstuck.remedy.tuning.api import tune
+
+        return tune
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-COMMANDS = ("run", "attach", "report", "explain", "env", "demo")
+COMMANDS = ("run", "attach", "report", "explain", "env", "demo", "tune")
 """Each is a module of this package with `add_parser` and `run`."""
 
 INTERRUPTED = 130

@@ -145,7 +145,8 @@ class Search:
         """Climb: from the present number to the cores, then halfway to the neighbours of the best, until they touch."""
         base = self.present.settings
         points = {base.num_workers: self.present}
-        wanted: int | None = self.limits.cores if base.num_workers != self.limits.cores else self._next_number(points)
+        first = min(self.limits.cores, self.limits.most_workers)
+        wanted: int | None = first if base.num_workers != first else self._next_number(points)
         while wanted is not None:
             points[wanted] = self._challenge(base.but(num_workers=wanted))
             if points[wanted].error and wanted:
@@ -164,7 +165,12 @@ class Search:
             more = min(best * 2 or 1, self.limits.most_workers)
             if more > best:
                 return more
-        if higher is not None and higher - best > near and self._between(points[higher]) and not self._nothing_to_gain():
+        if (
+            higher is not None
+            and higher - best > near
+            and self._between(points[higher])
+            and not self._nothing_to_gain()
+        ):
             return (best + higher) // 2
         if lower is None and best:
             return best // 2

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 
+from ...record.dataset_state import names_read
 from . import cores, settings
 from .clone import SameRandom
 from .outcome import Row, Training, Tuned
@@ -76,12 +77,22 @@ def limits(loader: Any, gpu: bool) -> Limits:
         room = None
     return Limits(
         cores=allowed,
-        most_workers=max(int(loader.num_workers), min(MOST_WORKERS, 4 * allowed)),
+        most_workers=max(int(loader.num_workers), min(MOST_WORKERS, 4 * allowed) if divides(loader) else 1),
         gpu=gpu,
         methods=_methods(),
         room=room,
         length=length,
     )
+
+
+def divides(loader: Any) -> bool:
+    """More workers share the samples. An iterable data set that does not ask which worker it is in gives all of them
+    once a worker: it would look faster, and is not."""
+    from torch.utils.data import IterableDataset, IterDataPipe
+
+    if not isinstance(loader.dataset, IterableDataset) or isinstance(loader.dataset, IterDataPipe):
+        return True
+    return loader.worker_init_fn is not None or "get_worker_info" in names_read(loader.dataset)
 
 
 def _methods() -> tuple[str, ...]:
@@ -124,11 +135,13 @@ def found(search: Search) -> Tuned:
     rate = chosen.figures.rate
     return Tuned(
         settings=given,
-        changes={name: value for name, value in given.items() if before.get(name) != value},
+        changes=_changes(before, given),
         gain=_gain(search, chosen) if known and rate else 1.0,
         keep=keep,
         why=why,
-        table=tuple(_row(each, search, chosen, known) for each in search.candidates.values() if each.slices or each.error),
+        table=tuple(
+            _row(each, search, chosen, known) for each in search.candidates.values() if each.slices or each.error
+        ),
         training=_training(search, chosen) if known and rate else None,
         threads=chosen.settings.threads,
         seconds=round(search.elapsed, 3),
@@ -154,6 +167,14 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
     if gain < CLEARLY or not clear:
         return True, f"The best of the others ({best.settings.words()}) is not clearly better."
     return False, ""
+
+
+def _changes(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What must be said differently; what torch takes by itself once there are workers need not be said."""
+    changed = {name: value for name, value in given.items() if before.get(name) != value}
+    if before["prefetch_factor"] is None and given["prefetch_factor"] == settings.DEFAULT_PREFETCH:
+        del changed["prefetch_factor"]
+    return changed
 
 
 def _gain(search: Search, chosen: Candidate) -> float:
