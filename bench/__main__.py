@@ -9,14 +9,18 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from bench import attach, budget, processes, slowdown, step_cost, syncs
+from bench import attach, budget, processes, slowdown, step_cost, syncs, tuning
 from bench.stats import Interval
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", nargs="?", choices=("all", "run", "attach", "learning", "gpu"), default="all", help="default: all"
+        "what",
+        nargs="?",
+        choices=("all", "run", "attach", "learning", "tune", "gpu"),
+        default="all",
+        help="default: all",
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs: for a first look")
     args = parser.parse_args()
@@ -44,6 +48,8 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
         yield from _attach(scale)
     if what in ("all", "learning"):
         yield from _learning(("mlp", "cnn", "transformer"), 240, scale, 0.02)
+    if what in ("all", "tune"):
+        yield from _tune(scale)
     if what == "gpu":
         yield _syncs()
         yield from _learning((GPU,), 60, scale, 0.005)
@@ -71,6 +77,21 @@ def _learning(kinds: tuple[str, ...], pairs: int, scale: float, limit: float) ->
             measured = f"× {1 + share.mean:.3f} ({1 + share.low:.3f}–{1 + share.high:.3f})"
             ours = tool == "unstuck"
             yield what, measured, f"≤ × {1 + limit:g}" if ours else "", not ours or share.high <= limit
+
+
+def _tune(scale: float) -> Iterator[Row]:
+    """The mean counts; where the choice is the grid's best there is nothing to compare."""
+    for name, chosen, best, ratio, took, grid in tuning.compare(scale):
+        what = f"tune, {name}: samples/s of its choice ({chosen}) to the grid's best ({best})"
+        measured = f"× {ratio.mean:.3f} ({ratio.low:.3f}–{ratio.high:.3f})" if ratio.pairs else "the same"
+        yield what, measured, "≥ × 0.95", ratio.mean >= 0.95
+        share = took / grid
+        yield (
+            f"tune, {name}: its time to the grid's",
+            f"{took:.1f} s to {grid:.1f} s: {share:.0%}",
+            "≤ 25 %",
+            share <= 0.25,
+        )
 
 
 def _syncs() -> Row:

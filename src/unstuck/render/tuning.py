@@ -55,7 +55,7 @@ def _table(tuned: Tuned, unicode: bool) -> Any:
 def _cells(row: Row) -> tuple[str, ...]:
     mark = " ".join(["now"] * row.present + ["chosen"] * (row.chosen and not row.present))
     if row.error:
-        return row.name, "", "", "", "", f"{mark}: {row.error}" if mark else row.error
+        return row.name, "", "", "", "", f"{mark}, failed" if mark else "failed"
     relative = "" if row.relative is None else f"{row.relative:.2f}×"
     interval = f"{_number(row.low)} – {_number(row.high)}"
     return row.name, _number(row.samples_per_second), interval, relative, duration(row.start_up), mark
@@ -68,7 +68,7 @@ def _number(value: float) -> str:
 def told(tuned: Tuned, found: dict[str, Any]) -> list[str]:
     """The choice and what it brings, in sentences."""
     early = " (stopped early: the best so far)" if tuned.interrupted else ""
-    lines = []
+    lines = [f"{row.name}: {row.error}" for row in tuned.table if row.error]
     if tuned.keep:
         lines.append(f"Keep what you have{early}. {tuned.why}")
     else:

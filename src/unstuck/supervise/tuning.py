@@ -51,10 +51,7 @@ class Tuning:
         self.folder = folder
         before = {number: signal.signal(number, self._signalled) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            self.process = child.start(
-                self.command, self._environment(), old_mask=signal.pthread_sigmask(signal.SIG_BLOCK, ()), detach=False
-            )
-            self._tree: dict[int, psutil.Process] = {}
+            self.process = child.start(self.command, self._environment(), old_mask=_mask(), detach=False)
             try:
                 self._follow()
             finally:
@@ -87,7 +84,7 @@ class Tuning:
             now = time.monotonic()
             if self.interrupts and not told:
                 told = now
-                open(os.path.join(self.folder, "stop"), "w").close()  # noqa: SIM115
+                open(os.path.join(self.folder, "stop"), "w").close()
             if self.interrupts >= 2 or (told and now - told > GRACE):
                 return
             if told and now - told > SIGNAL_AFTER:
@@ -195,3 +192,11 @@ class Tuning:
             "(python -E, -I or -S, a container)",
             next_command=f"unstuck run {shown}",
         )
+
+
+def _mask() -> set[signal.Signals]:
+    return {
+        signal.Signals(number)
+        for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        if number in set(signal.Signals)
+    }

@@ -87,7 +87,8 @@ def _span(lines: list[bytes], node: ast.expr) -> tuple[int, int]:
 
 def _added(lines: list[bytes], call: ast.Call, missing: list[str]) -> bytes:
     """New arguments after the last one: each on a line of its own if the last one is."""
-    last = max((*call.args, *call.keywords), key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
+    parts: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    last = max(parts, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
     text = lines[last.lineno - 1]
     indent = text[: len(text) - len(text.lstrip())]
     if last.lineno != call.lineno and last.col_offset == len(indent):

@@ -31,12 +31,18 @@ FRESH = 3.0
 """Seconds for which a slice still counts as side by side with the next."""
 PLATEAU = 0.07
 """A neighbour nearer than this to the best: there is nothing to be found between them."""
+EACH_COUNTS = 0.8
+"""Share of what as many workers could bring at best, from which on none of them can be spared."""
 FOR_LAST = 0.15
 """Share of the time that is kept for the last race, between the choice and the present settings."""
 BUSY = 0.85
 """Share of the cores' time in use at which more workers cannot help."""
 STARTS = 0.02
 """Share of a pass that starting the workers may take before keeping them is tried."""
+
+
+STARTING = ("RuntimeError", "OSError", "AttributeError", "PicklingError", "TypeError")
+"""Errors of a worker that could not be started, died, or must not use the GPU after a fork."""
 
 
 class OutOfTime(Exception):
@@ -132,7 +138,7 @@ class Search:
     def _go_through(self) -> None:
         for _ in range(2):
             self._measure(self.present)
-        if not self.present.error and self._nothing_to_gain():
+        if not self.present.error and self.little_to_gain():
             return
         self._workers()
         for part in (self._persistent, self._prefetch, self._threads, self._pinned):
@@ -142,16 +148,23 @@ class Search:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def _workers(self) -> None:
-        """Climb: from the present number to the cores, then halfway to the neighbours of the best, until they touch."""
+        """Climb: from the present number to what should fill the cores, then halfway to the neighbours of the best,
+        until they touch."""
         base = self.present.settings
         points = {base.num_workers: self.present}
-        first = min(self.limits.cores, self.limits.most_workers)
+        first = self._fills_the_cores()
         wanted: int | None = first if base.num_workers != first else self._next_number(points)
         while wanted is not None:
             points[wanted] = self._challenge(base.but(num_workers=wanted))
             if points[wanted].error and wanted:
                 self._other_method(base, wanted)
             wanted = self._next_number(points)
+
+    def _fills_the_cores(self) -> int:
+        """As many workers as keep all cores busy: more than cores where a worker mostly waits."""
+        used = self.present.cpu_per_sample * self.present.figures.rate / max(1, self.present.settings.num_workers)
+        wanted = self.limits.cores if used >= 0.5 or self.present.error else round(self.limits.cores / max(used, 0.01))
+        return min(wanted, self.limits.most_workers)
 
     def _next_number(self, points: dict[int, Candidate]) -> int | None:
         """A number of workers beside the best that is not known; None if all that matter are."""
@@ -180,11 +193,18 @@ class Search:
 
     def _between(self, neighbour: Candidate) -> bool:
         """Something better may lie between the best and this one."""
-        return bool(neighbour.error) or self.score(neighbour) < (1 - PLATEAU) * self.score(self.best)
+        its, best = self.score(neighbour), self.score(self.best)
+        if neighbour.error or neighbour.settings.num_workers > self.best.settings.num_workers:
+            return bool(neighbour.error) or its < (1 - PLATEAU) * best
+        more = self.best.settings.num_workers / max(1, neighbour.settings.num_workers)
+        return its < (1 - PLATEAU) * best and best < EACH_COUNTS * more * its  # else each worker brings its share
 
     def _other_method(self, base: Settings, workers: int) -> None:
-        """Workers fail: perhaps it is the way they are started."""
-        if any(each.settings.num_workers and not each.error for each in self.candidates.values()):
+        """Workers die, hang or cannot be started: perhaps it is the way it is done."""
+        failed = self.candidates[base.but(num_workers=workers)].error
+        if not failed.startswith(STARTING) or any(
+            each.settings.num_workers and not each.error for each in self.candidates.values()
+        ):
             return
         for method in self.limits.methods:
             if method == base.start_method:
@@ -341,6 +361,10 @@ class Search:
         """The cores are used up, and there are as many workers."""
         used = candidate.cpu_per_sample * candidate.figures.rate
         return candidate.settings.num_workers >= self.limits.cores and used >= BUSY * self.limits.cores
+
+    def little_to_gain(self) -> bool:
+        """Even if data cost nothing, the training would not be clearly faster than with the present settings."""
+        return self.step is not None and self.scores(self.present)[0] * (1 + CLEARLY) >= self.most
 
     def _nothing_to_gain(self) -> bool:
         """Data do not limit the training with the best so far, for certain."""

@@ -156,8 +156,8 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
             return True, "Nothing could be measured." if best.error else "Nothing was measured yet."
         return False, f"The present settings fail ({present.error})."
     if best is present:
-        if search._nothing_to_gain():
-            return True, "Data do not limit the training: a faster loader would bring nothing."
+        if search.little_to_gain():
+            return True, "Data do not limit the training: a faster loader would bring little or nothing."
         return True, "Nothing that was measured is better."
     if search.last is not None and search.last.ratios:
         gain, clear = search.last.ratio - 1, search.last.interval()[0] > 1

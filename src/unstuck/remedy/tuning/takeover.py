@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .search import Search
-    from .step import Step
     from .trial import Patience
 
 EVENTS = "events.jsonl"

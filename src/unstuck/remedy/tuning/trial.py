@@ -7,6 +7,7 @@ import os
 import signal
 import time
 import warnings
+from itertools import pairwise
 
 from .clone import clone
 from .figures import Chunk
@@ -233,7 +234,7 @@ class Trial:
                     worker.join(1.0)
 
 
-class Quiet(warnings.catch_warnings):  # type: ignore[type-arg]
+class Quiet(warnings.catch_warnings):
     """No warning about more workers than cores: that is what is being found out."""
 
     def __enter__(self) -> None:
@@ -246,7 +247,7 @@ def joined(rounds: list[Chunk]) -> list[Chunk]:
     if len(rounds) <= CHUNKS:
         return rounds
     edges = [round(len(rounds) * number / CHUNKS) for number in range(CHUNKS + 1)]
-    parts = [rounds[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+    parts = [rounds[begin:end] for begin, end in pairwise(edges)]
     return [Chunk(sum(c.samples for c in part), sum(c.seconds for c in part)) for part in parts]
 
 
