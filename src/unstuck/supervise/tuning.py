@@ -49,7 +49,8 @@ class Tuning:
                 "cannot tune: no temporary folder", cause=why, next_command="set TMPDIR to a local folder with room"
             )
         self.folder = folder
-        before = {number: signal.signal(number, self._signalled) for number in (signal.SIGINT, signal.SIGTERM)}
+        heard = [s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._signalled) for number in heard}
         try:
             self.process = child.start(self.command, self._environment(), old_mask=_mask(), detach=False)
             try:

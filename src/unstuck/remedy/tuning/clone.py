@@ -35,20 +35,21 @@ def kept(loader: Any) -> dict[str, Any]:
     """The arguments that decide what a loader gives, read from its public attributes."""
     from torch.utils.data import IterableDataset
 
+    made: dict[int, Any] = {}
     found = {
         "dataset": loader.dataset,
         "collate_fn": loader.collate_fn,
         "worker_init_fn": loader.worker_init_fn,
-        "generator": own(loader.generator),
+        "generator": own(loader.generator, made),
     }
     if isinstance(loader.dataset, IterableDataset):
         found.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
     elif loader.batch_size is not None:
-        found.update(batch_size=loader.batch_size, drop_last=loader.drop_last, sampler=own(loader.sampler))
+        found.update(batch_size=loader.batch_size, drop_last=loader.drop_last, sampler=own(loader.sampler, made))
     elif loader.batch_sampler is not None:
-        found["batch_sampler"] = own(loader.batch_sampler)
+        found["batch_sampler"] = own(loader.batch_sampler, made)
     else:
-        found.update(batch_size=None, sampler=own(loader.sampler))
+        found.update(batch_size=None, sampler=own(loader.sampler, made))
     if getattr(loader, "pin_memory_device", ""):
         found["pin_memory_device"] = loader.pin_memory_device
     if not getattr(loader, "in_order", True):
@@ -56,29 +57,37 @@ def kept(loader: Any) -> dict[str, Any]:
     return found
 
 
-def own(thing: Any) -> Any:
-    """A copy with random generators of its own; for a sampler, of the samplers inside it too. The data stay shared."""
+def own(thing: Any, made: dict[int, Any]) -> Any:
+    """A copy with random generators of its own; for a sampler, of the samplers inside it too. The data stay shared.
+
+    `made` are the copies there are already: what a loader and its sampler share, their copies share."""
+    if id(thing) not in made:
+        made[id(thing)] = _copied(thing, made)
+    return made[id(thing)]
+
+
+def _copied(thing: Any, made: dict[int, Any]) -> Any:
     import torch
 
     if thing is None or isinstance(thing, (int, float, str, bool, list, tuple, dict, range)):
         return thing
     if isinstance(thing, torch.Generator):
-        made = torch.Generator(device=thing.device)
-        made.set_state(thing.get_state())
-        return made
+        generator = torch.Generator(device=thing.device)
+        generator.set_state(thing.get_state())
+        return generator
     try:
-        made = copy.copy(thing)
-        inside = vars(made)
+        twin = copy.copy(thing)
+        inside = vars(twin)
     except Exception:
         return thing  # it cannot be copied: then the one there is
-    if made is thing:
+    if twin is thing:
         return thing
     for name, value in list(inside.items()):
         if isinstance(value, (torch.Generator, torch.utils.data.Sampler)):
-            inside[name] = own(value)
+            inside[name] = own(value, made)
         elif isinstance(value, random.Random) or type(value).__module__.startswith("numpy.random"):
             inside[name] = copy.deepcopy(value)
-    return made
+    return twin
 
 
 class Threads:

@@ -194,9 +194,10 @@ class Search:
     def _between(self, neighbour: Candidate) -> bool:
         """Something better may lie between the best and this one."""
         its, best = self.score(neighbour), self.score(self.best)
-        if neighbour.error or neighbour.settings.num_workers > self.best.settings.num_workers:
-            return bool(neighbour.error) or its < (1 - PLATEAU) * best
-        more = self.best.settings.num_workers / max(1, neighbour.settings.num_workers)
+        mine, other = self.best.settings.num_workers, neighbour.settings.num_workers
+        if neighbour.error or other > mine:
+            return bool(neighbour.error) or other > 2 * mine or its < (1 - PLATEAU) * best
+        more = mine / max(1, other)
         return its < (1 - PLATEAU) * best and best < EACH_COUNTS * more * its  # else each worker brings its share
 
     def _other_method(self, base: Settings, workers: int) -> None:

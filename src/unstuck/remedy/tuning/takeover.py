@@ -106,7 +106,8 @@ def _measure(used: watching.Used) -> None:
     from .trial import Patience
 
     patience = Patience()
-    if threading.current_thread() is threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if threading.current_thread() is threading.main_thread() and not ignored:
         signal.signal(signal.SIGINT, patience.interrupt)
     _dismiss(used)
     step = used.step()
