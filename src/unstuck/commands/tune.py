@@ -131,8 +131,10 @@ class Bar:
 
 
 def _found(event: dict[str, Any]) -> str:
+    from unstuck.remedy.tuning.edit import shown
+
     site = event.get("site")
-    where = f" built at {site[0]}:{site[1]}" if site else ""
+    where = f" built at {shown(site[0])}:{site[1]}" if site else ""
     what = "training loader" if event.get("trains") else "loader"
     return f"the {what} of {event['dataset']}{where} is measured now; the script does not go on (Ctrl-C: best so far)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from unstuck.remedy.tuning.edit import diff
+from unstuck.remedy.tuning.edit import diff, shown
 from unstuck.remedy.tuning.outcome import Row, Training, Tuned
 from unstuck.render.status import wants_color, wants_unicode, width_of
 from unstuck.render.wording import clean, duration
@@ -73,7 +73,9 @@ def told(tuned: Tuned, found: dict[str, Any]) -> list[str]:
         lines.append(f"Keep what you have{early}. {tuned.why}")
     else:
         chosen = next((row.name for row in tuned.table if row.chosen), "")
-        lines.append(f"Choice: {chosen}{early}. " + (tuned.why or f"The loader alone: {tuned.gain:.2f}× as fast."))
+        measured = any(row.present and not row.error for row in tuned.table)
+        gain = [f"The loader alone: {tuned.gain:.2f}× as fast."] if measured else []
+        lines.append(" ".join([f"Choice: {chosen}{early}.", *gain, *([tuned.why] if tuned.why else [])]))
     if tuned.training is not None:
         lines += _training(tuned.training, tuned.keep)
     elif found and not found.get("trains"):
@@ -104,7 +106,7 @@ def change_of(tuned: Tuned, found: dict[str, Any]) -> str:
         diff(site[0], site[1], found.get("built_by", "DataLoader"), tuned.changes) if site and tuned.changes else None
     )
     if made is None and tuned.changes:
-        where = f" built at {site[0]}:{site[1]}" if site else ""
+        where = f" built at {shown(site[0])}:{site[1]}" if site else ""
         given = ", ".join(f"{name}={value!r}" for name, value in tuned.changes.items())
         notes.insert(0, f"Set for the DataLoader{where}: {given}")
     return "\n".join([*([made.rstrip("\n")] if made else []), *notes])

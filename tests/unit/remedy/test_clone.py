@@ -130,6 +130,16 @@ def test_no_batches_at_all() -> None:
     assert batches(made) == [[0.0], [1.0], [2.0]]
 
 
+def test_a_pass_that_begins_further_on_once() -> None:
+    loader = DataLoader(Rows(), batch_size=8)
+    made = clone(loader, Settings(), skip=2)
+    assert len(made) == 3
+    assert batches(made) == [[[16.0], [17.0], [18.0], [19.0]]]
+    assert len(batches(made)) == 3
+    by_batches = DataLoader(Rows(), batch_sampler=BatchSampler(SequentialSampler(Rows()), 8, False))
+    assert batches(clone(by_batches, Settings(), skip=2)) == [[[16.0], [17.0], [18.0], [19.0]]]
+
+
 class Placed(DataLoader):  # type: ignore[misc]
     """As frameworks make them."""
 

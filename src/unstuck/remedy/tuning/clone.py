@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 import sys
 
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
-def clone(loader: Any, settings: Settings, *, timeout: float | None = None) -> Any:
-    """A loader like `loader`, with `settings`; `timeout` replaces a timeout of none at all."""
+def clone(loader: Any, settings: Settings, *, timeout: float | None = None, skip: int = 0) -> Any:
+    """A loader like `loader`, with `settings`; `timeout` replaces a timeout of none at all, and the first pass leaves
+    out `skip` batches at its begin."""
     from torch.utils.data import DataLoader
 
     given = {**kept(loader), **settings.arguments()}
+    for name in ("sampler", "batch_sampler"):
+        if skip and name in given:
+            given[name] = Later(given[name], skip * (loader.batch_size or 1))
     given["timeout"] = (loader.timeout or timeout or 0) if settings.num_workers else 0
     if settings.num_workers and settings.start_method is not None:
         present = loader.multiprocessing_context
@@ -88,6 +93,20 @@ def _copied(thing: Any, made: dict[int, Any]) -> Any:
         elif isinstance(value, random.Random) or type(value).__module__.startswith("numpy.random"):
             inside[name] = copy.deepcopy(value)
     return twin
+
+
+class Later:
+    """A sampler that begins further on, once: what it leaves out is drawn and not read."""
+
+    def __init__(self, sampler: Any, skip: int) -> None:
+        self.sampler, self.skip = sampler, skip
+
+    def __iter__(self) -> Any:
+        skip, self.skip = self.skip, 0
+        return itertools.islice(iter(self.sampler), skip, None)
+
+    def __len__(self) -> int:
+        return len(self.sampler)
 
 
 class Threads:

@@ -26,7 +26,7 @@ def diff(file: str, line: int, kind: str, changes: dict[str, Any]) -> str | None
         return None
     if after is None or after == before:
         return None
-    name = _shown(file)
+    name = shown(file)
     old, new = (text.decode("utf-8").splitlines(keepends=True) for text in (before, after))
     lines = difflib.unified_diff(old, new, name, name, n=2)
     return "".join(each if each.endswith("\n") else each + "\n\\ No newline at end of file\n" for each in lines)
@@ -110,7 +110,7 @@ def _says(source: bytes, before: ast.Call, kind: str, changes: dict[str, Any]) -
     return len(call.args) == len(before.args)
 
 
-def _shown(file: str) -> str:
+def shown(file: str) -> str:
     """Relative to here if it lies below."""
     try:
         relative = os.path.relpath(file)

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from .step import Step
 
 MOST_WORKERS = 64
-FIRST_BATCH = 30.0
-"""Seconds a candidate may take for a batch where nothing is known of the data yet."""
+FIRST_BATCH, AT_LEAST, FRESH_START = 60.0, 10.0, 20.0
+"""Seconds a candidate may take for a batch: where nothing is known of the data yet; else at least; and in addition
+where workers begin with a fresh interpreter."""
+GOLDEN = 0.618034
 
 
 def tune(
@@ -39,21 +41,30 @@ def tune(
 ) -> Tuned:
     """Search for so many seconds. `slowest` is the longest that a batch is known to have taken."""
     gpu = _uses_gpu()
-    timeout = max(FIRST_BATCH, 10 * slowest)
+    found_limits = limits(loader, gpu)
+    first_batches = [slowest] if slowest else []
+    opened = 0
 
     def open_trial(candidate: Settings) -> Trial:
-        return Trial(
+        nonlocal opened
+        timeout = max(AT_LEAST, 10 * max(first_batches)) if first_batches else FIRST_BATCH
+        trial = Trial(
             loader,
             candidate,
-            timeout=timeout,
+            timeout=timeout + FRESH_START * (candidate.start_method in ("spawn", "forkserver")),
             patience=patience,
             take=_to_gpu if gpu else None,
             size=loader.batch_size,
+            # Each begins at another place: else all but the first would read what is in memory already.
+            skip=int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0)),
         )
+        opened += 1
+        first_batches.append(trial.start_up)
+        return trial
 
     search = Search(
         settings.of(loader),
-        limits(loader, gpu),
+        found_limits,
         open_trial,
         seconds=seconds,
         step=step,
@@ -166,6 +177,8 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
         clear = search.scores(best)[0] > search.scores(present)[1]
     if gain < CLEARLY or not clear:
         return True, f"The best of the others ({best.settings.words()}) is not clearly better."
+    if best.settings.num_workers > search.limits.cores:
+        return False, f"More workers than the {search.limits.cores} cores help here (torch will warn of them)."
     return False, ""
 
 

@@ -55,10 +55,11 @@ class Trial:
         patience: Patience | None = None,
         take: Callable[[Any], object] | None = None,
         size: int | None = None,
+        skip: int = 0,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`take` is called with each batch (a copy to the GPU); `size` is the number of samples in a batch, if it is
-        always the same."""
+        always the same; the first pass begins `skip` batches further on."""
         self.settings = settings
         self._take, self._size, self._clock = take, size, clock
         self._patience = patience or Patience()
@@ -66,7 +67,7 @@ class Trial:
         self._workers: list[Any] = []
         self.loader: Any = None
         self._iterator: Any = None
-        self._given = 0
+        self._given, self._skip = 0, skip
         self.length: int | None = None
         """Batches of a pass, once one has ended."""
         self.whole = False
@@ -79,7 +80,7 @@ class Trial:
         self._per_batch = 0.0
         try:
             with Quiet():
-                self.loader = clone(loader, settings, timeout=timeout)
+                self.loader = clone(loader, settings, timeout=timeout, skip=skip)
             began = clock()
             self._begin()
             self._next()
@@ -169,7 +170,7 @@ class Trial:
         self._left_at = 0.0
 
     def _begin(self) -> None:
-        self._given = 0
+        self._given, self._skip = self._skip, 0
         # Workers inherit the mask: Ctrl-C at the terminal is for us, who end them in order.
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         before = set(multiprocessing.active_children())

@@ -128,10 +128,12 @@ def install_stateful(module: Any) -> None:
 def install_backward(module: Any) -> None:
     """`module` is torch.autograd."""
     original = module.backward
+    torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
 
     @wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
-        trained()
+        if not torch.compiler.is_dynamo_compiling():
+            trained()
         return original(*arguments, **options)
 
     module.backward = backward
@@ -140,8 +142,13 @@ def install_backward(module: Any) -> None:
 
 def install_optimizer(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
-    handle = module.register_optimizer_step_post_hook(lambda optimizer, arguments, options: trained())
-    _removers.append(handle.remove)
+    torch = sys.modules["torch"]
+
+    def after(optimizer: Any, arguments: Any, options: Any) -> None:
+        if not torch.compiler.is_dynamo_compiling():
+            trained()
+
+    _removers.append(module.register_optimizer_step_post_hook(after).remove)
 
 
 def trained() -> None:
