@@ -41,11 +41,11 @@ def _table(tuned: Tuned, unicode: bool) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD if unicode else box.ASCII, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD if unicode else box.ASCII, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("settings", no_wrap=True)
     for name in ("samples/s", "95 % interval", "to now", "1st batch"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for row in tuned.table:
         style = "bold" if row.chosen else "dim" if row.error else None
         table.add_row(*(clean(cell, unicode) for cell in _cells(row)), style=style)

@@ -55,7 +55,7 @@ class FakeTrial:
         self.stage, self.settings = stage, settings
         self.start_up, self.whole, self.length = stage.start_up, False, None
         self.batch, self.batch_bytes = 16.0, 1_000_000
-        self.cpu = self.cpu_samples = 0.0
+        self.cpu = self.wanted = self.cpu_samples = 0.0
 
     def slice(self, seconds: float) -> list[Chunk]:
         self.stage.now += seconds
@@ -66,6 +66,7 @@ class FakeTrial:
         self.cpu_samples += samples
         used = min(self.stage.busy * max(1, self.settings.num_workers), 4.0)
         self.cpu += used * seconds
+        self.wanted = self.cpu
         return [Chunk(samples / 4 * tremor, seconds / 4) for tremor in (0.99, 1.01, 1.0, 1.0)]
 
     def close(self) -> None:

@@ -75,6 +75,8 @@ class Candidate:
     """Rate of the last slice, and when it was taken."""
     start_up: float = 0.0
     cpu_per_sample: float = 0.0
+    wanted_per_sample: float = 0.0
+    """The same with the time it waited for a core: on a machine that others use too, this is what it needs."""
     whole: bool = False
     batch: float = 1.0
     """Samples of a batch."""
@@ -162,7 +164,7 @@ class Search:
 
     def _fills_the_cores(self) -> int:
         """As many workers as keep all cores busy: more than cores where a worker mostly waits."""
-        used = self.present.cpu_per_sample * self.present.figures.rate / max(1, self.present.settings.num_workers)
+        used = self.present.wanted_per_sample * self.present.figures.rate / max(1, self.present.settings.num_workers)
         wanted = self.limits.cores if used >= 0.5 or self.present.error else round(self.limits.cores / max(used, 0.01))
         return min(wanted, self.limits.most_workers)
 
@@ -232,7 +234,7 @@ class Search:
         """More threads in each worker, where workers compute and cores are left over."""
         settings = self.best.settings
         spare = self.limits.cores // settings.num_workers if settings.num_workers else 1
-        at_work = self.best.cpu_per_sample * self.best.figures.rate > 0.6 * settings.num_workers
+        at_work = self.best.wanted_per_sample * self.best.figures.rate > 0.6 * settings.num_workers
         if spare > 1 and at_work:
             self._challenge(settings.but(threads=spare))
 
@@ -315,6 +317,7 @@ class Search:
         candidate.batch, candidate.batch_bytes = trial.batch, trial.batch_bytes
         if trial.cpu_samples:
             candidate.cpu_per_sample = trial.cpu / trial.cpu_samples
+            candidate.wanted_per_sample = trial.wanted / trial.cpu_samples
         if trial.length is not None:
             self.length = trial.length
 
@@ -360,7 +363,7 @@ class Search:
 
     def _is_busy(self, candidate: Candidate) -> bool:
         """The cores are used up, and there are as many workers."""
-        used = candidate.cpu_per_sample * candidate.figures.rate
+        used = candidate.wanted_per_sample * candidate.figures.rate
         return candidate.settings.num_workers >= self.limits.cores and used >= BUSY * self.limits.cores
 
     def little_to_gain(self) -> bool:

@@ -27,7 +27,8 @@ MOST_WORKERS = 64
 FIRST_BATCH, AT_LEAST, FRESH_START = 60.0, 10.0, 20.0
 """Seconds a candidate may take for a batch: where nothing is known of the data yet; else at least; and in addition
 where workers begin with a fresh interpreter."""
-GOLDEN = 0.618034
+GOLDEN, FURTHEST = 0.618034, 20_000
+"""Where the trials begin: spread over the pass, but not so far on that the drawing takes time."""
 
 
 def tune(
@@ -48,15 +49,16 @@ def tune(
     def open_trial(candidate: Settings) -> Trial:
         nonlocal opened
         timeout = max(AT_LEAST, 10 * max(first_batches)) if first_batches else FIRST_BATCH
+        timeout += FRESH_START * (candidate.start_method in ("spawn", "forkserver"))
         trial = Trial(
             loader,
             candidate,
-            timeout=timeout + FRESH_START * (candidate.start_method in ("spawn", "forkserver")),
+            timeout=min(timeout, max(AT_LEAST, seconds - search.elapsed)),
             patience=patience,
             take=_to_gpu if gpu else None,
             size=loader.batch_size,
             # Each begins at another place: else all but the first would read what is in memory already.
-            skip=int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0)),
+            skip=min(FURTHEST, int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0))),
         )
         opened += 1
         first_batches.append(trial.start_up)
@@ -202,7 +204,7 @@ def _row(candidate: Candidate, search: Search, chosen: Candidate, known: bool) -
     figures = candidate.figures
     low, high = figures.interval()
     return Row(
-        name=candidate.settings.words(),
+        name=candidate.settings.words(search.present.settings.start_method),
         settings=candidate.settings.arguments(),
         samples_per_second=figures.rate,
         low=low,

@@ -53,15 +53,15 @@ class Settings:
             found["multiprocessing_context"] = self.start_method
         return found
 
-    def words(self) -> str:
-        """For a table: short, only what is set."""
+    def words(self, method: str | None = None) -> str:
+        """For a table: short, only what is set; `method` is the start method that goes without saying."""
         said = [f"{self.num_workers} worker" + "s" * (self.num_workers != 1)]
         if self.prefetch_factor not in (None, DEFAULT_PREFETCH):
             said.append(f"prefetch {self.prefetch_factor}")
         said += ["persistent"] * self.persistent_workers + ["pinned"] * self.pin_memory
         if self.threads > 1:
             said.append(f"{self.threads} threads each")
-        if self.start_method is not None:
+        if self.start_method is not None and self.start_method != method:
             said.append(self.start_method)
         return ", ".join(said)
 

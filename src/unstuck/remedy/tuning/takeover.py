@@ -179,11 +179,12 @@ def _dismiss(used: watching.Used) -> None:
 
 def _end(status: int) -> None:
     """At once: nothing of the script runs any more, no checkpoint is written half-way."""
-    import multiprocessing
+    from multiprocessing import active_children, util
 
-    for child in multiprocessing.active_children():
-        try:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL) if threading.current_thread() is threading.main_thread() else None
+    try:
+        for child in active_children():
             child.terminate()
-        except Exception:
-            continue
-    os._exit(status)
+        util._exit_function()  # type: ignore[attr-defined]  # else its semaphores would be reported as leaked
+    finally:
+        os._exit(status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import warnings
 from itertools import pairwise
@@ -73,7 +74,9 @@ class Trial:
         self.whole = False
         """A pass is so short that its begin and end are part of what is measured."""
         self.start_up = self.pass_start = 0.0
-        self.cpu = self.cpu_samples = 0.0
+        self.cpu = self.wanted = self.cpu_samples = 0.0
+        """Processor seconds used; used or waited for, where others had the cores; for so many samples."""
+        self._failed = False
         self.batch, self.batch_bytes = 1.0, 0
         """Samples and bytes of a batch."""
         self._left_at = 0.0
@@ -86,6 +89,7 @@ class Trial:
             self._next()
             self.start_up = self.pass_start = clock() - began
         except BaseException:
+            self._failed = True
             self.close()
             raise
 
@@ -93,7 +97,11 @@ class Trial:
 
     def slice(self, seconds: float) -> list[Chunk]:
         """Measure for about so long; at least one round of all workers, however long it takes."""
-        chunks = self._passes(seconds) if self.whole else self._steady(seconds)
+        try:
+            chunks = self._passes(seconds) if self.whole else self._steady(seconds)
+        except BaseException:
+            self._failed = True
+            raise
         self._left_at = self._clock()
         return chunks
 
@@ -102,7 +110,7 @@ class Trial:
         rounds: list[Chunk] = []
         try:
             self._settle()
-            busy, begin = self._busy(), self._clock()
+            busy, begin = self._spent(), self._clock()
             mark = begin
             while mark - begin < seconds or (len(rounds) < 3 and mark - begin < AT_MOST * seconds):
                 samples = 0.0
@@ -143,7 +151,7 @@ class Trial:
             self._exhaust()
         begin = self._clock()
         while not chunks or self._clock() - begin < seconds:
-            busy, mark = self._busy(), self._clock()
+            busy, mark = self._spent(), self._clock()
             self._begin()
             samples = self._exhaust()
             chunks.append(Chunk(samples, self._clock() - mark))
@@ -200,14 +208,18 @@ class Trial:
 
     # --- what it costs -----------------------------------------------------------------------------------
 
-    def _busy(self) -> float:
-        """Processor seconds used so far, here and in the workers, also those that have ended."""
+    def _spent(self) -> tuple[float, float]:
+        """Processor seconds used so far, here and in the workers, also those that have ended; and waited for."""
         ended = os.times()
-        return time.process_time() + ended.children_user + ended.children_system + sum(map(_busy_of, self._workers))
+        schedules = [_schedule(f"{worker.pid}") for worker in self._workers]
+        used = time.process_time() + ended.children_user + ended.children_system + sum(each[0] for each in schedules)
+        return used, _schedule("thread-self")[1] + sum(each[1] for each in schedules)
 
-    def _count(self, busy: float, chunks: list[Chunk]) -> None:
+    def _count(self, before: tuple[float, float], chunks: list[Chunk]) -> None:
         samples, seconds = sum(chunk.samples for chunk in chunks), sum(chunk.seconds for chunk in chunks)
-        self.cpu += max(0.0, self._busy() - busy)
+        used, waited = (max(0.0, now - then) for now, then in zip(self._spent(), before, strict=True))
+        self.cpu += used
+        self.wanted += used + waited
         self.cpu_samples += samples
         self._per_batch = seconds / max(1, len(chunks) * self._round)
 
@@ -219,20 +231,43 @@ class Trial:
         if iterator is None:  # persistent workers belong to the loader
             iterator = getattr(self.loader, "_iterator", None)
         self._iterator = self.loader = None
-        try:
-            if hasattr(iterator, "_shutdown_workers"):
-                iterator._shutdown_workers()
-        except Exception:
-            pass  # then they are told
-        iterator = None
-        deadline = time.monotonic() + FAREWELL
         workers, self._workers = self._workers, []
-        for worker in workers:
-            worker.join(max(0.1, deadline - time.monotonic()))
-            for end in (worker.terminate, worker.kill):
-                if worker.is_alive():
-                    end()
-                    worker.join(1.0)
+        told = threading.Timer(0.1 if self._failed else FAREWELL, _kill, (workers,))
+        told.daemon = True
+        told.start()
+        with Unalarmed():
+            try:
+                if hasattr(iterator, "_shutdown_workers"):
+                    iterator._shutdown_workers()  # waits for them
+            except Exception:
+                pass
+            iterator = None
+            for worker in workers:
+                worker.join(FAREWELL + 2)
+            told.cancel()
+
+
+def _kill(workers: list[Any]) -> None:
+    for worker in workers:
+        try:
+            if worker.is_alive():
+                os.kill(worker.pid, signal.SIGKILL)
+        except (OSError, ValueError, AssertionError):
+            continue
+
+
+class Unalarmed:
+    """A worker that is killed by us is no reason for torch to raise; its handler is back afterwards."""
+
+    def __enter__(self) -> None:
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGCHLD)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGCHLD, self._before)
 
 
 class Quiet(warnings.catch_warnings):
@@ -276,10 +311,11 @@ def tensors(batch: Any) -> list[Any]:
     return []
 
 
-def _busy_of(worker: Any) -> float:
+def _schedule(process: str) -> tuple[float, float]:
+    """Seconds a process was on a core, and ready for one that others had."""
     try:
-        with open(f"/proc/{worker.pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        with open(f"/proc/{process}/schedstat", "rb") as file:
+            used, waited = file.read().split()[:2]
+        return int(used) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
