@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,15 @@ def test_in_code_nothing_is_printed_used_up_or_left(capfd: pytest.CaptureFixture
     assert tuned.training is not None
     assert tuned.training.speedup > 1.5
     assert set(tuned.settings) == {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"}
+
+
+def test_in_code_ctrl_c_gives_the_best_so_far() -> None:
+    interrupt = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    tuned = package.tune(DataLoader(Waiting(), batch_size=16), seconds=100)
+    assert tuned.interrupted
+    assert tuned.table
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_seconds_must_be_some() -> None:

@@ -27,6 +27,7 @@ class Stage:
         self.fails: dict[int, Exception] = {}
         self.interrupt_at = float("inf")
         self.start_up = 0.1
+        self.worker_bytes = 0
 
     def clock(self) -> float:
         return self.now
@@ -54,7 +55,7 @@ class FakeTrial:
     def __init__(self, stage: Stage, settings: Settings) -> None:
         self.stage, self.settings = stage, settings
         self.start_up, self.whole, self.length = stage.start_up, False, None
-        self.batch, self.batch_bytes = 16.0, 1_000_000
+        self.batch, self.batch_bytes, self.worker_bytes = 16.0, 1_000_000, stage.worker_bytes
         self.cpu = self.wanted = self.cpu_samples = 0.0
 
     def slice(self, seconds: float) -> list[Chunk]:
@@ -188,6 +189,15 @@ def test_too_little_shared_memory() -> None:
     search = Stage(computing).search(Settings(), limits=Limits(4, 16, room=10_000_000))
     assert search.best.settings.num_workers == 2
     assert any("shared memory" in each.error for each in search.candidates.values())
+
+
+def test_too_little_memory_for_as_many_workers() -> None:
+    stage = Stage(waiting, busy=0.02)
+    stage.worker_bytes = 1 << 30
+    limits = Limits(cores=4, most_workers=16, memory=10 << 30, process_bytes=3 << 30)
+    search = stage.search(Settings(), limits=limits)
+    assert 4 <= search.best.settings.num_workers <= 7
+    assert any("GiB of memory" in each.error for each in search.candidates.values())
 
 
 def test_a_small_gain_is_no_reason_to_change() -> None:

@@ -41,6 +41,8 @@ STARTS = 0.02
 """Share of a pass that starting the workers may take before keeping them is tried."""
 
 
+MEMORY = 0.7
+"""Share of the free memory that the workers of a candidate may take."""
 STARTING = ("RuntimeError", "OSError", "AttributeError", "PicklingError", "TypeError")
 """Errors of a worker that could not be started, died, or must not use the GPU after a fork."""
 
@@ -62,6 +64,10 @@ class Limits:
     """Free bytes of shared memory."""
     length: int | None = None
     """Batches of a pass, where it is known."""
+    memory: int | None = None
+    """Bytes that may still be used."""
+    process_bytes: int = 0
+    """What a worker could need at most, as long as none is known: a copy of all that this process has."""
 
 
 @dataclass
@@ -81,6 +87,7 @@ class Candidate:
     batch: float = 1.0
     """Samples of a batch."""
     batch_bytes: int = 0
+    worker_bytes: int = 0
     error: str = ""
 
 
@@ -315,6 +322,7 @@ class Search:
         candidate.slices += 1
         candidate.start_up, candidate.whole = trial.start_up, trial.whole
         candidate.batch, candidate.batch_bytes = trial.batch, trial.batch_bytes
+        candidate.worker_bytes = max(candidate.worker_bytes, trial.worker_bytes)
         if trial.cpu_samples:
             candidate.cpu_per_sample = trial.cpu / trial.cpu_samples
             candidate.wanted_per_sample = trial.wanted / trial.cpu_samples
@@ -377,9 +385,13 @@ class Search:
     def _too_much(self, settings: Settings) -> str:
         known = max((each.batch_bytes for each in self.candidates.values()), default=0)
         needed = settings.ahead * known
-        if self.limits.room is None or needed <= self.limits.room // 2:
-            return ""
-        return f"not measured: its batches would take {needed / 2**20:,.0f} MiB of shared memory"
+        if self.limits.room is not None and needed > self.limits.room // 2:
+            return f"not measured: its batches would take {needed / 2**20:,.0f} MiB of shared memory"
+        known = max((each.worker_bytes for each in self.candidates.values()), default=0) or self.limits.process_bytes
+        needed = settings.num_workers * known
+        if self.limits.memory is not None and needed > self.limits.memory * MEMORY:
+            return f"not measured: its workers could take {needed / 2**30:,.1f} GiB of memory"
+        return ""
 
 
 def in_short(error: BaseException) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 import time
 
 from ...record.dataset_state import names_read
-from . import cores, settings
+from . import cores, memory, settings
 from .clone import SameRandom
 from .outcome import Row, Training, Tuned
 from .search import CLEARLY, Limits, Search
@@ -42,6 +44,7 @@ def tune(
 ) -> Tuned:
     """Search for so many seconds. `slowest` is the longest that a batch is known to have taken."""
     gpu = _uses_gpu()
+    patience = patience or Patience()
     found_limits = limits(loader, gpu)
     first_batches = [slowest] if slowest else []
     opened = 0
@@ -72,9 +75,28 @@ def tune(
         step=step,
         tell=None if tell is None else lambda search: tell(found(search), search),
     )
-    with SameRandom():
+    with SameRandom(), Attentive(patience):
         search.run()
     return found(search)
+
+
+class Attentive:
+    """Ctrl-C ends the search, not the script; where the script has a handler of its own, that one stays."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._set = False
+
+    def __enter__(self) -> None:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._patience.interrupt)
+            self._set = True
+
+    def __exit__(self, *_: object) -> None:
+        self._patience.end()
+        if self._set:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def limits(loader: Any, gpu: bool) -> Limits:
@@ -95,6 +117,8 @@ def limits(loader: Any, gpu: bool) -> Limits:
         methods=_methods(),
         room=room,
         length=length,
+        memory=memory.free(),
+        process_bytes=memory.own(),
     )
 
 

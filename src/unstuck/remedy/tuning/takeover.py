@@ -108,7 +108,7 @@ def _measure(used: watching.Used) -> None:
     patience = Patience()
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     if threading.current_thread() is threading.main_thread() and not ignored:
-        signal.signal(signal.SIGINT, patience.interrupt)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the script's own handler is over too
     _dismiss(used)
     step = used.step()
     seconds = float(os.environ.get(PATIENCE_NAME) or 60)

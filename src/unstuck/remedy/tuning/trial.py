@@ -24,6 +24,8 @@ CHUNKS = 6
 """Into so many a slice is divided, for the spread."""
 AT_MOST = 4
 """Times its length that a slice may take where batches are slow."""
+LINGER = 1.0
+"""Seconds after Ctrl-C in which the next batch may come."""
 FAREWELL = 3.0
 """Seconds the workers have to end by themselves."""
 
@@ -33,15 +35,28 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Patience:
-    """Whether Ctrl-C may break into what is going on, or is only noted: never while workers are put away."""
+    """Ctrl-C is noted, and ends the search after the next batch. Only if that does not come, or at the second Ctrl-C,
+    it breaks into the waiting; never into anything else, where it would leave something open."""
 
-    stopped = False
-    waiting = False
+    def __init__(self) -> None:
+        self.stopped = self.waiting = False
+        self._again: threading.Timer | None = None
 
     def interrupt(self, *_: object) -> None:
+        """The handler of SIGINT."""
+        if self.stopped:
+            if self.waiting:
+                raise Interrupted
+            return
         self.stopped = True
-        if self.waiting:
-            raise Interrupted
+        main = threading.main_thread().ident
+        self._again = threading.Timer(LINGER, lambda: main and signal.pthread_kill(main, signal.SIGINT))
+        self._again.daemon = True
+        self._again.start()
+
+    def end(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
 
 
 class Trial:
@@ -77,6 +92,8 @@ class Trial:
         self.cpu = self.wanted = self.cpu_samples = 0.0
         """Processor seconds used; used or waited for, where others had the cores; for so many samples."""
         self._failed = False
+        self.worker_bytes = 0
+        """Memory that a worker has for itself."""
         self.batch, self.batch_bytes = 1.0, 0
         """Samples and bytes of a batch."""
         self._left_at = 0.0
@@ -88,6 +105,9 @@ class Trial:
             self._begin()
             self._next()
             self.start_up = self.pass_start = clock() - began
+        except StopIteration:
+            self.close()
+            raise ValueError("the loader gives no batches") from None
         except BaseException:
             self._failed = True
             self.close()
@@ -103,6 +123,7 @@ class Trial:
             self._failed = True
             raise
         self._left_at = self._clock()
+        self.worker_bytes = max(self.worker_bytes, *map(_private, self._workers[:2]), 0)
         return chunks
 
     def _steady(self, seconds: float) -> list[Chunk]:
@@ -309,6 +330,14 @@ def tensors(batch: Any) -> list[Any]:
     if isinstance(batch, (list, tuple)):
         return [tensor for part in batch for tensor in tensors(part)]
     return []
+
+
+def _private(worker: Any) -> int:
+    try:
+        with open(f"/proc/{worker.pid}/smaps_rollup", "rb") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Private_"))
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _schedule(process: str) -> tuple[float, float]:
