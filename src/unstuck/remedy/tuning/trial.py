@@ -49,8 +49,8 @@ class Patience:
                 raise Interrupted
             return
         self.stopped = True
-        main = threading.main_thread().ident
-        self._again = threading.Timer(LINGER, lambda: main and signal.pthread_kill(main, signal.SIGINT))
+        main = threading.main_thread().ident or 0
+        self._again = threading.Timer(LINGER, signal.pthread_kill, (main, signal.SIGINT))
         self._again.daemon = True
         self._again.start()
 
