@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SECONDS = 60.0
+OLDEST = (3, 10)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
         tuned = tuning.run()
     finally:
         bar.end()
+        if args.verbose and tuning.fault:
+            print(tuning.fault.get("traceback", ""), file=sys.stderr)
     print_tuned(tuned, tuning.found)
     return 0
 
@@ -63,7 +66,26 @@ def _command(args: argparse.Namespace, python: str | None) -> list[str]:
             cause="with several ranks each has a loader of its own; one of them is enough to be tuned",
             next_command="unstuck tune train.py",
         )
-    return build_command(args.module, words, python)
+    try:
+        command = build_command(args.module, words, python)
+    except UsageError as error:
+        error.next_command = error.next_command.replace("unstuck run", "unstuck tune")
+        raise
+    _check(command[0])
+    return command
+
+
+def _check(python: str) -> None:
+    """An interpreter that is too old would run the whole training, unmeasured."""
+    from unstuck.commands.ask import ask_python
+
+    version = ask_python(python).version if "python" in python.rpartition("/")[2] else ""
+    if version and tuple(map(int, version.split(".")[:2])) < OLDEST:
+        raise UsageError(
+            f"cannot tune with Python {version}",
+            cause=f"{python} is older than 3.10",
+            next_command="unstuck tune --python PY train.py    (another interpreter, with torch)",
+        )
 
 
 def _seconds(text: str) -> float:
