@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 # Student's t for 95 %, by degrees of freedom; 2.0 from there on.
 _T = (12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14, 2.13)
+_ONE_SIDED = (2.92, 2.35, 2.13, 2.02, 1.94, 1.89)
+"""The same for one side only, from two degrees of freedom on."""
 LEAST = 0.01
 """Half the width of an interval, as a share of the rate, below which nothing is believed: machines drift."""
 ALONE = 0.3
@@ -69,6 +72,16 @@ class Duel:
         if len(self.ratios) < 2:
             return self.ratio * (1 - ALONE), self.ratio / (1 - ALONE)
         return min(self.ratios) - LEAST, max(self.ratios) + LEAST
+
+    def is_better(self) -> bool:
+        """The second is the better one, with 95 % certainty: from the spread of the pairs, where there are some."""
+        number = len(self.ratios)
+        if number < 3:
+            return self.interval()[0] > 1
+        logs = [math.log(max(ratio, 1e-12)) for ratio in self.ratios]
+        mean = sum(logs) / number
+        error = (sum((each - mean) ** 2 for each in logs) / (number - 1) / number) ** 0.5
+        return mean > _ONE_SIDED[min(number, 8) - 3] * error
 
     def decided(self, worse: float, better: float) -> bool:
         """It lies on one side of both marks, or between them."""

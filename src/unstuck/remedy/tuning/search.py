@@ -27,13 +27,15 @@ CLEARLY = 0.05
 """What a change must bring to be proposed."""
 PAIRS = 4
 """Slices of each in a race, at most."""
+LAST_PAIRS = 8
+"""The same in the last one, which decides whether to change anything."""
 FRESH = 3.0
 """Seconds for which a slice still counts as side by side with the next."""
 PLATEAU = 0.07
 """A neighbour nearer than this to the best: there is nothing to be found between them."""
 EACH_COUNTS = 0.8
 """Share of what as many workers could bring at best, from which on none of them can be spared."""
-FOR_LAST = 0.15
+FOR_LAST = 0.2
 """Share of the time that is kept for the last race, between the choice and the present settings."""
 BUSY = 0.85
 """Share of the cores' time in use at which more workers cannot help."""
@@ -136,7 +138,8 @@ class Search:
                 pass
             self._deadline = self.began + self.seconds
             if self.best is not self.present and not self.present.error:
-                self._race(self.present, self.best, at_least=3)
+                self.last = Duel()
+                self._race(self.present, self.best, self.last, at_least=3, at_most=LAST_PAIRS)
         except OutOfTime:
             pass
         except Interrupted:
@@ -262,18 +265,16 @@ class Search:
             self._measure(candidate)
             self.best = self.best if candidate.error else candidate
             return candidate
-        duel = self._race(self.best, candidate)
-        if not candidate.error and self._wins(candidate, duel.ratio):
+        duel = Duel()
+        self._race(self.best, candidate, duel)
+        if not candidate.error and self._wins(candidate, duel):
             self._behind = min(1.0, self._behind * duel.ratio)
             self.best = candidate
         return candidate
 
-    def _race(self, one: Candidate, other: Candidate, at_least: int = 1) -> Duel:
+    def _race(self, one: Candidate, other: Candidate, duel: Duel, at_least: int = 1, at_most: int = PAIRS) -> None:
         """Slices of both in turns, until it is certain which is better, or that they are equal."""
-        duel = Duel()
-        if at_least > 1:
-            self.last = duel
-        while len(duel.ratios) < max(PAIRS, at_least):
+        while len(duel.ratios) < at_most:
             rates = {}
             for each in (one, other) if len(duel.ratios) % 2 == 0 else (other, one):
                 rate, when = each.latest
@@ -285,13 +286,13 @@ class Search:
             duel.add(self._worth(one, mine), self._worth(other, its), its / mine)
             if len(duel.ratios) >= at_least and duel.decided(1 - TIE, 1 + TIE):
                 break
-        return duel
 
-    def _wins(self, candidate: Candidate, ratio: float) -> bool:
-        """Clearly faster; or as fast as any, and cheaper."""
-        if candidate.settings.cost < self.best.settings.cost:
-            return ratio * self._behind > 1 - TIE
-        return ratio > 1 + TIE
+    def _wins(self, candidate: Candidate, duel: Duel) -> bool:
+        """Clearly faster; or as fast as any, for certain, and cheaper."""
+        if duel.ratio > 1 + TIE:
+            return True
+        cheaper = candidate.settings.cost < self.best.settings.cost
+        return cheaper and duel.ratio * self._behind > 1 - TIE and duel.interval()[0] > 1 - 2 * PLATEAU
 
     def _measure(self, candidate: Candidate) -> float:
         """One slice more; its rate."""

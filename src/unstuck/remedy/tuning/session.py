@@ -197,7 +197,7 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
             return True, "Data do not limit the training: a faster loader would bring little or nothing."
         return True, "Nothing that was measured is better."
     if search.last is not None and search.last.ratios:
-        gain, clear = search.last.ratio - 1, search.last.interval()[0] > 1
+        gain, clear = search.last.ratio - 1, search.last.is_better()
     else:  # in the middle of the search
         gain = search.score(best) / search.score(present) - 1
         clear = search.scores(best)[0] > search.scores(present)[1]
