@@ -81,7 +81,7 @@ class Duel:
         logs = [math.log(max(ratio, 1e-12)) for ratio in self.ratios]
         mean = sum(logs) / number
         error = (sum((each - mean) ** 2 for each in logs) / (number - 1) / number) ** 0.5
-        return mean > _ONE_SIDED[min(number, 8) - 3] * error
+        return bool(mean > _ONE_SIDED[min(number, 8) - 3] * error)
 
     def decided(self, worse: float, better: float) -> bool:
         """It lies on one side of both marks, or between them."""
