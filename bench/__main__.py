@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from bench import attach, budget, processes, scan, slowdown, step_cost, syncs
+from bench import attach, budget, processes, scan, slowdown, step_cost, syncs, tuning
 from bench.stats import Interval
 
 
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "run", "attach", "learning", "scan", "gpu"),
+        choices=("all", "run", "attach", "learning", "scan", "tune", "gpu"),
         default="all",
         help="default: all",
     )
@@ -50,6 +50,8 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
         yield from _learning(("mlp", "cnn", "transformer"), 240, scale, 0.02)
     if what in ("all", "scan"):
         yield from _scan(scale)
+    if what in ("all", "tune"):
+        yield from _tune(scale)
     if what == "gpu":
         yield _syncs()
         yield from _learning((GPU,), 60, scale, 0.005)
@@ -84,6 +86,21 @@ def _scan(scale: float) -> Iterator[Row]:
         what = f"`unstuck.scan`, {name}, beside a plain pass of {seconds:.1f} s with {scan.WORKERS} workers"
         measured = f"× {1 + more.mean:.2f} ({1 + more.low:.2f}–{1 + more.high:.2f})"
         yield what, measured, "≤ × 1.2", more.mean <= 0.2
+
+
+def _tune(scale: float) -> Iterator[Row]:
+    """The mean counts; where the choice is the grid's best there is nothing to compare."""
+    for name, chosen, best, ratio, took, grid in tuning.compare(scale):
+        what = f"tune, {name}: samples/s of its choice ({chosen}) to the grid's best ({best})"
+        measured = f"× {ratio.mean:.3f} ({ratio.low:.3f}–{ratio.high:.3f})" if ratio.pairs else "the same"
+        yield what, measured, "≥ × 0.95", ratio.mean >= 0.95
+        share = took / grid
+        yield (
+            f"tune, {name}: its time to the grid's",
+            f"{took:.1f} s to {grid:.1f} s: {share:.0%}",
+            "≤ 25 %",
+            share <= 0.25,
+        )
 
 
 def _syncs() -> Row:

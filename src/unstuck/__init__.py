@@ -11,9 +11,10 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
+    from unstuck.remedy.tuning.api import tune as tune
     from unstuck.scanned import scan as scan
 
-__all__ = ["__version__", "scan", "watch"]
+__all__ = ["__version__", "scan", "tune", "watch"]
 
 
 def __getattr__(name: str) -> object:
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> object:
         from unstuck.scanned import scan
 
         return scan
+    if name == "tune":
+        from unstuck.remedy.tuning.api import tune
+
+        return tune
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

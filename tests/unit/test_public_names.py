@@ -10,7 +10,7 @@ import unstuck
 
 
 def test_public_names() -> None:
-    assert sorted(unstuck.__all__) == ["__version__", "scan", "watch"]
+    assert sorted(unstuck.__all__) == ["__version__", "scan", "tune", "watch"]
     assert all(hasattr(unstuck, name) for name in unstuck.__all__)
 
 
@@ -22,3 +22,9 @@ def test_watch_takes_keywords_only() -> None:
 def test_other_names_are_missing() -> None:
     with pytest.raises(AttributeError, match="no attribute 'wach'"):
         unstuck.wach  # noqa: B018
+
+
+def test_tune_takes_a_loader_and_keywords() -> None:
+    kinds = {p.name: p.kind for p in inspect.signature(unstuck.tune).parameters.values()}
+    assert kinds.pop("loader") == inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert kinds == dict.fromkeys(("seconds", "consume", "verbose"), inspect.Parameter.KEYWORD_ONLY)

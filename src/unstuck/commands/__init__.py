@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-COMMANDS = ("run", "attach", "report", "explain", "env", "demo", "scan")
+COMMANDS = ("run", "attach", "tune", "scan", "report", "explain", "env", "demo")
 """Each is a module of this package with `add_parser` and `run`."""
 
 INTERRUPTED = 130

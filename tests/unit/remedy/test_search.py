@@ -1,0 +1,274 @@
+"""The search over candidates, with measurements made up and a clock that only they move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from unstuck.remedy.tuning import session
+from unstuck.remedy.tuning.figures import Chunk
+from unstuck.remedy.tuning.outcome import Tuned, from_plain
+from unstuck.remedy.tuning.search import Limits, Search
+from unstuck.remedy.tuning.settings import Settings
+from unstuck.remedy.tuning.step import Step
+from unstuck.remedy.tuning.trial import Interrupted
+
+
+class Stage:
+    """A world in which a loader gives `rate(settings)` samples a second, up to a small tremor."""
+
+    def __init__(self, rate: Callable[[Settings], float], busy: float = 1.0) -> None:
+        self.rate, self.busy = rate, busy
+        self.now = 0.0
+        self.open: list[Settings] = []
+        self.most_open = 0
+        self.opened: list[Settings] = []
+        self.fails: dict[int, Exception] = {}
+        self.interrupt_at = float("inf")
+        self.start_up = 0.1
+        self.worker_bytes = 0
+
+    def clock(self) -> float:
+        return self.now
+
+    def trial(self, settings: Settings) -> FakeTrial:
+        self.now += 0.05
+        if settings.num_workers in self.fails:
+            raise self.fails[settings.num_workers]
+        self.open.append(settings)
+        self.opened.append(settings)
+        self.most_open = max(self.most_open, len(self.open))
+        return FakeTrial(self, settings)
+
+    def search(self, present: Settings, seconds: float = 60.0, **options: object) -> Search:
+        limits: Limits = options.pop("limits", Limits(cores=4, most_workers=16))  # type: ignore[assignment]
+        step: Step | None = options.pop("step", None)  # type: ignore[assignment]
+        search = Search(present, limits, self.trial, seconds=seconds, step=step, clock=self.clock)
+        search.run()
+        assert not self.open, "a trial was left open"
+        assert self.most_open <= 2
+        return search
+
+
+class FakeTrial:
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        self.stage, self.settings = stage, settings
+        self.start_up, self.whole, self.length = stage.start_up, False, None
+        self.batch, self.batch_bytes, self.worker_bytes = 16.0, 1_000_000, stage.worker_bytes
+        self.cpu = self.wanted = self.cpu_samples = 0.0
+
+    def slice(self, seconds: float) -> list[Chunk]:
+        self.stage.now += seconds
+        if self.stage.now > self.stage.interrupt_at:
+            raise Interrupted
+        rate = self.stage.rate(self.settings)
+        samples = rate * seconds
+        self.cpu_samples += samples
+        used = min(self.stage.busy * max(1, self.settings.num_workers), 4.0)
+        self.cpu += used * seconds
+        self.wanted = self.cpu
+        return [Chunk(samples / 4 * tremor, seconds / 4) for tremor in (0.99, 1.01, 1.0, 1.0)]
+
+    def close(self) -> None:
+        self.stage.open.remove(self.settings)
+
+
+def computing(settings: Settings) -> float:
+    """Four cores, each good for 100 samples a second; beyond four workers they get into each other's way."""
+    workers = settings.num_workers
+    return 100.0 * max(1, min(workers, 4)) * (1 - 0.03 * max(0, workers - 4))
+
+
+def waiting(settings: Settings) -> float:
+    return 100.0 * max(1, settings.num_workers)
+
+
+def tiny(settings: Settings) -> float:
+    return 100_000.0 if not settings.num_workers else 9_000.0
+
+
+@pytest.mark.parametrize("present", [0, 1, 2, 8, 16])
+def test_a_computing_data_set_gets_as_many_workers_as_cores(present: int) -> None:
+    search = Stage(computing).search(Settings().but(num_workers=present))
+    assert search.best.settings.num_workers == 4
+
+
+@pytest.mark.parametrize("present", [0, 4])
+def test_a_waiting_data_set_gets_more_workers_than_cores(present: int) -> None:
+    search = Stage(waiting, busy=0.02).search(Settings().but(num_workers=present))
+    assert search.best.settings.num_workers == 16
+
+
+def test_tiny_samples_need_no_workers_and_it_is_soon_clear() -> None:
+    stage = Stage(tiny)
+    search = stage.search(Settings())
+    assert search.best is search.present
+    assert search.elapsed < 10
+    assert session.found(search).keep
+
+
+@pytest.mark.parametrize("present", [1, 4])
+def test_workers_that_only_cost_are_given_up(present: int) -> None:
+    search = Stage(tiny).search(Settings().but(num_workers=present))
+    tuned = session.found(search)
+    assert tuned.settings["num_workers"] == 0
+    assert tuned.changes == {"num_workers": 0, "prefetch_factor": None}
+    assert tuned.gain == pytest.approx(100 / 9, rel=0.01)
+
+
+def test_of_equals_the_cheapest() -> None:
+    search = Stage(lambda settings: 50.0 if settings.num_workers < 2 else 100.0, busy=0.3).search(Settings())
+    assert search.best.settings == Settings().but(num_workers=2)
+
+
+def test_prefetch_is_raised_only_where_it_helps() -> None:
+    def rate(settings: Settings) -> float:
+        return computing(settings) * (1.3 if (settings.prefetch_factor or 0) >= 4 else 1.0)
+
+    search = Stage(rate).search(Settings())
+    assert (search.best.settings.num_workers, search.best.settings.prefetch_factor) == (4, 4)
+
+
+def test_threads_in_workers_where_cores_are_left() -> None:
+    def rate(settings: Settings) -> float:
+        return (150.0 if settings.threads > 1 else 100.0) if settings.num_workers == 1 else 60.0
+
+    search = Stage(rate).search(Settings())
+    assert (search.best.settings.num_workers, search.best.settings.threads) == (1, 4)
+    assert session.found(search).threads == 4
+
+
+def test_workers_are_kept_where_passes_are_short() -> None:
+    stage = Stage(computing)
+    stage.start_up = 2.0
+    search = stage.search(Settings().but(num_workers=4), limits=Limits(cores=4, most_workers=16, length=50))
+    assert search.best.settings.persistent_workers
+    long = Stage(computing).search(Settings().but(num_workers=4), limits=Limits(4, 16, length=100_000))
+    assert not long.best.settings.persistent_workers
+
+
+def test_memory_is_pinned_only_with_a_gpu() -> None:
+    def rate(settings: Settings) -> float:
+        return computing(settings) * (1.2 if settings.pin_memory else 1.0)
+
+    assert not Stage(rate).search(Settings()).best.settings.pin_memory
+    assert Stage(rate).search(Settings(), limits=Limits(4, 16, gpu=True)).best.settings.pin_memory
+
+
+def test_a_candidate_that_fails_is_listed_and_the_search_goes_on() -> None:
+    stage = Stage(computing)
+    stage.fails = {4: ValueError("bad\nrow"), 1: ValueError("bad row")}
+    tuned = session.found(stage.search(Settings()))
+    errors = {row.name: row.error for row in tuned.table if row.error}
+    assert errors["4 workers"] == "ValueError: row"
+    assert tuned.settings["num_workers"] == 3
+    assert from_plain(tuned.plain()) == tuned
+
+
+def test_another_start_method_where_workers_die() -> None:
+    def rate(settings: Settings) -> float:
+        if settings.num_workers and settings.start_method is None:
+            raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Segmentation fault.")
+        return computing(settings)
+
+    search = Stage(rate).search(Settings(), limits=Limits(4, 16, methods=("forkserver", "spawn")))
+    assert search.best.settings.start_method == "forkserver"
+    assert session.found(search).changes == {"num_workers": 4, "multiprocessing_context": "forkserver"}
+
+
+def test_the_present_settings_fail() -> None:
+    stage = Stage(computing)
+    stage.fails = {4: ValueError("bad row")}
+    tuned = session.found(stage.search(Settings().but(num_workers=4)))
+    assert not tuned.keep
+    assert "fail" in tuned.why
+
+
+def test_too_little_shared_memory() -> None:
+    search = Stage(computing).search(Settings(), limits=Limits(4, 16, room=10_000_000))
+    assert search.best.settings.num_workers == 2
+    assert any("shared memory" in each.error for each in search.candidates.values())
+
+
+def test_too_little_memory_for_as_many_workers() -> None:
+    stage = Stage(waiting, busy=0.02)
+    stage.worker_bytes = 1 << 30
+    limits = Limits(cores=4, most_workers=16, memory=10 << 30, process_bytes=3 << 30)
+    search = stage.search(Settings(), limits=limits)
+    assert 4 <= search.best.settings.num_workers <= 7
+    assert any("GiB of memory" in each.error for each in search.candidates.values())
+
+
+def test_a_small_gain_is_no_reason_to_change() -> None:
+    tuned = session.found(Stage(lambda s: 104.0 if s.num_workers else 100.0).search(Settings()))
+    assert tuned.keep
+    assert tuned.changes == {}
+    assert "not clearly better" in tuned.why or "Nothing that was measured" in tuned.why
+
+
+# --- against the step of the training --------------------------------------------------------------------------
+
+
+def test_a_training_that_computes_longer_is_left_alone_at_once() -> None:
+    stage = Stage(computing)
+    step = Step(compute=1.0, cpu=0.5, batch=16)
+    search = stage.search(Settings().but(num_workers=2), step=step)
+    tuned = session.found(search)
+    assert tuned.keep
+    assert "do not limit" in tuned.why
+    assert len(search.candidates) == 1
+
+
+def test_no_more_workers_than_the_step_needs() -> None:
+    """16 samples in 0.1 s: 160 a second. Two workers give 200."""
+    step = Step(compute=0.1, cpu=0.01, batch=16)
+    tuned = session.found(Stage(computing).search(Settings(), step=step))
+    assert tuned.settings["num_workers"] == 2
+    assert tuned.training is not None
+    assert tuned.training.wait_now == pytest.approx(0.16)
+    assert tuned.training.wait_then == 0
+    assert not tuned.training.limited
+    assert tuned.training.speedup == pytest.approx(2.6)
+
+
+def test_cores_are_shared_with_a_training_that_computes_on_them() -> None:
+    """The step alone keeps four cores busy: workers can only take them away from it."""
+    step = Step(compute=0.1, cpu=0.4, batch=16)
+    tuned = session.found(Stage(computing).search(Settings(), step=step))
+    assert tuned.training is not None
+    assert tuned.training.speedup < 2.6
+
+
+# --- its end ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [1.0, 3.0, 8.0])
+def test_it_ends_in_time(seconds: float) -> None:
+    search = Stage(waiting, busy=0.02).search(Settings(), seconds=seconds)
+    assert search.elapsed < seconds + 1.0
+    assert search.present.slices
+
+
+def test_ctrl_c_gives_the_best_so_far() -> None:
+    stage = Stage(computing)
+    stage.interrupt_at = 4.0
+    search = stage.search(Settings())
+    tuned: Tuned = session.found(search)
+    assert tuned.interrupted
+    assert tuned.settings["num_workers"] > 0
+
+
+def test_nothing_is_known_in_the_first_moment() -> None:
+    stage = Stage(computing)
+    stage.interrupt_at = 0.0
+    tuned = session.found(stage.search(Settings()))
+    assert tuned.keep
+    assert tuned.table == ()
+
+
+def test_a_machine_that_slows_down_misleads_nobody() -> None:
+    """Everything takes twice as long from the sixth second on; more workers are better all the same."""
+    stage = Stage(computing)
+    stage.rate = lambda settings: computing(settings) * (1.0 if stage.now < 3 else 0.5)
+    assert stage.search(Settings()).best.settings.num_workers == 4
