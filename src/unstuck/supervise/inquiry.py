@@ -322,8 +322,8 @@ class Inquiry:
 
 
 def is_quiet(finding: Finding) -> bool:
-    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, that its data
-    is odd, or that it was slow for reasons that are not its own."""
+    """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, that its
+    data is odd, or that it was slow for reasons that are not its own."""
     if finding.severity != "info":
         return False
     rule = rule_named(finding.rule)
