@@ -576,7 +576,7 @@ def test_without_ptrace_the_stacks_come_from_faulthandler(unstuck: Runner) -> No
     )
     report = unstuck.folder / "report.json"
     flags = ("--stall-after", "1", "--report", report)
-    outcome = ask(unstuck, "run", *flags, script, prefix=WITHOUT_RIGHTS, limit=7)  # then comes Ctrl-C
+    outcome = ask(unstuck, "run", *flags, script, prefix=WITHOUT_RIGHTS, limit=10)  # then comes Ctrl-C
     assert outcome.loud, outcome.err
     first = outcome.loud[0]
     assert first["seen_by"] == "faulthandler", first

@@ -35,6 +35,7 @@ def main():
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     threading.Timer(float(sys.argv[3]), lambda: fcntl.flock(handle, fcntl.LOCK_UN)).start()
     for x in DataLoader(Rows(handle.name), batch_size=8, num_workers=2):
+        opt.zero_grad()
         model(x).sum().backward()
         opt.step()
     watcher.stop()
