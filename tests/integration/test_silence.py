@@ -25,6 +25,6 @@ def scripts() -> list[Any]:
 def test_it_is_left_alone(unstuck: Runner, name: str) -> None:
     outcome = unstuck.run(FAULTS / "silent" / f"{name}.py", flags=("--on-hang", "stop"), limit=400)
     assert outcome.code == 0, outcome.err[-3000:]
-    assert outcome.loud == []
+    assert outcome.told == []
     assert outcome.report["run"]["outcome"] == "finished"
     assert "unstuck" not in outcome.err
