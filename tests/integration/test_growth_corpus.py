@@ -48,6 +48,6 @@ def test_what_grows_is_named(unstuck: Runner, name: str) -> None:
 def test_healthy_twin_is_silent(unstuck: Runner, name: str) -> None:
     outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", flags=("--on-hang", "stop"))
     assert outcome.code == 0, outcome.err[-3000:]
-    assert outcome.loud == []
+    assert outcome.told == []
     assert outcome.report["probes_off"] == []
     assert "unstuck" not in outcome.err

@@ -63,7 +63,7 @@ def test_the_healthy_twin_has_room(unstuck: Runner, limited: MemoryGroup, name: 
     outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", preexec_fn=limited.enter)
     assert outcome.code == 0, outcome.err[-3000:]
     assert limited.kills == 0
-    assert outcome.loud == []
+    assert outcome.told == []
 
 
 @pytest.mark.slow

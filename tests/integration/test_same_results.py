@@ -35,7 +35,7 @@ def compare(unstuck: Runner, name: str, *words: str, code: int = 0) -> str:
     assert watched.out == alone.stdout
     assert timeless(watched.err) == timeless(alone.stderr)
     assert watched.code == code
-    assert watched.loud == []
+    assert watched.told == []
     assert [off for off in watched.report["probes_off"] if off["probe"] != "py-spy"] == []
     assert watched.report["run"]["exit_code"] == code
     return alone.stdout

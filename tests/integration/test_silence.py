@@ -26,6 +26,6 @@ def test_it_is_left_alone(unstuck: Runner, name: str) -> None:
     outcome = unstuck.run(FAULTS / "silent" / f"{name}.py", flags=("--on-hang", "stop"), limit=400)
     assert outcome.code == 0, outcome.err[-3000:]
     waits = SILENT[name].get("waits", False)  # it is slow, and that may be said
-    assert [f for f in outcome.loud if not (waits and f["family"] == "pace")] == []
+    assert [f for f in outcome.told if not (waits and f["family"] == "pace")] == []
     assert outcome.report["run"]["outcome"] == "finished"
     assert waits or "unstuck" not in outcome.err

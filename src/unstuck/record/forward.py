@@ -29,9 +29,9 @@ ENOUGH = 3
 """Sampled steps without a gradient, before a closer look is taken."""
 now: Observation | None = None
 modes: dict[str, list[list[Any]]] = {}
+"""By root module: [step, its `training`, regularizing modules in eval mode, of so many, batch norms never updated]."""
 _tracked: dict[int, float] = {}
 """Batches that a batch-norm on a GPU has seen, by its module."""
-"""By root module: [step, its `training`, regularizing modules in eval mode, of so many, batch norms never updated]."""
 observed = 0
 leaf_losses = 0
 cut: dict[str, Any] | None = None
