@@ -157,7 +157,7 @@ def scale_of(kind: str, tensor: Any) -> dict[str, Any] | None:
     """In a step that is watched closely: a layer with parameters is called with data that no layer made before it."""
     if len(given) >= GIVEN or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
         return None
-    about: dict[str, Any] = {"kind": kind, "shape": [int(size) for size in tensor.shape]}
+    about: dict[str, Any] = {"kind": kind, "shape": [int(size) for size in tensor.shape], "away": late.away(tensor)}
     if late.away(tensor):
         late.bring([late.thinned(tensor.detach(), 1 << 14, 1)], lambda copies: about.update(_scale(copies[0])))
     elif late.near(tensor):

@@ -26,6 +26,8 @@ exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))
 used = False
 """Something was on a GPU."""
 _waiting: deque[tuple[Any, list[Any], Callable[[list[Any]], object]]] = deque()
+_parents: list[list[Any]] = []
+"""In a forked child: what it must not free."""
 
 
 def away(tensor: Any) -> bool:
@@ -85,7 +87,16 @@ def thinned(tensor: Any, most: int, kept: int) -> Any:
 
 
 def forget() -> None:
-    _waiting.clear()
+    """In a forked child: what was on its way is its parent's."""
+    abandon(_waiting)
+
+
+def abandon(held: Any) -> None:
+    """In a forked child: empty a dict, list or queue, but free nothing of what was in it. What was on a GPU, or in
+    pinned memory, is given back to a driver that does not run in the child: that would end the child."""
+    if used:
+        _parents.append(list(held.items() if isinstance(held, dict) else held))
+    held.clear()
 
 
 def collect() -> None:

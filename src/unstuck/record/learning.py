@@ -244,12 +244,13 @@ def finite(root: Any, frame: FrameType | None, series: losses.Series, value: flo
 def forget() -> None:
     """In a forked child: what its parent trains is not its own, and must not be touched here."""
     for held in (losses.series, updates.parameters, updates._by_identity, ownership.by_identity, ownership.states):
-        held.clear()
+        late.abandon(held)
     for listed in (updates.optimizers, ownership.built, _births, spikes.spikes):
-        listed.clear()
+        late.abandon(listed)
     for noted in (activity_stats.layers, _heads, _given, _flat, _stepping, rates.schedulers):
-        noted.clear()
+        late.abandon(noted)
     late.forget()
+    late.abandon([forward.now])
     forward.end()
     origins.stop()
     losses.when_traced = None

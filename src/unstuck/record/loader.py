@@ -9,6 +9,7 @@ from time import monotonic_ns
 
 from . import (
     aliases,
+    copying,
     data_read,
     dataset_state,
     facts,
@@ -125,6 +126,7 @@ def looked(iterator: Any, batch: Any) -> None:
         _part("fingerprints", passes.look, ledger, iterator._num_yielded, batch)
         _part("aliases", aliases.came, ledger, iterator, batch, own.get(DRAWN))
         _part("data", data_read.look, ledger, iterator, batch)
+        _part("copies", copying.look, ledger, batch)
 
 
 def _part(probe: str, action: Callable[..., object], *arguments: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,22 @@ def test_what_was_asked_first_comes_first() -> None:
 def test_too_many_on_their_way() -> None:
     asked = [late.read([torch.tensor(1.0)], lambda _: None) for _ in range(late.MANY + 3)]
     assert asked == [True] * late.MANY + [False] * 3
+
+
+@pytest.mark.usefixtures("far_away")
+def test_a_forked_child_frees_nothing_of_its_parents() -> None:
+    """Events and pinned memory are given back to a driver that does not run there: the child would be aborted."""
+    event, noted = torch.zeros(1), {"first": torch.zeros(1)}
+    alive = weakref.ref(event), weakref.ref(noted["first"])
+    late.read([torch.tensor(1.0)], event.set_)
+    del event
+    try:
+        late.forget()
+        late.abandon(noted)
+        assert (len(late._waiting), noted) == (0, {})
+        assert all(each() is not None for each in alive)
+    finally:
+        late._parents.clear()
 
 
 @pytest.mark.parametrize(("shape", "kept"), [((64, 100), -1), ((8, 16, 32, 32), 1), ((1, 5000), -1), ((7,), 0)])

@@ -22,8 +22,8 @@ from unstuck.rules.pace import (
 )
 
 PID = 50
-SITE = ["/work/train.py", 30, "main"]
-HOT = HotLine("/work/data.py", 31, "Pictures.__getitem__", "picture = decode(path)", share=0.8, samples=200)
+SITE = ["/job/train.py", 30, "main"]
+HOT = HotLine("/job/data.py", 31, "Pictures.__getitem__", "picture = decode(path)", share=0.8, samples=200)
 LOCK = replace(HOT, line=40, code="with self.lock:", takes="self.lock", share=0.7, waiting="shared-lock")
 MB = 10**6
 
@@ -55,7 +55,7 @@ def waits(**more: Any) -> Fact:
 
 
 def loader(**more: Any) -> Fact:
-    about = {"number": 0, "loader": 7, "site": SITE, "dataset": "Pictures", "dataset_site": ["/work/data.py", 20, "g"]}
+    about = {"number": 0, "loader": 7, "site": SITE, "dataset": "Pictures", "dataset_site": ["/job/data.py", 20, "g"]}
     return Fact(PID, 1.0, "loader", {**about, "num_workers": 0, "pin_memory": False, **more})
 
 
@@ -89,7 +89,7 @@ def rules(case: Case) -> list[tuple[str, str]]:
 def test_the_hot_line_is_named_with_the_gain_it_is_worth() -> None:
     finding = only(case(waits(), strain()))
     assert (finding.rule, finding.severity) == ("starved-for-data", "warning")
-    assert (finding.where.file, finding.where.line) == ("/work/data.py", 31)
+    assert (finding.where.file, finding.where.line) == ("/job/data.py", 31)
     assert "waits for data 60% of the time" in finding.title
     assert "data.py:31" in finding.title
     assert "80% of 200 samples" in finding.evidence[1]
@@ -350,12 +350,25 @@ def test_pages_that_become_the_workers_own() -> None:
 # --- slow-host-to-device -------------------------------------------------------------------------------------
 
 
-def test_copies_to_a_gpu_are_asked_about_only() -> None:
-    on_gpu = Fact(PID, 5.0, "growth", {"device": 10 * MB, "growing": []})
-    flights = (Flight(PID, role="main", batch_bytes=50 * MB),)
-    made = case(waits(waited=1.0), None, on_gpu, flights=flights)
-    (question,) = slow_host_to_device.decide(made)
-    assert "pin_memory=True" in question.would_decide
-    assert not list(slow_host_to_device.decide(case(waits(), flights=flights))), "a training on a CPU"
-    pinned = replace(made, facts=(loader(pin_memory=True), *made.facts[1:]))
-    assert not list(slow_host_to_device.decide(pinned))
+def copies(**more: Any) -> Fact:
+    told = {"number": 0, "site": SITE, "step": 99, "bytes": 80 * MB, "ordinary": 0.02, "pinned": 0.004, "period": 0.1}
+    return Fact(
+        PID, 9.0, "copies", {**told, "waits": 0.0, "workers": 2, "pinning": 0.01, "moved": True, "trains": True, **more}
+    )
+
+
+def test_copies_that_take_long_are_named() -> None:
+    (finding,) = slow_host_to_device.decide(case(copies()))
+    assert isinstance(finding, Finding)
+    assert "16% of the time" in finding.title
+    assert "4.0 GB/s and 20.0 GB/s" in finding.evidence[0]
+    assert finding.where.line == 30
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"ordinary": 0.012}, {"moved": False}, {"trains": False}, {"waits": 0.2}, {"pinning": 0.09}, {"workers": 0}],
+    ids=["little", "stays-on-the-cpu", "validation", "waits-for-data", "as-dear-to-pin", "no-workers"],
+)
+def test_copies_that_do_not_matter_are_left_alone(more: dict[str, Any]) -> None:
+    assert not list(slow_host_to_device.decide(case(copies(**more))))
