@@ -2,7 +2,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-BLOCKS = 6
+BLOCKS = 12
 
 
 class Classifier(nn.Module):
@@ -31,16 +31,16 @@ class Shards(Dataset):
 
     def __getitem__(self, shard):
         part = slice(128 * shard, 128 * shard + 128)
-        return self.pictures[part], self.labels[part]
+        return self.pictures[part].clone(), self.labels[part].clone()
 
 
 def main():
     torch.manual_seed(0)
-    pictures = Shards(torch.rand(2048, 3, 224, 224))
+    pictures = Shards(torch.rand(1024, 3, 224, 224))
     loader = DataLoader(pictures, batch_size=None, shuffle=True, num_workers=8, persistent_workers=True)
     model = Classifier().cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for epoch in range(60):
+    for epoch in range(80):
         for x, y in loader:
             loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
             optimizer.zero_grad()

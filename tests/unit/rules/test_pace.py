@@ -360,7 +360,7 @@ def copies(**more: Any) -> Fact:
 def test_copies_that_take_long_are_named() -> None:
     (finding,) = slow_host_to_device.decide(case(copies()))
     assert isinstance(finding, Finding)
-    assert "16% of the time" in finding.title
+    assert "20 ms instead of 4 ms, 16% of a step" in finding.title
     assert "4.0 GB/s and 20.0 GB/s" in finding.evidence[0]
     assert finding.where.line == 30
 
