@@ -64,7 +64,8 @@ class Optimizer:
     def _gone(self, _: Any) -> None:
         """Nothing of a training that is over is kept alive."""
         self.chosen, self.last = [], None
-        for key in [key for key, entry in _by_identity.items() if entry is self]:
+        held = _by_identity or {}  # None once the interpreter has cleared its modules
+        for key in [key for key, entry in held.items() if entry is self]:
             del _by_identity[key]
 
     def is_of(self, optimizer: Any) -> bool:
