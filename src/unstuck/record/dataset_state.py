@@ -22,14 +22,27 @@ _PLAIN = (int, float, str, bool, type(None))
 SMALL = 16  # numbers in a tensor or array that is still taken for a setting
 _CODES = {"torch.float32": "f", "torch.float64": "d", "torch.int64": "q", "torch.int32": "i", "torch.bool": "?"}
 _then: dict[int, dict[str, object]] = {}
+_before: dict[int, tuple[int, dict[str, object]]] = {}
+"""By number of a loader: its data set and what that had when workers were last started for it."""
 _fetcher = 0
 _passes = 0
 
 
-def workers_began(loader: Any) -> None:
-    """New workers have the data set as it is now."""
+def workers_began(loader: Any, number: int) -> list[str]:
+    """New workers have the data set as it is now. Gives what has changed of it since workers were last started: those
+    that lived on would not know."""
+    dataset = loader.__dict__.get("dataset")
+    now, before = state(dataset), _before.get(number)
+    _before[number] = id(dataset), now
     if loader.__dict__.get("persistent_workers"):
-        _then[id(loader)] = state(loader.__dict__.get("dataset"))
+        _then[id(loader)] = now
+    if before is None:
+        return []
+    if before[0] != id(dataset):
+        return ["the data set itself"]
+    changed = [name for name in now if name not in before[1] or before[1][name] != now[name]]
+    read = names_read(dataset) if changed else set()
+    return sorted(name for name in changed if name.rpartition(".")[2] in read)
 
 
 def pass_began(loader: Any, number: int) -> None:
@@ -97,6 +110,12 @@ def _numbers(value: Any) -> object | None:
     raw = ctypes.string_at(value.data_ptr(), value.numel() * value.element_size())
     numbers = struct.unpack(f"={value.numel()}{code}", raw)
     return numbers[0] if len(numbers) == 1 else list(numbers)
+
+
+def asks_its_worker(dataset: Any, init: Any) -> bool:
+    """Its code, or that of the function that prepares a worker, asks which worker it is in."""
+    code = getattr(init, "__code__", None)
+    return "get_worker_info" in names_read(dataset) or "get_worker_info" in getattr(code, "co_names", ())
 
 
 def names_read(dataset: Any) -> set[str]:

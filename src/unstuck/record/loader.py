@@ -204,8 +204,9 @@ def opened(loader: Any, iterator: Any, asked: int) -> None:
     if pids and _places.get(id(loader)) != pids:
         _places[id(loader)] = pids
         copied = {"pickled": pickled.largest, "pickling": pickled.took / 1e9}
-        facts.write("workers", {"loader": id(loader), "number": ledger.number, "pids": pids, **copied})
-        dataset_state.workers_began(loader)
+        changed = dataset_state.workers_began(loader, ledger.number)
+        started = {"loader": id(loader), "number": ledger.number, "pids": pids, "changed": changed}
+        facts.write("workers", {**started, **copied})
         _part("handles", handles.follow)
     elif pids and loader.__dict__.get("persistent_workers"):
         dataset_state.pass_began(loader, ledger.passes)
@@ -223,6 +224,7 @@ def sources(loader: Any) -> dict[str, object]:
         "sampler_site": next((site for site in drawn_at if site), None),
         "dataset_site": sites.code_site(giving),
         "asks_worker": "get_worker_info" in dataset_state.names_read(dataset) or own.get("worker_init_fn") is not None,
+        "splits": dataset_state.asks_its_worker(dataset, own.get("worker_init_fn")),
     }
 
 

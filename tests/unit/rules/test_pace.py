@@ -347,6 +347,49 @@ def test_pages_that_become_the_workers_own() -> None:
     assert not list(dataset_copied_to_workers.decide(replace(made, copies=(own, own))))
 
 
+# --- what the advice must not break ------------------------------------------------------------------------------
+
+
+def test_a_stream_that_does_not_split_gets_no_workers() -> None:
+    facts = waits()
+    stream = Case(root=PID, flights=(Flight(PID, role="main", step=100),), facts=(loader(iterable=True), facts))
+    stream = replace(stream, strains=(strain(),))
+    (finding,) = starved_for_data.decide(stream)
+    assert isinstance(finding, Finding)
+    assert "split it by get_worker_info() first" in finding.fix.text
+    assert "num_workers=" not in finding.fix.text
+    splits = replace(stream, facts=(loader(iterable=True, splits=True), facts))
+    (finding,) = starved_for_data.decide(splits)
+    assert isinstance(finding, Finding)
+    assert "num_workers=" in finding.fix.text
+
+
+def test_samples_at_hand_are_information() -> None:
+    quick = waits(drawn=100_000, waited=60.0)
+    (finding,) = starved_for_data.decide(case(quick, None, loader(batch_size=64), outcome="finished"))
+    assert isinstance(finding, Finding)
+    assert finding.severity == "info"
+    assert "BatchSampler" in finding.fix.text
+
+
+def test_a_run_without_steps_is_no_training() -> None:
+    (finding,) = starved_for_data.decide(case(waits(step=0), None, outcome="finished"))
+    assert isinstance(finding, Finding)
+    assert finding.title.startswith("the run waits for data")
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [([], "live from pass to pass"), (["level"], "`level`"), (["the data set itself"], "one data set for all passes")],
+)
+def test_workers_that_live_on_and_what_they_would_not_see(changed: list[str], word: str) -> None:
+    told = waits(workers=2, starts=9, starting=50.0, waited=1.0)
+    workers = Fact(PID, 2.0, "workers", {"loader": 7, "number": 0, "pids": [51, 52], "changed": changed})
+    (finding,) = workers_restart_every_epoch.decide(case(told, None, workers, outcome="finished"))
+    assert isinstance(finding, Finding)
+    assert word in finding.fix.text
+
+
 # --- slow-host-to-device -------------------------------------------------------------------------------------
 
 

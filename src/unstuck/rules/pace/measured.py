@@ -21,6 +21,8 @@ STOLEN = 0.15
 """Share of their work that the makers of batches must have been kept from."""
 RESTING = 0.5
 """Share of the looks in which workers make a batch, below which they cannot be what is waited for."""
+AT_HAND = 60e-6
+"""Seconds a sample, below which there is nothing to be made cheaper in it."""
 MOST = 20.0
 """Beyond this a gain is no more than "next to nothing is left"."""
 
@@ -104,6 +106,27 @@ class Waiting:
         return self.workers > 0 and self.strain is not None and self.busy < RESTING
 
     @property
+    def stands(self) -> bool:
+        """Those who make batches sleep, or wait for something that is no processor."""
+        hot = self.strain.hot if self.strain is not None else None
+        return hot is not None and hot.waiting not in ("", "running") and hot.share >= 0.5
+
+    @property
+    def who(self) -> str:
+        """A script that makes no step is none."""
+        return "the training" if self["step"] else "the run"
+
+    @property
+    def multiplies(self) -> bool:
+        """A stream that does not ask which worker it is in: each worker would give all of it."""
+        return bool(self.about.settings.get("iterable")) and not self.about.settings.get("splits")
+
+    @property
+    def sample(self) -> float:
+        """Seconds that making a sample takes."""
+        return self.making / max(1, int(self.about.settings.get("batch_size") or 1))
+
+    @property
     def stolen(self) -> float:
         """Share of their work that the makers of batches were kept from by processes that are not of this run."""
         strain = self.strain
@@ -118,7 +141,7 @@ class Waiting:
         """It waits because others use the machine: without them the wait would not be worth a word."""
         if self.strain is None:
             return False
-        if self.idle_workers and self.strain.others >= OTHERS:
+        if self.idle_workers and self.strain.others >= OTHERS and not self.stands:
             return True  # they are done in time, but nobody is let run
         if self.stolen < STOLEN:
             return False
@@ -128,8 +151,13 @@ class Waiting:
         return wait < COSTLY * (wait + between)
 
     @property
+    def at_hand(self) -> bool:
+        """Samples that take next to nothing: what takes time is going through them one by one."""
+        return self.sample < AT_HAND
+
+    @property
     def severity(self) -> Severity:
-        return "info" if self.busy_machine else "warning"
+        return "info" if self.busy_machine or self.at_hand else "warning"
 
     @property
     def lost(self) -> str:

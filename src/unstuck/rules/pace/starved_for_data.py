@@ -18,7 +18,8 @@ Fix
     training: `num_workers`, where processors are idle.
 
 When it is wrong
-    Where other processes use the machine up it is information only: the same script alone might not wait. A data set
+    Where other processes use the machine up it is information only: the same script alone might not wait. So it is
+    where a sample takes next to nothing, and only going through them one by one takes time. A data set
     whose code is all in libraries has no line of its own to name; then the place of its class is given.
 """
 
@@ -79,7 +80,7 @@ def described(hot: HotLine) -> str:
 
 
 def _title(waiting: Waiting, hot: HotLine | None) -> str:
-    told = f"the training waits for data {waiting.share:.0%} of the time"
+    told = f"{waiting.who} waits for data {waiting.share:.0%} of the time"
     if waiting.busy_machine and waiting.strain is not None:
         return f"{told}, because other processes keep {waiting.strain.others:.1f} processors busy"
     return f"{told}; {hot.share:.0%} of making a batch is {spot(hot)}" if hot is not None else told
@@ -91,7 +92,7 @@ def _evidence(waiting: Waiting, hot: HotLine | None) -> Iterable[str]:
         yield described(hot)
     by = f"{waiting.workers} workers" if waiting.workers else "the training process itself (num_workers=0)"
     yield (
-        f"a batch is made by {by} and takes {seconds(waiting.making)}; what the training does with it takes "
+        f"a batch is made by {by} and takes {seconds(waiting.making)}; what {waiting.who} does with it takes "
         f"{seconds(waiting.between)}"
     )
     if waiting.strain is not None:
@@ -104,12 +105,16 @@ def _evidence(waiting: Waiting, hot: HotLine | None) -> Iterable[str]:
 def _fix(waiting: Waiting, hot: HotLine | None) -> str:
     if waiting.busy_machine:
         return "Nothing in the script: give the run a machine, or processors, of its own."
+    if waiting.at_hand:
+        return BY_BATCHES
     line = spot(hot) if hot is not None else "what the data set does for each sample"
     cheaper = f"Make {line} cheaper: do it once beforehand and keep the result, or use a faster way."
     if hot is not None and hot.waiting == "sleep":
         cheaper = f"Take out the sleep at {line}, or what makes it necessary."
     if waiting.workers:
         return cheaper
+    if waiting.multiplies:
+        return f"{cheaper} Workers would each give the whole stream: split it by get_worker_info() first."
     wanted = better_number(waiting)
     if wanted < 1:
         return cheaper
@@ -120,16 +125,23 @@ def _fix(waiting: Waiting, hot: HotLine | None) -> str:
 def better_number(waiting: Waiting) -> int:
     """Workers that would keep up, as far as the processors that are idle allow."""
     strain = waiting.strain
-    if strain is None:
+    if strain is None or waiting.multiplies:
         return 0
     needed = math.ceil(waiting.making / max(waiting.between, waiting.making / MANY))
     load = sum(f.cpu + f.delayed for f in strain.fetchers) / max(1e-9, sum(f.busy for f in strain.fetchers))
+    if not waiting.workers:  # the process trains too, with all its threads
+        load = 0.0 if waiting.stands else min(1.0, load)
     if load < 0.3:  # it waits more than it computes: processors are not what it takes
         return min(needed, MANY)
     free = strain.cores - strain.others - min(1.0, waiting.between / waiting.period)
     return max(0, min(needed, int(free / load)))
 
 
+BY_BATCHES = (
+    "Take whole batches out of the data set instead of one sample after another: "
+    "DataLoader(data, sampler=BatchSampler(RandomSampler(data), batch_size, False), batch_size=None), with a data set "
+    "that takes a list of indices, as TensorDataset does."
+)
 MANY = 16
 """Workers, at most, that are proposed unseen."""
 

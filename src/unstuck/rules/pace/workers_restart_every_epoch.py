@@ -16,7 +16,8 @@ Fix
     `persistent_workers=True`, on a loader that is built once.
 
 When it is wrong
-    Persistent workers do not see what the script changes in the data set between epochs.
+    Persistent workers do not see what the script changes in the data set between epochs. Where it was seen to change,
+    the fix says what.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from unstuck.rules.words import seconds
 LEAST = 2.5
 """Seconds that must have been lost."""
 STARTS = 3
+ITSELF = "the data set itself"
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -39,7 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
         share = lost / waiting.seconds
         if lost < LEAST or share < COSTLY:
             continue
-        anew = waiting["loaders"] > 2
+        anew, changed = waiting["loaders"] > 2, changes(case, waiting)
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -56,12 +58,32 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"{times(1 / max(0.05, 1 - share))} as fast if they lived on",
             ),
             where=waiting.where(None, "none"),
-            fix=Fix(
-                ("Build the DataLoader once, before the loop, and give it" if anew else "Give the DataLoader")
-                + " persistent_workers=True: its workers then live from pass to pass."
-            ),
+            fix=Fix(_fix(anew, changed)),
             seen_by="flight",
         )
+
+
+def _fix(anew: bool, changed: str) -> str:
+    if changed == ITSELF:
+        return (
+            "Make one data set for all passes, and one DataLoader with persistent_workers=True: now a new one is "
+            "handed to new workers in every pass."
+        )
+    build = "Build the DataLoader once, before the loop, and give it" if anew else "Give the DataLoader"
+    if changed:
+        return (
+            f"{build} persistent_workers=True, but only together with this: the script changes `{changed}` of the data "
+            "set between passes, which workers that live on would not see. Keep it where they do: in a "
+            "multiprocessing.Value, or a tensor after share_memory_()."
+        )
+    return f"{build} persistent_workers=True: its workers then live from pass to pass."
+
+
+def changes(case: Case, waiting: Waiting) -> str:
+    """What the script changes in the data set between passes; "" for nothing."""
+    known = [fact.data for fact in case.facts if fact.kind == "workers" and fact.pid == waiting.pid]
+    names = [name for data in known if data.get("number") == waiting["number"] for name in data.get("changed", ())]
+    return ITSELF if ITSELF in names else max(names, key=names.count, default="")
 
 
 def restarting(waiting: Waiting) -> float:
