@@ -80,6 +80,12 @@ def test_compiled_training(unstuck: Runner, backend: str) -> None:
     assert "train step 0x" in out
 
 
+def test_forked_workers_find_no_threads_of_ours(unstuck: Runner) -> None:
+    """What we compute in the training process must start no pool: its threads are lost in a fork, its locks are not."""
+    out = compare(unstuck, "forks_threads.py")
+    assert out.endswith("it has ended\n")
+
+
 def test_training_that_breaks(unstuck: Runner) -> None:
     """Also when a NaN was traced to its line: the same bits, buffers and random numbers."""
     words = ("log", "data", "root")

@@ -77,6 +77,12 @@ def stop() -> None:
     writes.leave()
 
 
+def forget() -> None:
+    """In a forked child: it has none of the batches, and its lines are its own."""
+    stop()
+    _loaders.clear()
+
+
 def came(ledger: Ledger, iterator: Any, batch: Any, drawn: Any) -> None:
     """A batch was handed out that may be looked at."""
     known = _loaders.get(ledger.number)

@@ -116,9 +116,10 @@ def _after_fork() -> None:
         _begin_process(_folder, forked=True)
     except Exception as fault:
         _run_unrecorded(fault)
-    learning = sys.modules.get(f"{__package__}.learning")
-    if learning is not None:
-        _part("learning", learning.forget)
+    for name in ("learning", "data_read", "waits", "aliases"):
+        module = sys.modules.get(f"{__package__}.{name}")
+        if module is not None:
+            _part(name, module.forget)
 
 
 def _run_unrecorded(fault: Exception) -> None:

@@ -187,7 +187,15 @@ def tell() -> None:
 def last() -> None:
     """At the end of the process."""
     if any(known.trains and known.gathered.batches for known in loaders.values()):
-        facts.tell_anew("data", plain(), at.DATA_STATS)
+        tell()
+
+
+def forget() -> None:
+    """In a forked child: what its parent read is told by its parent."""
+    global _now
+    _now = None
+    loaders.clear()
+    given.clear()
 
 
 def plain() -> dict[str, Any]:

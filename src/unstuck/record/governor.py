@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic, thread_time
 
-from . import flight, unseen
+from . import flight, one_thread, unseen
 
 SHARE = 0.005
 """Of the run's time, for all readings together."""
@@ -32,17 +32,19 @@ def allows() -> bool:
 
 
 class Reading(unseen.Uncompiled):
-    """Counts the processor time of what is done inside, which is not for the compiler to see."""
+    """Counts the processor time of what is done inside, on one thread, which is not for the compiler to see."""
 
-    __slots__ = ("_from",)
+    __slots__ = ("_from", "_threads")
 
     def __enter__(self) -> None:
         self._from = thread_time()
+        self._threads = one_thread.begin()
         super().__enter__()
 
     def __exit__(self, *raised: object) -> None:
         global spent
         super().__exit__(*raised)
+        one_thread.end(self._threads)
         spent += thread_time() - self._from
 
 

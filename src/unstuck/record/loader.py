@@ -49,7 +49,6 @@ def install(module: Any) -> None:
     _wrap_index(module._BaseDataLoaderIter, "indices")
     _wrap_iter(module.DataLoader, "loader passes")
     probes.on("aliases", aliases.stop)
-    os.register_at_fork(after_in_child=aliases.stop)  # a child has none of the batches, and its lines are its own
     probes.on("handles", handles.followed.clear)
 
 

@@ -69,6 +69,11 @@ def told(ledger: Ledger) -> dict[str, object]:
     }
 
 
+def forget() -> None:
+    """In a forked child: the loaders are its parent's."""
+    _told.clear()
+
+
 def last() -> None:
     """At the end: what was told once is told as it came out."""
     for ledger in _told:
