@@ -436,6 +436,8 @@ class Strain:
     hot: HotLine | None = None
     lock: HotLine | None = None
     """The line at which they wait for a lock."""
+    drawing: HotLine | None = None
+    """Beside workers: the line of the sampler in which the training itself spends its waits, drawing indices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from unstuck.model import Fetcher, HotLine, Strain
+from unstuck.model import Fetcher, Strain
 from unstuck.record import layout as at
 from unstuck.record.gauge import WORKER, Gauge
 
 from . import cores, proc
-from .hot import hot_line, lock_line
+from .hot import drawing_line, hot_line, lock_line
 from .sampling import Sampler
 from .syscalls import parse_call
 
@@ -85,17 +85,20 @@ class Probe(threading.Thread):
     def _watch(self, main: Gauge, workers: list[Gauge]) -> Strain | None:
         seen = [_Seen(gauge) for gauge in workers] or [_Seen(main)]
         samplers = {each.pid: Sampler(each.pid, SECONDS) for each in seen[:SAMPLED]}
+        if workers:
+            samplers[main.pid] = Sampler(main.pid, SECONDS)
         try:
             strain = self._look(main, seen)
-            samples = [] if strain is None else [s for each in samplers.values() for s in each.samples(PATIENCE)]
+            taken = {} if strain is None else {pid: each.samples(PATIENCE) for pid, each in samplers.items()}
         finally:
             for sampler in samplers.values():
                 sampler.end()
         if strain is None:
             return None
-        waiting = _mostly(seen, strain)
-        hot, lock = hot_line(samples, waiting), lock_line(samples)
-        return _with_lines(strain, hot, lock)
+        drawing = drawing_line(taken.pop(main.pid)) if workers else None
+        samples = [sample for each in taken.values() for sample in each]
+        hot, lock = hot_line(samples, _mostly(seen, strain)), lock_line(samples)
+        return replace(strain, hot=hot, lock=lock, drawing=drawing)
 
     def _look(self, main: Gauge, seen: list[_Seen]) -> Strain | None:
         began, busy, tree = time.monotonic(), cores.busy(main.pid), self._used()
@@ -156,12 +159,6 @@ def _fetcher(seen: _Seen, looks: int, lasted: float) -> Fetcher:
         delayed=max(0.0, seen.after[1] - seen.before[1]) / lasted,
         threads=max(1, sum(each > RAN * lasted for each in ran)),
     )
-
-
-def _with_lines(strain: Strain, hot: HotLine | None, lock: HotLine | None) -> Strain:
-    from dataclasses import replace
-
-    return replace(strain, hot=hot, lock=lock)
 
 
 def _mostly(seen: list[_Seen], strain: Strain) -> str:

@@ -6,6 +6,8 @@ from unstuck.model import Frame
 
 LOADER = "torch/utils/data/dataloader.py"
 FETCH = "torch/utils/data/_utils/fetch.py"
+DRAWS = "_next_index"
+"""In LOADER: where the next indices are asked of the sampler."""
 WORKER = "torch/utils/data/_utils/worker.py"
 SPAWN = "torch/multiprocessing/spawn.py"
 OPTIMIZER = "torch/optim/"

@@ -17,7 +17,7 @@ class Waves(Dataset):
         return (x * 1.5).sin() + torch.rand(3, 1, 1), index % 3
 
 
-def two_threads(worker):
+def two_threads(_):
     torch.set_num_threads(2)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from unstuck.model import Frame
 from unstuck.observe.cores import quota
-from unstuck.observe.hot import hot_line, lock_line
+from unstuck.observe.hot import drawing_line, hot_line, lock_line
 from unstuck.observe.sampling import Sample
 
 FETCH = Frame("/venv/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py", 54, "fetch")
@@ -45,6 +45,21 @@ def test_the_innermost_line_of_the_users_below_the_fetcher(script: str) -> None:
 def test_a_batch_made_by_libraries_alone_has_no_line() -> None:
     assert hot_line([Sample((LIBRARY, FETCH), 10)], "") is None
     assert hot_line([], "") is None
+
+
+def test_a_sampler_that_the_training_waits_for(script: str) -> None:
+    """Beside workers it runs in the training process; without them it is a part of making a batch."""
+    folder = "/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py"
+    draws, waits = Frame(folder, 740, "_BaseDataLoaderIter._next_index"), Frame(folder, 1200, "_get_data")
+    sampler, main = Frame(script, 5, "__iter__", user=True), Frame(script, 99, "main", user=True)
+    drawn = Sample((sampler, draws, waits, main), 60)
+    line = drawing_line([drawn, Sample((waits, main), 20), Sample((main,), 100)])
+    assert line is not None
+    assert (line.line, line.share) == (5, 0.75)
+    assert drawing_line([drawn, Sample((waits, main), 80)]) is None, "it waits for workers, mostly"
+    hot = hot_line([drawn, at(script, 4, 20)], "")
+    assert hot is not None
+    assert (hot.line, hot.share) == (5, 0.75)
 
 
 def test_only_a_line_that_takes_a_lock_is_the_locks(script: str) -> None:

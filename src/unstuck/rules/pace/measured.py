@@ -103,7 +103,7 @@ class Waiting:
     @property
     def idle_workers(self) -> bool:
         """It waits although its workers rest: what takes time is handing batches over, not making them."""
-        return self.workers > 0 and self.strain is not None and self.busy < RESTING
+        return self.workers > 0 and self.strain is not None and self.busy < RESTING and self.strain.drawing is None
 
     @property
     def stands(self) -> bool:

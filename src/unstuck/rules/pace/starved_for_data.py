@@ -66,15 +66,15 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def hot_line(waiting: Waiting) -> HotLine | None:
-    hot = waiting.strain.hot if waiting.strain is not None else None
+    hot = (waiting.strain.drawing or waiting.strain.hot) if waiting.strain is not None else None
     return hot if hot is not None and hot.share >= WORTH else None
 
 
-def described(hot: HotLine) -> str:
+def described(hot: HotLine, whose: str = "the stacks that make batches") -> str:
     """The line, its share and what it does, as evidence."""
     code = f" (`{hot.code[:80]}`)" if hot.code else ""
     return (
-        f"{hot.share:.0%} of {hot.samples:,} samples of the stacks that make batches were at {spot(hot)} in "
+        f"{hot.share:.0%} of {hot.samples:,} samples of {whose} were at {spot(hot)} in "
         f"{hot.function}{code}; {DOES.get(hot.waiting, 'it waits there')}"
     )
 
@@ -83,13 +83,26 @@ def _title(waiting: Waiting, hot: HotLine | None) -> str:
     told = f"{waiting.who} waits for data {waiting.share:.0%} of the time"
     if waiting.busy_machine and waiting.strain is not None:
         return f"{told}, because other processes keep {waiting.strain.others:.1f} processors busy"
-    return f"{told}; {hot.share:.0%} of making a batch is {spot(hot)}" if hot is not None else told
+    if hot is None:
+        return told
+    return f"{told}; {hot.share:.0%} of {_what(waiting)} is {spot(hot)}"
+
+
+def _what(waiting: Waiting) -> str:
+    return "that" if draws(waiting) else "making a batch"
+
+
+def draws(waiting: Waiting) -> bool:
+    """What is waited for beside workers is no batch, but the sampler: it runs in the training process."""
+    return waiting.strain is not None and waiting.strain.drawing is not None
 
 
 def _evidence(waiting: Waiting, hot: HotLine | None) -> Iterable[str]:
     yield waiting.lost
     if hot is not None:
-        yield described(hot)
+        yield described(hot, "the training where it waits" if draws(waiting) else "the stacks that make batches")
+    if draws(waiting):
+        yield "that line draws indices: a sampler runs in the training process itself, whatever num_workers is"
     by = f"{waiting.workers} workers" if waiting.workers else "the training process itself (num_workers=0)"
     yield (
         f"a batch is made by {by} and takes {seconds(waiting.making)}; what {waiting.who} does with it takes "
@@ -98,7 +111,8 @@ def _evidence(waiting: Waiting, hot: HotLine | None) -> Iterable[str]:
     if waiting.strain is not None:
         yield machine(waiting.strain)
     if hot is not None and not waiting.busy_machine:
-        gain = waiting.faster(waiting.making * (1 - hot.share))
+        saved = hot.share * waiting.share if draws(waiting) else 0.0
+        gain = 1 / max(1 - saved, 0.01) if saved else waiting.faster(waiting.making * (1 - hot.share))
         yield f"{times(gain)} as fast if {spot(hot)} took no time"
 
 
