@@ -181,4 +181,12 @@ def _compare(ledger: Ledger, batches: int, found: list[int]) -> None:
     repeats = ledger.own + ledger.other
     if repeats >= max(16, 2 * ledger.told_repeats):
         ledger.told_repeats = repeats
-        facts.tell("repeats", {**ledger.facts(), "batches": batches, "seconds": (monotonic_ns() - ledger.began) / 1e9})
+        lasted = (monotonic_ns() - ledger.began) / 1e9
+        facts.tell("repeats", {**ledger.facts(), "batches": batches, "seconds": lasted, "endless": _endless(ledger)})
+
+
+def _endless(ledger: Ledger) -> bool:
+    """Asked when samples were seen to repeat, which is rare."""
+    from . import endless
+
+    return ledger.iterable and endless.goes_round(getattr(ledger.loader(), "__dict__", {}).get("dataset"))

@@ -2,7 +2,7 @@
 
 What it sees
     A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
-    gives the same samples again and again; or a plain `for` goes over a data set by its `__getitem__`, which never
+    gives the same samples again and again, and its code shows no end; or a plain `for` goes over a data set by its `__getitem__`, which never
     raises IndexError. And nothing in the loop that draws from it can end the drawing.
 
 Why training stops
@@ -16,7 +16,8 @@ Fix
     Let the sampler or the data set end: yield as many samples as its length says.
 
 When it is wrong
-    An endless stream is fine where the loop around it counts its steps and leaves: then nothing is said. A length that
+    A stream may give its samples several times a pass on purpose: without an endless loop in its code it must have done
+    so fifty times. An endless stream is fine where the loop around it counts its steps and leaves: then nothing is said. A length that
     is only an estimate is passed by, but not three times.
 """
 
@@ -33,7 +34,9 @@ from unstuck.rules.words import seconds
 TIMES = 3
 """A pass this many times as long as the loader says is no estimate that went wrong."""
 REPEATED = 64
-"""Samples seen again in a stream without a length."""
+"""Samples seen again in a stream without a length,"""
+ROUNDS = 50
+"""and how many times, where its code does not show that it has no end."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -45,11 +48,18 @@ def decide(case: Case) -> Iterable[Finding]:
             if loop is not None:
                 yield _over(about, loop)
     for about in told(case, "repeats"):
-        if about["length"] is None and about["own"] >= REPEATED and _current(case, about):
+        if about["length"] is None and about["own"] >= REPEATED and _goes_on(about) and _current(case, about):
             loop = nobody_leaves(case, about)
             if loop is not None:
                 yield _again(about, loop)
     yield from _by_index(case)
+
+
+def _goes_on(about: Told) -> bool:
+    """Samples may be given several times on purpose: its code has no end, or they come so often that no number of
+    times can be meant."""
+    distinct = max(1, about["rows"] - about["own"] - about["other"])
+    return bool(about.fact.data.get("endless", True)) or about["own"] >= ROUNDS * distinct
 
 
 def _current(case: Case, about: Told) -> bool:
