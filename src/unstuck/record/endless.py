@@ -100,8 +100,16 @@ def _bounded(test: ast.expr) -> bool:
 
 
 def _left(loop: ast.While) -> bool:
-    """Something inside may leave it."""
-    return any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in ast.walk(loop))
+    """Something inside may leave it; a `break` leaves the innermost loop only."""
+    waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in loop.body]
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            own = own and not isinstance(node, (ast.For, ast.While))
+            waiting += [(each, own) for each in ast.iter_child_nodes(node)]
+    return False
 
 
 def _called(node: ast.Call) -> str:
@@ -114,7 +122,6 @@ def _times(node: ast.Call) -> bool:
 
 def _itself(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.Call):
-        return _called(value) == name or (
-            _called(value) == "iter" and bool(value.args) and _itself(value.args[0], name)
-        )
+        again = _called(value) == "iter" and bool(value.args) and _itself(value.args[0], name)
+        return again or _called(value) == name
     return isinstance(value, ast.Name) and value.id == "self"

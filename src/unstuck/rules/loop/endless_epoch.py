@@ -2,8 +2,8 @@
 
 What it sees
     A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
-    gives the same samples again and again, and its code shows no end; or a plain `for` goes over a data set by its `__getitem__`, which never
-    raises IndexError. And nothing in the loop that draws from it can end the drawing.
+    gives the same samples again and again, and its code shows no end; or a plain `for` goes over a data set by its
+    `__getitem__`, which never raises IndexError. And nothing in the loop that draws from it can end the drawing.
 
 Why training stops
     The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.
@@ -17,8 +17,8 @@ Fix
 
 When it is wrong
     A stream may give its samples several times a pass on purpose: without an endless loop in its code it must have done
-    so fifty times. An endless stream is fine where the loop around it counts its steps and leaves: then nothing is said. A length that
-    is only an estimate is passed by, but not three times.
+    so fifty times. An endless stream is fine where the loop around it counts its steps and leaves: then nothing is
+    said. A length that is only an estimate is passed by, but not three times.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def _evidence(waiting: Waiting, hot: HotLine | None) -> Iterable[str]:
         yield described(hot, "the training where it waits" if draws(waiting) else "the stacks that make batches")
     if draws(waiting):
         yield "that line draws indices: a sampler runs in the training process itself, whatever num_workers is"
-    by = f"{waiting.workers} workers" if waiting.workers else "the training process itself (num_workers=0)"
+    by = "one worker" if waiting.workers == 1 else f"{waiting.workers} workers"
+    by = by if waiting.workers else "the training process itself (num_workers=0)"
     yield (
         f"a batch is made by {by} and takes {seconds(waiting.making)}; what {waiting.who} does with it takes "
         f"{seconds(waiting.between)}"
