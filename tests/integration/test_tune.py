@@ -36,8 +36,8 @@ def test_a_data_set_that_waits_gets_workers_and_the_file_stays(unstuck: Runner) 
     assert "begins ['waits', '0', '0'] 'a line\\n'" in done.out
     assert "trained to the end" not in done.out
     assert "Choice: " in done.out
-    assert "-    loader = DataLoader(Rows(), batch_size=16, shuffle=True, num_workers=WORKERS)" in done.out
-    assert "+    loader = DataLoader(Rows(), batch_size=16, shuffle=True, num_workers=" in done.out
+    assert "tuned.py:30: num_workers=" in done.out
+    assert "There num_workers is WORKERS: let that be " in done.out
     assert "The whole training would be " in done.out
     assert SCRIPT.read_bytes() == before
     assert "the training loader of Rows" in done.err

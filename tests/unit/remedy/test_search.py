@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from unstuck.remedy.tuning import session
+from unstuck.remedy.tuning import verdict
+from unstuck.remedy.tuning.candidates import Limits
 from unstuck.remedy.tuning.figures import Chunk
 from unstuck.remedy.tuning.outcome import Tuned, from_plain
-from unstuck.remedy.tuning.search import Limits, Search
+from unstuck.remedy.tuning.patience import Interrupted
+from unstuck.remedy.tuning.search import Search
 from unstuck.remedy.tuning.settings import Settings
 from unstuck.remedy.tuning.step import Step
-from unstuck.remedy.tuning.trial import Interrupted
 
 
 class Stage:
@@ -105,13 +106,13 @@ def test_tiny_samples_need_no_workers_and_it_is_soon_clear() -> None:
     search = stage.search(Settings())
     assert search.best is search.present
     assert search.elapsed < 10
-    assert session.found(search).keep
+    assert verdict.found(search).keep
 
 
 @pytest.mark.parametrize("present", [1, 4])
 def test_workers_that_only_cost_are_given_up(present: int) -> None:
     search = Stage(tiny).search(Settings().but(num_workers=present))
-    tuned = session.found(search)
+    tuned = verdict.found(search)
     assert tuned.settings["num_workers"] == 0
     assert tuned.changes == {"num_workers": 0, "prefetch_factor": None}
     assert tuned.gain == pytest.approx(100 / 9, rel=0.01)
@@ -136,7 +137,7 @@ def test_threads_in_workers_where_cores_are_left() -> None:
 
     search = Stage(rate).search(Settings())
     assert (search.best.settings.num_workers, search.best.settings.threads) == (1, 4)
-    assert session.found(search).threads == 4
+    assert verdict.found(search).threads == 4
 
 
 def test_workers_are_kept_where_passes_are_short() -> None:
@@ -159,7 +160,7 @@ def test_memory_is_pinned_only_with_a_gpu() -> None:
 def test_a_candidate_that_fails_is_listed_and_the_search_goes_on() -> None:
     stage = Stage(computing)
     stage.fails = {4: ValueError("bad\nrow"), 1: ValueError("bad row")}
-    tuned = session.found(stage.search(Settings()))
+    tuned = verdict.found(stage.search(Settings()))
     errors = {row.name: row.error for row in tuned.table if row.error}
     assert errors["4 workers"] == "ValueError: row"
     assert tuned.settings["num_workers"] == 3
@@ -174,13 +175,13 @@ def test_another_start_method_where_workers_die() -> None:
 
     search = Stage(rate).search(Settings(), limits=Limits(4, 16, methods=("forkserver", "spawn")))
     assert search.best.settings.start_method == "forkserver"
-    assert session.found(search).changes == {"num_workers": 4, "multiprocessing_context": "forkserver"}
+    assert verdict.found(search).changes == {"num_workers": 4, "multiprocessing_context": "forkserver"}
 
 
 def test_the_present_settings_fail() -> None:
     stage = Stage(computing)
     stage.fails = {4: ValueError("bad row")}
-    tuned = session.found(stage.search(Settings().but(num_workers=4)))
+    tuned = verdict.found(stage.search(Settings().but(num_workers=4)))
     assert not tuned.keep
     assert "fail" in tuned.why
 
@@ -201,7 +202,7 @@ def test_too_little_memory_for_as_many_workers() -> None:
 
 
 def test_a_small_gain_is_no_reason_to_change() -> None:
-    tuned = session.found(Stage(lambda s: 104.0 if s.num_workers else 100.0).search(Settings()))
+    tuned = verdict.found(Stage(lambda s: 104.0 if s.num_workers else 100.0).search(Settings()))
     assert tuned.keep
     assert tuned.changes == {}
     assert "not clearly better" in tuned.why or "Nothing that was measured" in tuned.why
@@ -214,7 +215,7 @@ def test_a_training_that_computes_longer_is_left_alone_at_once() -> None:
     stage = Stage(computing)
     step = Step(compute=1.0, cpu=0.5, batch=16)
     search = stage.search(Settings().but(num_workers=2), step=step)
-    tuned = session.found(search)
+    tuned = verdict.found(search)
     assert tuned.keep
     assert "do not limit" in tuned.why
     assert len(search.candidates) == 1
@@ -223,7 +224,7 @@ def test_a_training_that_computes_longer_is_left_alone_at_once() -> None:
 def test_no_more_workers_than_the_step_needs() -> None:
     """16 samples in 0.1 s: 160 a second. Two workers give 200."""
     step = Step(compute=0.1, cpu=0.01, batch=16)
-    tuned = session.found(Stage(computing).search(Settings(), step=step))
+    tuned = verdict.found(Stage(computing).search(Settings(), step=step))
     assert tuned.settings["num_workers"] == 2
     assert tuned.training is not None
     assert tuned.training.wait_now == pytest.approx(0.16)
@@ -235,7 +236,7 @@ def test_no_more_workers_than_the_step_needs() -> None:
 def test_cores_are_shared_with_a_training_that_computes_on_them() -> None:
     """The step alone keeps four cores busy: workers can only take them away from it."""
     step = Step(compute=0.1, cpu=0.4, batch=16)
-    tuned = session.found(Stage(computing).search(Settings(), step=step))
+    tuned = verdict.found(Stage(computing).search(Settings(), step=step))
     assert tuned.training is not None
     assert tuned.training.speedup < 2.6
 
@@ -254,7 +255,7 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
     stage = Stage(computing)
     stage.interrupt_at = 4.0
     search = stage.search(Settings())
-    tuned: Tuned = session.found(search)
+    tuned: Tuned = verdict.found(search)
     assert tuned.interrupted
     assert tuned.settings["num_workers"] > 0
 
@@ -262,7 +263,7 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
 def test_nothing_is_known_in_the_first_moment() -> None:
     stage = Stage(computing)
     stage.interrupt_at = 0.0
-    tuned = session.found(stage.search(Settings()))
+    tuned = verdict.found(stage.search(Settings()))
     assert tuned.keep
     assert tuned.table == ()
 
