@@ -109,9 +109,7 @@ def change_of(tuned: Tuned, found: dict[str, Any]) -> str:
         for name, expression in (given_by(*at) if at else {}).items():
             notes.append(f"There {name} is {expression}: let that be {tuned.changes[name]!r}.")
     if tuned.changes and found.get("built", 1) > 1:
-        notes.append(
-            f"That line builds {found['built']} loaders, for different data: the change is one for all of them."
-        )
+        notes.append(f"That line builds {found['built']} loaders, for different data: a change is for all of them.")
     if tuned.threads > 1:
         notes.append(f"In its worker_init_fn: torch.set_num_threads({tuned.threads})")
     return "\n".join([*([made.rstrip("\n")] if made else []), *notes])

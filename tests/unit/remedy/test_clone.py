@@ -58,6 +58,7 @@ def share(worker: int) -> None:
 
 def in_parts(size: int, worker: int) -> None:
     assert get_worker_info() is not None
+    assert size + worker
 
 
 def batches(loader: Any) -> list[Any]:

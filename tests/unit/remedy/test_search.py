@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from torch.utils.data import DataLoader
 
 from unstuck.remedy.tuning import verdict
 from unstuck.remedy.tuning.candidates import Limits
@@ -29,6 +30,7 @@ class Stage:
         self.interrupt_at = float("inf")
         self.start_up = 0.1
         self.worker_bytes = 0
+        self.made: Search | None = None
 
     def clock(self) -> float:
         return self.now
@@ -45,7 +47,9 @@ class Stage:
     def search(self, present: Settings, seconds: float = 60.0, **options: object) -> Search:
         limits: Limits = options.pop("limits", Limits(cores=4, most_workers=16))  # type: ignore[assignment]
         step: Step | None = options.pop("step", None)  # type: ignore[assignment]
-        search = Search(present, limits, self.trial, seconds=seconds, step=step, clock=self.clock)
+        why_not: Callable[[], str] = options.pop("why_not", str)  # type: ignore[assignment]
+        search = Search(present, limits, self.trial, seconds=seconds, step=step, clock=self.clock, why_not=why_not)
+        self.made = search
         search.run()
         assert not self.open, "a trial was left open"
         assert self.most_open <= 2
@@ -208,6 +212,108 @@ def test_a_small_gain_is_no_reason_to_change() -> None:
     assert "not clearly better" in tuned.why or "Nothing that was measured" in tuned.why
 
 
+# --- what must not be proposed ---------------------------------------------------------------------------------
+
+
+def in_a_worker(what: str) -> Exception:
+    return AssertionError(f"Caught AssertionError in DataLoader worker process 0.\nOriginal Traceback\n{what}")
+
+
+@pytest.mark.parametrize("error", [in_a_worker("AssertionError: short read"), RuntimeError("DataLoader timed out")])
+def test_what_fails_in_the_last_race_is_not_the_choice(error: Exception) -> None:
+    stage = Stage(computing)
+
+    def rate(settings: Settings) -> float:
+        if settings.num_workers > 2 and stage.made is not None and stage.made.last is not None:
+            raise error
+        return computing(settings)
+
+    stage.rate = rate
+    search = stage.search(Settings())
+    tuned = verdict.found(search)
+    assert not any(row.chosen and row.error for row in tuned.table)
+    assert tuned.keep
+    assert tuned.changes == {}
+    assert tuned.gain == 1
+    assert any("short read" in note for note in tuned.notes) == ("short read" in str(error))
+
+
+@pytest.mark.parametrize(("present", "chosen"), [(0, 0), (2, 2), (3, 0)])
+def test_where_samples_fail_in_some_workers_no_others_are_proposed(present: int, chosen: int) -> None:
+    """Three and more fail: two, if the script has them, are kept; if it has three itself, none are proposed."""
+    stage = Stage(computing)
+    stage.fails = {number: in_a_worker("AssertionError: short read") for number in range(3, 17)}
+    tuned = verdict.found(stage.search(Settings().but(num_workers=present)))
+    assert tuned.settings["num_workers"] == chosen
+    assert any("short read" in note for note in tuned.notes)
+    assert sum(bool(row.error) for row in tuned.table) == 1
+
+
+def test_no_workers_where_they_must_not_be_started() -> None:
+    stage = Stage(computing)
+    limits = Limits(cores=4, most_workers=16, no_workers="They would run the script again.")
+    tuned = verdict.found(stage.search(Settings(), limits=limits))
+    assert tuned.keep
+    assert tuned.notes == ("They would run the script again.",)
+    tuned = verdict.found(stage.search(Settings().but(num_workers=2), limits=limits))
+    assert tuned.settings["num_workers"] == 0
+    assert tuned.why == "The present settings were not measured."
+    assert all(not settings.num_workers for settings in stage.opened)
+
+
+@pytest.mark.parametrize("present", [0, 2])
+def test_a_sign_seen_with_the_present_settings_stops_the_search_for_workers(present: int) -> None:
+    stage = Stage(computing)
+    search = stage.search(Settings().but(num_workers=present), why_not=lambda: "They would share a file.")
+    assert {settings.num_workers for settings in stage.opened} == {0, present}
+    assert verdict.found(search).notes == ("They would share a file.",)
+
+
+def test_the_number_of_workers_stays_where_it_decides_how_many_samples_there_are() -> None:
+    stage = Stage(waiting, busy=0.02)
+    limits = Limits(cores=4, most_workers=16, undivided="Each gives all.")
+    stage.search(Settings().but(num_workers=3), limits=limits)
+    assert {settings.num_workers for settings in stage.opened} == {3}
+
+
+def test_workers_are_not_kept_where_the_script_changes_the_data_set() -> None:
+    stage = Stage(computing)
+    stage.start_up = 2.0
+    limits = Limits(cores=4, most_workers=16, length=50, not_persistent="It sets level.")
+    tuned = verdict.found(stage.search(Settings().but(num_workers=4), limits=limits))
+    assert not tuned.settings["persistent_workers"]
+    assert tuned.notes == ("It sets level.",)
+    stage = Stage(computing)
+    stage.start_up = 2.0
+    kept = verdict.found(stage.search(Settings(), limits=Limits(cores=4, most_workers=16, length=50)))
+    assert kept.settings["persistent_workers"]
+    assert "between passes they do not see" in kept.notes[0]
+
+
+def test_going_without_workers_takes_back_what_is_about_them() -> None:
+    present = Settings().but(
+        num_workers=2, prefetch_factor=4, persistent_workers=True, start_method="fork", timeout=60.0
+    )
+    tuned = verdict.found(Stage(tiny).search(present))
+    assert tuned.changes == {
+        "num_workers": 0,
+        "prefetch_factor": None,
+        "persistent_workers": False,
+        "multiprocessing_context": None,
+        "timeout": 0,
+    }
+    assert DataLoader([1], **tuned.settings).num_workers == 0
+
+
+def test_nothing_is_said_of_the_training_where_samples_are_kept() -> None:
+    step = Step(compute=0.1, cpu=0.01, batch=16)
+    search = Stage(computing).search(Settings(), step=step)
+    assert verdict.found(search).training is not None
+    kept = verdict.found(search, "cache")
+    assert kept.training is None
+    assert "(cache)" in kept.notes[0]
+
+
 # --- against the step of the training --------------------------------------------------------------------------
 
 
@@ -242,6 +348,20 @@ def test_cores_are_shared_with_a_training_that_computes_on_them() -> None:
 
 
 # --- its end ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("present", [1, 2, 8])
+def test_there_is_always_time_to_measure_no_workers(present: int) -> None:
+    stage = Stage(tiny)
+    stage.start_up = 0.1
+    search = stage.search(Settings().but(num_workers=present), seconds=2.0)
+    assert [settings.num_workers for settings in stage.opened][:2] == [present, 0]
+    assert search.best.settings.num_workers == 0
+
+
+def test_it_is_said_when_the_time_was_over() -> None:
+    assert "The time (1 s) was over" in verdict.found(Stage(computing).search(Settings(), seconds=1.0)).notes[-1]
+    assert verdict.found(Stage(computing).search(Settings())).notes == ()
 
 
 @pytest.mark.parametrize("seconds", [1.0, 3.0, 8.0])

@@ -53,10 +53,11 @@ def _said(loader: Any, present: Settings) -> dict[str, str]:
             f"No worker was started: with the start method {method} each of them would run this script again, for its "
             'training is not begun under `if __name__ == "__main__":`.'
         )
-    if present.num_workers > 1 and not divides(loader):
-        said["same_number"] = (
-            f"The number of workers was left as it is: {kind} does not ask which worker it is in, so that each worker "
-            "gives all samples, and an epoch has as many times more of them."
+    if not divides(loader):
+        tried = "no other number of them was tried" if present.num_workers > 1 else "no more than one was tried"
+        said["undivided"] = (
+            f"{kind} does not ask which worker it is in (torch.utils.data.get_worker_info): each of several workers "
+            f"gives all its samples, and {tried}."
         )
     changed = changed_between_passes(loader.dataset)
     if changed and not present.persistent_workers:

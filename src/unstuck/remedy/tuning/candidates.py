@@ -35,8 +35,8 @@ class Limits:
     """What a worker could need at most, as long as none is known: a copy of all that this process has."""
     no_workers: str = ""
     """Why no worker may be started at all, in sentences."""
-    same_number: str = ""
-    """Why the number of workers must stay as it is."""
+    undivided: str = ""
+    """Why the number of workers decides how many samples there are: more than one must stay as many."""
     not_persistent: str = ""
     """Why workers must not live on from pass to pass."""
 

@@ -114,7 +114,7 @@ class Search:
             self.barred = refused(self.present)
         if not self.present.error and self.little_to_gain():
             return
-        if not self.limits.same_number:
+        if not self.limits.undivided or self.present.settings.num_workers <= 1:
             self._workers()
         for part in (self._persistent, self._prefetch, self._threads, self._pinned):
             if not self._nothing_to_gain():
@@ -123,13 +123,13 @@ class Search:
     def _last_races(self) -> None:
         """Against the present settings. What fails here was never good: the next best takes its place."""
         while self.best is not self.present and not self.present.error:
-            self.last = Duel()
-            self.races.race(self.present, self.best, self.last, at_least=3, at_most=LAST_PAIRS)
-            if self.best.refuses:
+            rival, self.last = self.best, Duel()
+            self.races.race(self.present, rival, self.last, at_least=3, at_most=LAST_PAIRS)
+            if self.present.refuses or rival.refuses:
                 self._give_up_workers()
-            elif self.best.error:
+            elif rival.error:
                 self._next_best()
-            if not self.best.error:
+            else:
                 return
 
     # --- the parts ---------------------------------------------------------------------------------------

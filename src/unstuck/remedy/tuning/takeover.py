@@ -1,8 +1,8 @@
-"""Inside the script below `unstuck tune`: waits until the training loader is in use, measures it, then waits for its end.
+"""Inside the script below `unstuck tune`: waits until the training loader is in use, measures it, waits to be ended.
 
 The parent ends all processes from the top: one that started this one and saw it end would go on as if it had trained.
-Until the loader is in use three seams look on: batches handed out, loaders built, backward passes. What is known goes as JSON lines
-into a file in the folder given, which the parent follows.
+Until the loader is in use three seams look on: batches handed out, loaders built, backward passes. What is known goes
+as JSON lines into a file in the folder given, which the parent follows.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def found(search: Search, keeps: str = "") -> Tuned:
 
 def _notes(search: Search, chosen: Candidate, keeps: str) -> Iterator[str]:
     limits, present = search.limits, search.present.settings
-    yield from filter(None, (search.barred, limits.same_number))
+    yield from filter(None, (search.barred, limits.undivided))
     if chosen.settings.num_workers and not chosen.settings.persistent_workers and limits.not_persistent:
         yield limits.not_persistent
     if chosen.settings.persistent_workers and not present.persistent_workers:
@@ -58,7 +58,7 @@ def _notes(search: Search, chosen: Candidate, keeps: str) -> Iterator[str]:
             "unless they are persistent."
         )
     if search.cut_short and not search.interrupted:
-        yield f"The {search.seconds:g} seconds were over before all was tried; more of them may find something better."
+        yield f"The time ({search.seconds:g} s) was over before all was tried: more of it may find something better."
 
 
 def _verdict(search: Search, known: bool) -> tuple[bool, str]:
