@@ -153,6 +153,13 @@ def test_workers_are_kept_where_passes_are_short() -> None:
     assert not long.best.settings.persistent_workers
 
 
+def test_workers_that_lose_only_by_their_starts_are_tried_as_persistent_ones() -> None:
+    stage = Stage(computing)
+    stage.start_up = 20.0
+    search = stage.search(Settings(), limits=Limits(cores=4, most_workers=16, length=50))
+    assert search.best.settings == Settings().but(num_workers=4, persistent_workers=True)
+
+
 def test_memory_is_pinned_only_with_a_gpu() -> None:
     def rate(settings: Settings) -> float:
         return computing(settings) * (1.2 if settings.pin_memory else 1.0)

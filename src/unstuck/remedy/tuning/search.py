@@ -167,11 +167,14 @@ class Search:
                 return
 
     def _persistent(self) -> None:
-        settings = self.best.settings
-        if not self._may_refine() or settings.persistent_workers or self.limits.not_persistent:
+        """Also of what is faster than the best, but for its starts."""
+        fastest = max(self._sound(), key=self.worth.without_starts, default=self.best)
+        ahead = self.worth.without_starts(fastest) > (1 + CLEARLY) * self.best.figures.rate
+        candidate = fastest if ahead and not self.best.settings.num_workers else self.best
+        if not candidate.settings.num_workers or candidate.settings.persistent_workers or self.limits.not_persistent:
             return
-        if self.best.whole or self.worth.share_of_start(self.best) > STARTS:
-            self._challenge(settings.but(persistent_workers=True))
+        if not self.barred and (candidate.whole or self.worth.share_of_start(candidate) > STARTS):
+            self._challenge(candidate.settings.but(persistent_workers=True))
 
     def _prefetch(self) -> None:
         for depth in (4, 8):
@@ -240,10 +243,13 @@ class Search:
 
     def _next_best(self) -> None:
         """Of those that did not fail the one with the highest score; without workers where these are given up."""
-        sound = [each for each in self.candidates.values() if each.slices and not each.error]
+        sound = self._sound()
         if self.barred:
             sound = [each for each in sound if each is self.present or not each.settings.num_workers]
         self.races.leader = max(sound, key=self.worth.score, default=self.present)
+
+    def _sound(self) -> list[Candidate]:
+        return [each for each in self.candidates.values() if each.slices and not each.error]
 
     def little_to_gain(self) -> bool:
         """Even if data cost nothing, the training would not be clearly faster than with the present settings."""

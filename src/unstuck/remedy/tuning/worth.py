@@ -53,6 +53,14 @@ class Worth:
         starting = max(0.0, candidate.start_up - settings.num_workers * per_batch)
         return starting / (starting + self.length * per_batch)
 
+    def without_starts(self, candidate: Candidate) -> float:
+        """Its rate if the workers were there already; a guess where passes were measured as a whole."""
+        rate = candidate.figures.rate
+        if not candidate.whole or not candidate.settings.num_workers or not self.length or rate <= 0:
+            return rate
+        seconds = self.length * candidate.batch / rate
+        return rate * seconds / max(seconds - candidate.start_up, seconds / 10)
+
     def is_busy(self, candidate: Candidate) -> bool:
         """The cores are used up, and there are as many workers."""
         used = candidate.wanted_per_sample * candidate.figures.rate
