@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from unstuck.remedy.tuning import changing, guard, settings
 from unstuck.remedy.tuning.signs import Signs
@@ -34,6 +34,15 @@ class Opened(Rows):
         return torch.zeros(len(self.file.read(4)))
 
 
+RECORDS: list[Any] = []
+
+
+class Global(Rows):
+    def __getitem__(self, index: int) -> Any:
+        RECORDS[0].seek(1000 * index)
+        return torch.zeros(len(RECORDS[0].read(4)))
+
+
 class OpenedInEach(Opened):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -49,6 +58,19 @@ class Asking(Opened):
     def __getitem__(self, index: int) -> Any:
         assert get_worker_info() is None
         return super().__getitem__(index)
+
+
+class Lines(IterableDataset):  # type: ignore[misc]
+    """Each pass opens the file for itself; `number` may be that of the descriptor."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, os.dup(2)
+        os.close(self.number)
+
+    def __iter__(self) -> Any:
+        with self.path.open("rb", buffering=0) as file:
+            while file.read(1000):
+                yield torch.zeros(2)
 
 
 class Tables(Rows):
@@ -78,6 +100,22 @@ def test_a_file_that_is_read_through(kind: Any, shares: bool, file: Path) -> Non
     rows.file.close()
     assert bool(said) is shares
     assert "(file)" in said or not shares
+
+
+def test_a_stream_that_opens_its_file_in_each_pass(file: Path) -> None:
+    loader = DataLoader(Lines(file), batch_size=8)
+    signs = Signs(loader, settings.of(loader))
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+        assert signs.why_not() == ""
+    del batches
+
+
+def test_a_file_that_the_module_has_open(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with file.open("rb") as opened:
+        monkeypatch.setitem(globals(), "RECORDS", [opened])
+        assert "(RECORDS)" in seen(DataLoader(Global(), batch_size=8)).why_not()
 
 
 def test_a_file_that_is_only_held(file: Path) -> None:

@@ -8,19 +8,18 @@ from __future__ import annotations
 import time
 
 from . import climb
-from .candidates import Candidate, Limits, too_much
-from .climb import PLATEAU
+from .contest import Contest, NoWorkers, refused
 from .failing import STARTING
 from .figures import Duel
 from .patience import Interrupted
 from .races import TIE, OutOfTime, Races
-from .worth import Worth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .candidates import Candidate, Limits
     from .settings import Settings
     from .step import Step
 
@@ -34,11 +33,7 @@ STARTS = 0.02
 """Share of a pass that starting the workers may take before keeping them is tried."""
 
 
-class NoWorkers(Exception):
-    """The script's own code fails in a worker: none is measured any more."""
-
-
-class Search:
+class Search(Contest):
     """`run()`, then `best`, `present` and `candidates`. `open_trial(settings)` gives something that is measured by
     `slice(seconds)` and put away by `close()`."""
 
@@ -55,12 +50,9 @@ class Search:
         why_not: Callable[[], str] = str,
     ) -> None:
         """`why_not` is asked after each slice of the present settings: why there must be no other workers."""
-        self.limits, self.seconds, self.step = limits, seconds, step
-        self._clock, self._why_not = clock, why_not
+        super().__init__(present, limits, step)
+        self.seconds, self._clock, self._why_not = seconds, clock, why_not
         self.began = clock()
-        self.worth = Worth(limits, step)
-        self.present = Candidate(present)
-        self.candidates = {present: self.present}
         self.races = Races(
             self.present,
             open_trial,
@@ -72,14 +64,6 @@ class Search:
         self.last: Duel | None = None
         """Of the best with the present settings, at the end."""
         self.interrupted = self.cut_short = False
-        self.barred = limits.no_workers
-        """Why there are no workers, or no other ones, in sentences."""
-        self._behind = 1.0
-        """The best to the fastest there was: of two that are nearly equal the cheaper one is taken."""
-
-    @property
-    def best(self) -> Candidate:
-        return self.races.leader
 
     @property
     def elapsed(self) -> float:
@@ -199,58 +183,6 @@ class Search:
         if self.limits.gpu and (self._may_refine() or not self.best.settings.num_workers):
             self._challenge(self.best.settings.but(pin_memory=not self.best.settings.pin_memory))
 
-    # --- comparing ---------------------------------------------------------------------------------------
-
-    def _challenge(self, settings: Settings) -> Candidate:
-        """Measure it against the best so far; it becomes the best if it wins."""
-        candidate = self.candidates.setdefault(settings, Candidate(settings))
-        if not candidate.error:
-            candidate.error = too_much(settings, self.limits, self.candidates.values())
-        if candidate.error:
-            return candidate
-        best = self.best
-        if best.error or not best.slices:
-            self.races.measure(candidate)
-            self.races.leader = best if candidate.error else candidate
-            self._check(candidate)
-            return candidate
-        duel = Duel()
-        self.races.race(best, candidate, duel)
-        self._check(candidate, best)
-        if self.best.error:
-            self._next_best()
-        elif not candidate.error and self._wins(candidate, duel):
-            self._behind = min(1.0, self._behind * duel.ratio)
-            self.races.leader = candidate
-        return candidate
-
-    def _check(self, *measured: Candidate) -> None:
-        if any(each.refuses for each in measured):
-            raise NoWorkers
-
-    def _wins(self, candidate: Candidate, duel: Duel) -> bool:
-        """Clearly faster; or as fast as any, for certain, and cheaper."""
-        if duel.ratio > 1 + TIE:
-            return True
-        cheaper = candidate.settings.cost < self.best.settings.cost
-        return cheaper and duel.ratio * self._behind > 1 - TIE and duel.interval()[0] > 1 - 2 * PLATEAU
-
-    def _give_up_workers(self) -> None:
-        """What one worker could not read, another may read wrongly: only what the script does now, and no workers."""
-        failed = next(each for each in self.candidates.values() if each.refuses)
-        self.barred = self.barred or refused(failed)
-        self._next_best()
-
-    def _next_best(self) -> None:
-        """Of those that did not fail the one with the highest score; without workers where these are given up."""
-        sound = self._sound()
-        if self.barred:
-            sound = [each for each in sound if each is self.present or not each.settings.num_workers]
-        self.races.leader = max(sound, key=self.worth.score, default=self.present)
-
-    def _sound(self) -> list[Candidate]:
-        return [each for each in self.candidates.values() if each.slices and not each.error]
-
     def little_to_gain(self) -> bool:
         """Even if data cost nothing, the training would not be clearly faster than with the present settings."""
         return self.worth.is_near_the_most(self.present, 1 / (1 + CLEARLY))
@@ -258,7 +190,3 @@ class Search:
     def _nothing_to_gain(self) -> bool:
         """Data do not limit the training with the best so far, for certain."""
         return not self.best.error and self.worth.is_near_the_most(self.best, 1 - TIE / 2)
-
-
-def refused(candidate: Candidate) -> str:
-    return f"Its samples fail in a worker ({candidate.error}): workers are not proposed."

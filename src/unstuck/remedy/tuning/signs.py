@@ -7,6 +7,8 @@ other. Nothing is read, nothing is moved.
 from __future__ import annotations
 
 import functools
+import io
+import itertools
 import os
 import stat
 import sys
@@ -29,6 +31,7 @@ MOST_FILES = 64
 GROWN = 8
 """Things more in a container, from which on samples are kept there."""
 CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict)
+FILES = (io.FileIO, io.BufferedReader, io.BufferedRandom, io.TextIOWrapper)
 NOT_AFTER_A_FORK = ("h5py", "sqlite3")
 """Modules whose open files must not be used in a process that was forked, and whose offsets say nothing."""
 
@@ -53,9 +56,9 @@ class Signs:
         ):
             return ""
         for each in moved:
-            about = handle_names.about(self._dataset, each.number)
-            if not about["guarded"]:
-                return self._shared(about["attribute"] or os.path.basename(each.path))
+            name = _holder(self._dataset, each.number)
+            if name and not handle_names.about(self._dataset, each.number)["guarded"]:
+                return self._shared(name)
         held = "" if self._present.num_workers else _held(self._dataset)
         return self._shared(held) if held else ""
 
@@ -118,6 +121,27 @@ def _is_same(each: Handle) -> bool:
         return each.offset() >= 0 and each.is_same()
     except OSError:
         return False
+
+
+def _holder(dataset: Any, number: int) -> str:
+    """By which name the data set has this file before a worker is started. One that only a running pass has open, each
+    worker opens for itself."""
+    names = names_read(dataset)
+    space = vars(sys.modules.get(type(dataset).__module__, sys))
+    for name, value in (*_attributes(dataset), *((name, space.get(name)) for name in names)):
+        inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+        for each in (value, *itertools.islice(inside, MOST_FILES)):
+            if _descriptor(each, "lseek" in names) == number:
+                return name
+    return ""
+
+
+def _descriptor(thing: Any, plain: bool) -> int | None:
+    """Of Python's own file objects; of a number where the code moves files by their numbers."""
+    try:
+        return thing.fileno() if type(thing) in FILES else thing if plain and type(thing) is int else None
+    except ValueError:  # closed
+        return None
 
 
 def _held(dataset: Any) -> str:
