@@ -11,6 +11,7 @@ from .batches import count, tensors
 from .bounds import limits
 from .clone import SameRandom, clone
 from .patience import Patience
+from .races import OutOfTime
 from .search import Search
 from .signs import Signs
 from .step import Step
@@ -54,16 +55,22 @@ def tune(
         nonlocal opened
         timeout = max(AT_LEAST, 10 * max(first_batches)) if first_batches else FIRST_BATCH
         timeout += FRESH_START * (guard.start_method(candidate.start_method) != "fork")
-        trial = Trial(
-            loader,
-            candidate,
-            timeout=min(timeout, max(AT_LEAST, seconds - search.elapsed)),
-            patience=patience,
-            take=_to_gpu if gpu else None,
-            size=loader.batch_size,
-            # Each begins at another place: else all but the first would read what is in memory already.
-            skip=min(FURTHEST, int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0))),
-        )
+        left = max(AT_LEAST, seconds - search.elapsed)
+        try:
+            trial = Trial(
+                loader,
+                candidate,
+                timeout=min(timeout, left),
+                patience=patience,
+                take=_to_gpu if gpu else None,
+                size=loader.batch_size,
+                # Each begins at another place: else all but the first would read what is in memory already.
+                skip=min(FURTHEST, int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0))),
+            )
+        except RuntimeError as error:
+            if left < timeout and "timed out" in str(error):  # it was given less than it may take: it did not fail
+                raise OutOfTime from error
+            raise
         opened += 1
         first_batches.append(trial.start_up)
         return trial
