@@ -36,8 +36,8 @@ def test_a_data_set_that_waits_gets_workers_and_the_file_stays(unstuck: Runner) 
     assert "begins ['waits', '0', '0'] 'a line\\n'" in done.out
     assert "trained to the end" not in done.out
     assert "Choice: " in done.out
-    assert "-    loader = DataLoader(Rows(), batch_size=16, shuffle=True, num_workers=WORKERS)" in done.out
-    assert "+    loader = DataLoader(Rows(), batch_size=16, shuffle=True, num_workers=" in done.out
+    assert "tuned.py:29: num_workers=" in done.out
+    assert "There num_workers is WORKERS: let that be " in done.out
     assert "The whole training would be " in done.out
     assert SCRIPT.read_bytes() == before
     assert "the training loader of Rows" in done.err
@@ -55,6 +55,29 @@ def test_a_data_set_that_raises_in_workers_is_told_and_kept(unstuck: Runner) -> 
     assert done.code == 0, done.err
     assert "ValueError: not in a worker" in done.out
     assert "Keep what you have" in done.out
+
+
+def test_the_process_above_does_not_go_on_and_no_worker_runs_the_script_again(unstuck: Runner) -> None:
+    done = tune(unstuck, SCRIPT.with_name("folds.py"), seconds=2)
+    assert done.code == 0, done.err
+    assert (unstuck.folder / "notes.txt").read_text() == "started\n"
+    assert "No worker was started: with the start method spawn" in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("records", "Records reads through a file that is open already (file)"),
+        ("stream", "no more than one was tried"),
+        ("harder", "the script sets level (not_in_workers.py:"),
+        ("plain", "num_workers=0, timeout=0, multiprocessing_context=None)"),
+    ],
+)
+def test_what_workers_would_break_is_said(unstuck: Runner, kind: str, said: str) -> None:
+    done = tune(unstuck, SCRIPT.with_name("not_in_workers.py"), kind, seconds=10)
+    assert done.code == 0, done.err
+    assert said in done.out
 
 
 @pytest.mark.parametrize(

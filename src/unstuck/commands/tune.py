@@ -4,8 +4,9 @@
   unstuck tune [options] -m package.module [arguments]
 
 The script is started as `python train.py` would, until its training loader is in use: a few steps. Then its loader
-alone is measured with other settings, in that very process, and the script is ended there; it does not go on to
-train, and nothing it would do at its end is done. No file is changed: the change is shown as a diff.
+alone is measured with other settings, in that very process, and the script is ended there, with all that started it;
+it does not go on to train, and nothing it would do at its end is done. Only a script that is over after those few
+steps runs to its end first, and saves what it saves. No file is changed: the change is shown as a diff.
 Ctrl-C ends the search and shows the best so far.
 """
 

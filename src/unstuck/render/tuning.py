@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from unstuck.remedy.tuning.edit import diff, shown
+from unstuck.remedy.tuning.edit import diff, given_by, shown
 from unstuck.remedy.tuning.outcome import Row, Training, Tuned
 from unstuck.render.status import wants_color, wants_unicode, width_of
 from unstuck.render.wording import clean, duration
@@ -42,7 +42,7 @@ def _table(tuned: Tuned, unicode: bool) -> Any:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD if unicode else box.ASCII, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("settings", no_wrap=True)
+    table.add_column("settings", min_width=16)
     for name in ("samples/s", "95 % interval", "to now", "1st batch"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -80,7 +80,7 @@ def told(tuned: Tuned, found: dict[str, Any]) -> list[str]:
         lines += _training(tuned.training, tuned.keep)
     elif found and not found.get("trains"):
         lines.append("No training step was seen: the loader that most batches were asked of was measured.")
-    return lines
+    return [*lines, *tuned.notes]
 
 
 def _training(training: Training, keep: bool) -> list[str]:
@@ -99,14 +99,17 @@ def change_of(tuned: Tuned, found: dict[str, Any]) -> str:
     if tuned.keep:
         return ""
     notes = []
-    if tuned.threads > 1:
-        notes.append(f"In its worker_init_fn: torch.set_num_threads({tuned.threads})")
     site = found.get("site")
-    made = (
-        diff(site[0], site[1], found.get("built_by", "DataLoader"), tuned.changes) if site and tuned.changes else None
-    )
+    at = (site[0], site[1], found.get("built_by", "DataLoader"), tuned.changes) if site and tuned.changes else None
+    made = diff(*at) if at else None
     if made is None and tuned.changes:
         where = f" built at {shown(site[0])}:{site[1]}" if site else ""
         given = ", ".join(f"{name}={value!r}" for name, value in tuned.changes.items())
-        notes.insert(0, f"Set for the DataLoader{where}: {given}")
+        notes.append(f"Set for the DataLoader{where}: {given}")
+        for name, expression in (given_by(*at) if at else {}).items():
+            notes.append(f"There {name} is {expression}: let that be {tuned.changes[name]!r}.")
+    if tuned.changes and found.get("built", 1) > 1:
+        notes.append(f"That line builds {found['built']} loaders, for different data: a change is for all of them.")
+    if tuned.threads > 1:
+        notes.append(f"In its worker_init_fn: torch.set_num_threads({tuned.threads})")
     return "\n".join([*([made.rstrip("\n")] if made else []), *notes])

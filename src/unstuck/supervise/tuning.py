@@ -126,18 +126,19 @@ class Tuning:
             self.fault = event
         if "tuned" in event:
             self.tuned = from_plain(event["tuned"])
-        self.done = self.done or kind == "done"
+        self.done = self.done or kind == "done" or bool(event.get("last"))
         self._show(event)
 
     # --- the end -----------------------------------------------------------------------------------------
 
     def _end_all(self) -> None:
-        """It ends by itself when all is measured; whatever is left of it after a moment is ended."""
-        left = self._descendants()
-        deadline = time.monotonic() + (2.0 if self.done else 0.2)
+        """From the top down, and at once where a result is there: whoever started the process that was measured must
+        not see it end, and go on as if it had trained."""
+        left = self._processes()
+        deadline = time.monotonic() + (0.0 if self.done else 0.2)
         while self.process.poll() is None and time.monotonic() < deadline:
             time.sleep(TICK)
-        for process in {*left, *self._descendants()}:
+        for process in dict.fromkeys([*self._processes(), *left]):
             try:
                 process.kill()
             except psutil.Error:
@@ -145,10 +146,11 @@ class Tuning:
         while self.process.poll() is None:
             time.sleep(TICK)
 
-    def _descendants(self) -> list[psutil.Process]:
+    def _processes(self) -> list[psutil.Process]:
+        """Each after the one that started it."""
         try:
             main = psutil.Process(self.process.pid)
-            return [*main.children(recursive=True), main] if self.process.returncode is None else []
+            return [main, *main.children(recursive=True)] if self.process.returncode is None else []
         except psutil.Error:
             return []
 

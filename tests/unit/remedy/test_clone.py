@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    get_worker_info,
+)
 
-from unstuck.remedy.tuning import session, settings
+from unstuck.remedy.tuning import bounds, settings
 from unstuck.remedy.tuning.clone import SameRandom, Threads, clone
 from unstuck.remedy.tuning.settings import Settings
 
@@ -41,6 +50,15 @@ def join(batch: list[Any]) -> Any:
 
 def seed(worker: int) -> None:
     torch.set_num_threads(3 + worker)
+
+
+def share(worker: int) -> None:
+    in_parts(1, worker)
+
+
+def in_parts(size: int, worker: int) -> None:
+    assert get_worker_info() is not None
+    assert size + worker
 
 
 def batches(loader: Any) -> list[Any]:
@@ -199,9 +217,11 @@ def test_random_numbers_go_on_as_if_nothing_had_been() -> None:
         (DataLoader(Rows()), True),
         (DataLoader(Stream()), False),
         (DataLoader(Divided()), True),
-        (DataLoader(Stream(), worker_init_fn=seed), True),
+        (DataLoader(Stream(), worker_init_fn=seed), False),
+        (DataLoader(Stream(), worker_init_fn=share), True),
+        (DataLoader(Stream(), worker_init_fn=partial(in_parts, 2)), True),
     ],
 )
 def test_a_stream_that_does_not_divide_gets_no_more_workers(loader: Any, divided: bool) -> None:
-    assert session.divides(loader) is divided
-    assert (session.limits(loader, gpu=False).most_workers > 1) is divided
+    assert bounds.divides(loader) is divided
+    assert (bounds.limits(loader, settings.of(loader), gpu=False).most_workers > 1) is divided

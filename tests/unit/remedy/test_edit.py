@@ -19,7 +19,11 @@ MORE = {"num_workers": 4, "persistent_workers": True}
         ("loader = DataLoader(rows, num_workers=0)", {"num_workers": 4}, "loader = DataLoader(rows, num_workers=4)"),
         ("x = data.DataLoader(rows, 8, True, None, None, 2)", {"num_workers": 0},
          "x = data.DataLoader(rows, 8, True, None, None, 0)"),
-        ("x = DataLoader(rows, num_workers=args.workers)", {"num_workers": 4}, "x = DataLoader(rows, num_workers=4)"),
+        ("x = DataLoader(rows, 8, num_workers=2, timeout=60, multiprocessing_context='fork')",
+         {"num_workers": 0, "prefetch_factor": None, "multiprocessing_context": None, "timeout": 0},
+         "x = DataLoader(rows, 8, num_workers=0, timeout=0, multiprocessing_context=None)"),
+        ("x = DataLoader(rows, 8, True, None, None, 2, None, False, False, 60)", {"num_workers": 0, "timeout": 0},
+         "x = DataLoader(rows, 8, True, None, None, 0, None, False, False, 0)"),
         ("x = DataLoader(dataset=Rows('ä'), batch_size=2)", {"num_workers": 1},
          "x = DataLoader(dataset=Rows('ä'), batch_size=2, num_workers=1)"),
         ("a = DataLoader(\n    rows,\n    batch_size=2,  # two\n)", MORE,
@@ -48,6 +52,8 @@ def test_the_call_after(source: str, changes: dict[str, Any], wanted: str) -> No
         "one, two = DataLoader(a), DataLoader(b)",
         "loader = make(rows)",
         "loader = DataLoader()",
+        "loader = DataLoader(rows, num_workers=args.workers)",
+        "loader = DataLoader(rows, 8, True, None, None, 2 * WORKERS)",
     ],
 )
 def test_what_cannot_be_placed_is_left(source: str) -> None:

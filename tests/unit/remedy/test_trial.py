@@ -11,9 +11,11 @@ import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from unstuck.remedy.tuning import settings
+from unstuck.remedy.tuning.batches import count
 from unstuck.remedy.tuning.figures import Chunk, Duel, Figures
+from unstuck.remedy.tuning.patience import Interrupted, Patience
 from unstuck.remedy.tuning.settings import Settings
-from unstuck.remedy.tuning.trial import Interrupted, Patience, Trial, count, joined
+from unstuck.remedy.tuning.trial import Trial, joined
 
 
 class Rows(Dataset):  # type: ignore[misc]

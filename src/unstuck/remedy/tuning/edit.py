@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-POSITIONS = {"num_workers": 5, "pin_memory": 7, "multiprocessing_context": 11}
+POSITIONS = {"num_workers": 5, "pin_memory": 7, "timeout": 9, "multiprocessing_context": 11}
 """Where DataLoader takes them without a name."""
 DEFAULTS = (None, False, 0)
 """Values that need not be written where nothing is."""
@@ -32,18 +32,35 @@ def diff(file: str, line: int, kind: str, changes: dict[str, Any]) -> str | None
     return "".join(each if each.endswith("\n") else each + "\n\\ No newline at end of file\n" for each in lines)
 
 
+def given_by(file: str, line: int, kind: str, changes: dict[str, Any]) -> dict[str, str]:
+    """Of the arguments to change those that the call does not say itself, each with the expression that it takes."""
+    try:
+        with open(file, "rb") as opened:
+            source = opened.read()
+        call = find(ast.parse(source), line, kind)
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    nodes = {} if call is None else {name: _argument(call, name) for name in changes}
+    text = source.decode("utf-8", "replace")
+    return {
+        name: ast.get_source_segment(text, node) or ast.unparse(node)
+        for name, node in nodes.items()
+        if node is not None and not _is_constant(node)
+    }
+
+
 def edited(source: bytes, line: int, kind: str, changes: dict[str, Any]) -> bytes | None:
-    """The source with the call changed; only if it then parses and says what it should."""
+    """The source with the call changed; only if it then parses and says what it should. An expression is not written
+    over: it comes from somewhere, an option of the script perhaps, that would do nothing from then on."""
     call = find(ast.parse(source), line, kind)
-    if call is None or not _is_plain(call):
+    if call is None or not _is_plain(call) or not all(_is_constant(_argument(call, name)) for name in changes):
         return None
     lines = source.splitlines(keepends=True)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     edits: list[tuple[int, int, bytes]] = []
     missing = []
     for name, value in changes.items():
-        place = POSITIONS.get(name, len(call.args))
-        node = named.get(name) or (call.args[place] if place < len(call.args) else None)
+        node = _argument(call, name)
         if node is None and value not in DEFAULTS:
             missing.append(f"{name}={value!r}")
         elif node is not None:
@@ -71,6 +88,16 @@ def _is_plain(call: ast.Call) -> bool:
     """All arguments can be seen: no * and no **, which might bring the same name a second time."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     return not starred and all(keyword.arg for keyword in call.keywords) and bool(call.args or call.keywords)
+
+
+def _argument(call: ast.Call, name: str) -> ast.expr | None:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    place = POSITIONS.get(name, len(call.args))
+    return named.get(name) or (call.args[place] if place < len(call.args) else None)
+
+
+def _is_constant(node: ast.expr | None) -> bool:
+    return node is None or isinstance(node, ast.Constant)
 
 
 def _name(call: ast.Call) -> str:
@@ -101,10 +128,8 @@ def _says(source: bytes, before: ast.Call, kind: str, changes: dict[str, Any]) -
     call = find(ast.parse(source), before.lineno, kind)
     if call is None:
         return False
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
     for name, value in changes.items():
-        place = POSITIONS.get(name, len(call.args))
-        node = named.get(name) or (call.args[place] if place < len(call.args) else None)
+        node = _argument(call, name)
         if (node is not None or value not in DEFAULTS) and not (isinstance(node, ast.Constant) and node.value == value):
             return False
     return len(call.args) == len(before.args)

@@ -62,6 +62,8 @@ class Tuned:
     seconds: float = 0.0
     """How long the search took."""
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
+    """What must be known about it, in sentences."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -72,6 +74,7 @@ def from_plain(found: dict[str, Any]) -> Tuned:
     """A newer or older unstuck may know other fields: those that are not known here are left out."""
     known = _known(Tuned, found)
     known["table"] = tuple(Row(**_known(Row, row)) for row in found.get("table", ()))
+    known["notes"] = tuple(found.get("notes", ()))
     training = found.get("training")
     known["training"] = None if training is None else Training(**_known(Training, training))
     return Tuned(**known)

@@ -12,6 +12,8 @@ DEFAULT_PREFETCH = 2
 """What torch takes where workers are used and nothing is said."""
 NAMES = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 """Those that are arguments of DataLoader by the same name and with plain values."""
+WITHOUT_WORKERS = {"multiprocessing_context": None, "timeout": 0}
+"""What torch refuses to be told otherwise where there are no workers."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,17 @@ class Settings:
     """None: the default of the platform, or what the script has set."""
     threads: int = 1
     """Intra-op threads in each worker; torch itself takes one."""
+    timeout: float = 0
+    """Seconds a batch may take: the script's own, of which nothing is decided here but that without workers there is
+    none."""
 
     def but(self, **changed: Any) -> Settings:
         """The same with some things changed, and made consistent."""
         made = replace(self, **changed)
         if made.num_workers == 0:
-            return replace(made, prefetch_factor=None, persistent_workers=False, start_method=None, threads=1)
+            return replace(
+                made, prefetch_factor=None, persistent_workers=False, start_method=None, threads=1, timeout=0
+            )
         if made.prefetch_factor is None:
             return replace(made, prefetch_factor=DEFAULT_PREFETCH)
         return made
@@ -51,6 +58,8 @@ class Settings:
         found: dict[str, Any] = {name: getattr(self, name) for name in NAMES}
         if self.start_method is not None:
             found["multiprocessing_context"] = self.start_method
+        if self.timeout:
+            found["timeout"] = self.timeout
         return found
 
     def words(self, method: str | None = None) -> str:
@@ -76,4 +85,5 @@ def of(loader: Any) -> Settings:
         persistent_workers=bool(loader.persistent_workers) if workers else False,
         pin_memory=bool(loader.pin_memory),
         start_method=None if context is None else context.get_start_method(),
+        timeout=loader.timeout if workers else 0,
     )

@@ -1,7 +1,8 @@
-"""Inside the script below `unstuck tune`: waits until the training loader is in use, then measures it and ends.
+"""Inside the script below `unstuck tune`: waits until the training loader is in use, measures it, waits to be ended.
 
-Until then three seams look on: batches handed out, loaders built, backward passes. What is known goes as JSON lines
-into a file in the folder given, which the parent follows.
+The parent ends all processes from the top: one that started this one and saw it end would go on as if it had trained.
+Until the loader is in use three seams look on: batches handed out, loaders built, backward passes. What is known goes
+as JSON lines into a file in the folder given, which the parent follows.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .outcome import Tuned
+    from .patience import Patience
     from .search import Search
-    from .trial import Patience
 
 EVENTS = "events.jsonl"
 CLAIM = "claim"
+LONGEST, FAILED = 30.0, 70
+"""Seconds to wait for being ended; the status of a process that was not."""
 PATIENCE_NAME = "UNSTUCK_TUNE_SECONDS"
 
 _folder = ""
@@ -87,23 +91,23 @@ def take_over(used: watching.Used) -> None:
     except OSError:
         watching.remove()
         return
-    status = 0
+    said: dict[str, Any] = {}
     try:
         watching.remove()
         _silence()
-        _measure(used)
+        said = {"event": "done", "tuned": _measure(used).plain()}
     except BaseException as fault:
         import traceback
 
-        status = 70
-        tell("fault", what=f"{type(fault).__name__}: {fault}", traceback=traceback.format_exc())
+        what = f"{type(fault).__name__}: {fault}"
+        said = {"event": "fault", "what": what, "traceback": traceback.format_exc(), "last": True}
     finally:
-        _end(status)
+        _end(said)
 
 
-def _measure(used: watching.Used) -> None:
+def _measure(used: watching.Used) -> Tuned:
     from . import session
-    from .trial import Patience
+    from .patience import Patience
 
     patience = Patience()
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
@@ -119,6 +123,7 @@ def _measure(used: watching.Used) -> None:
         dataset=type(used.loader.dataset).__name__,
         batch_size=used.loader.batch_size,
         trains=used.trains,
+        built=watching.built_at(used.site),
         loaders=watching.number(),
         step=None if step is None else vars(step),
         seconds=seconds,
@@ -129,16 +134,13 @@ def _measure(used: watching.Used) -> None:
         tell(
             "progress",
             elapsed=search.elapsed,
-            now=search.now.settings.words(),
+            now=search.races.now.settings.words(),
             best=search.best.settings.words(),
             rate=search.best.figures.rate,
             tuned=tuned.plain(),
         )
 
-    tuned = session.tune(
-        used.loader, seconds=seconds, step=step, patience=patience, slowest=used.slowest, tell=progress
-    )
-    tell("done", tuned=tuned.plain())
+    return session.tune(used.loader, seconds=seconds, step=step, patience=patience, slowest=used.slowest, tell=progress)
 
 
 def _stop_when_told(patience: Patience) -> None:
@@ -177,8 +179,9 @@ def _dismiss(used: watching.Used) -> None:
         child.join(0.05)
 
 
-def _end(status: int) -> None:
-    """At once: nothing of the script runs any more, no checkpoint is written half-way."""
+def _end(said: dict[str, Any]) -> None:
+    """Nothing of the script runs any more, no checkpoint is written half-way. Told last, when all is put away: then the
+    parent ends this process after those above it. Without a parent it ends as one that failed."""
     from multiprocessing import active_children, util
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL) if threading.current_thread() is threading.main_thread() else None
@@ -187,4 +190,10 @@ def _end(status: int) -> None:
             child.terminate()
         util._exit_function()  # type: ignore[attr-defined]  # else its semaphores would be reported as leaked
     finally:
-        os._exit(status)
+        try:
+            tell(**said)
+            began = time.monotonic()
+            while os.path.exists(_folder) and time.monotonic() - began < LONGEST:
+                time.sleep(0.05)
+        finally:
+            os._exit(FAILED)

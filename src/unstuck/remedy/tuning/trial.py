@@ -5,13 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import time
-import warnings
 from itertools import pairwise
 
+from .batches import count, weight
 from .clone import clone
 from .figures import Chunk
+from .patience import Interrupted, Patience
+from .workers import Quiet, dismiss, private, schedule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,39 +25,6 @@ CHUNKS = 6
 """Into so many a slice is divided, for the spread."""
 AT_MOST = 4
 """Times its length that a slice may take where batches are slow."""
-LINGER = 1.0
-"""Seconds after Ctrl-C in which the next batch may come."""
-FAREWELL = 3.0
-"""Seconds the workers have to end by themselves."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while a batch is waited for. No `except Exception` of a data set may swallow it."""
-
-
-class Patience:
-    """Ctrl-C is noted, and ends the search after the next batch. Only if that does not come, or at the second Ctrl-C,
-    it breaks into the waiting; never into anything else, where it would leave something open."""
-
-    def __init__(self) -> None:
-        self.stopped = self.waiting = False
-        self._again: threading.Timer | None = None
-
-    def interrupt(self, *_: object) -> None:
-        """The handler of SIGINT."""
-        if self.stopped:
-            if self.waiting:
-                raise Interrupted
-            return
-        self.stopped = True
-        main = threading.main_thread().ident or 0
-        self._again = threading.Timer(LINGER, signal.pthread_kill, (main, signal.SIGINT))
-        self._again.daemon = True
-        self._again.start()
-
-    def end(self) -> None:
-        if self._again is not None:
-            self._again.cancel()
 
 
 class Trial:
@@ -123,7 +91,7 @@ class Trial:
             self._failed = True
             raise
         self._left_at = self._clock()
-        self.worker_bytes = max(self.worker_bytes, *map(_private, self._workers[:2]), 0)
+        self.worker_bytes = max(self.worker_bytes, *map(private, self._workers[:2]), 0)
         return chunks
 
     def _steady(self, seconds: float) -> list[Chunk]:
@@ -232,9 +200,9 @@ class Trial:
     def _spent(self) -> tuple[float, float]:
         """Processor seconds used so far, here and in the workers, also those that have ended; and waited for."""
         ended = os.times()
-        schedules = [_schedule(f"{worker.pid}") for worker in self._workers]
+        schedules = [schedule(f"{worker.pid}") for worker in self._workers]
         used = time.process_time() + ended.children_user + ended.children_system + sum(each[0] for each in schedules)
-        return used, _schedule("thread-self")[1] + sum(each[1] for each in schedules)
+        return used, schedule("thread-self")[1] + sum(each[1] for each in schedules)
 
     def _count(self, before: tuple[float, float], chunks: list[Chunk]) -> None:
         samples, seconds = sum(chunk.samples for chunk in chunks), sum(chunk.seconds for chunk in chunks)
@@ -253,50 +221,7 @@ class Trial:
             iterator = getattr(self.loader, "_iterator", None)
         self._iterator = self.loader = None
         workers, self._workers = self._workers, []
-        told = threading.Timer(0.1 if self._failed else FAREWELL, _kill, (workers,))
-        told.daemon = True
-        told.start()
-        with Unalarmed():
-            try:
-                if hasattr(iterator, "_shutdown_workers"):
-                    iterator._shutdown_workers()  # waits for them
-            except Exception:
-                pass
-            iterator = None
-            for worker in workers:
-                worker.join(FAREWELL + 2)
-            told.cancel()
-
-
-def _kill(workers: list[Any]) -> None:
-    for worker in workers:
-        try:
-            if worker.is_alive():
-                os.kill(worker.pid, signal.SIGKILL)
-        except (OSError, ValueError, AssertionError):
-            continue
-
-
-class Unalarmed:
-    """A worker that is killed by us is no reason for torch to raise; its handler is back afterwards."""
-
-    def __enter__(self) -> None:
-        self._before: Any = None
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGCHLD)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGCHLD, self._before)
-
-
-class Quiet(warnings.catch_warnings):
-    """No warning about more workers than cores: that is what is being found out."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        warnings.simplefilter("ignore")
+        dismiss(iterator, workers, at_once=self._failed)
 
 
 def joined(rounds: list[Chunk]) -> list[Chunk]:
@@ -306,45 +231,3 @@ def joined(rounds: list[Chunk]) -> list[Chunk]:
     edges = [round(len(rounds) * number / CHUNKS) for number in range(CHUNKS + 1)]
     parts = [rounds[begin:end] for begin, end in pairwise(edges)]
     return [Chunk(sum(c.samples for c in part), sum(c.seconds for c in part)) for part in parts]
-
-
-def count(batch: Any) -> int:
-    """Samples in a batch: the first dimension of the first tensor in it; 1 if there is none."""
-    found = next((tensor for tensor in tensors(batch) if tensor.dim() > 0), None)
-    return 1 if found is None else int(found.shape[0])
-
-
-def weight(batch: Any) -> int:
-    """Bytes of the tensors in a batch."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(batch))
-
-
-def tensors(batch: Any) -> list[Any]:
-    """All tensors in nested lists, tuples and dicts."""
-    import torch
-
-    if isinstance(batch, torch.Tensor):
-        return [batch]
-    if isinstance(batch, dict):
-        batch = list(batch.values())
-    if isinstance(batch, (list, tuple)):
-        return [tensor for part in batch for tensor in tensors(part)]
-    return []
-
-
-def _private(worker: Any) -> int:
-    try:
-        with open(f"/proc/{worker.pid}/smaps_rollup", "rb") as file:
-            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Private_"))
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _schedule(process: str) -> tuple[float, float]:
-    """Seconds a process was on a core, and ready for one that others had."""
-    try:
-        with open(f"/proc/{process}/schedstat", "rb") as file:
-            used, waited = file.read().split()[:2]
-        return int(used) / 1e9, int(waited) / 1e9
-    except (OSError, ValueError):
-        return 0.0, 0.0

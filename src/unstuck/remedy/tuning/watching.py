@@ -91,12 +91,19 @@ main = True
 """Only the process that was started takes a loader that does not train."""
 pid = os.getpid()
 _used: dict[Any, Used] = {}
+_built: dict[tuple[Any, ...], set[int]] = {}
+"""Data sets for which a loader was built, by line."""
 _latest: Used | None = None
 _removers: list[Callable[[], object]] = []
 
 
 def number() -> int:
     return len(_used)
+
+
+def built_at(site: list[Any] | None) -> int:
+    """Loaders of different data that one line has built."""
+    return len(_built.get(tuple(site or ()), ()))
 
 
 def chosen() -> Used | None:
@@ -231,8 +238,10 @@ def _wrap_init(kind: Any) -> None:
 
     @wraps(original)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-        self.__dict__[SITE] = _call_site()
+        site = self.__dict__[SITE] = _call_site()
         original(self, *arguments, **options)
+        if site is not None:
+            _built.setdefault(tuple(site), set()).add(id(self.__dict__.get("dataset")))
 
     kind.__init__ = __init__
     _removers.append(lambda: setattr(kind, "__init__", original))
@@ -257,7 +266,7 @@ def _wait_for_gpu() -> None:
 
 
 def _count(batch: Any) -> int:
-    from .trial import count
+    from .batches import count
 
     return count(batch)
 
