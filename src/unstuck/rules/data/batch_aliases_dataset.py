@@ -77,15 +77,17 @@ def _what_changed(data: dict[str, Any]) -> str:
     parts = []
     if data["values"]:
         before, after = data["values"]
-        parts.append(f"the first number there that changed was {_plain(before)} and became {_plain(after)}")
+        digits = 6 if _plain(before, 6) != _plain(after, 6) else 17
+        was, became = _plain(before, digits), _plain(after, digits)
+        parts.append(f"the first number there that changed was {was} and became {became}")
     before, after = data["version"]
     if before is not None and after is not None and after > before:
         parts.append(f"torch's own count of writes to it went from {before} to {after}")
     return "; ".join(parts) or "its bytes were others when the next batch was asked for"
 
 
-def _plain(number: object) -> str:
-    return f"{number:.6g}" if isinstance(number, float) else str(number)
+def _plain(number: object, digits: int) -> str:
+    return f"{number:.{digits}g}" if isinstance(number, float) else str(number)
 
 
 def _came_again(data: dict[str, Any]) -> str:
@@ -102,4 +104,4 @@ def _no_copy(about: Told) -> list[str]:
     return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
 
 
-RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)))
+RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)), gathers=True)
