@@ -3,14 +3,20 @@
 A batch that was handed out is compared with what the data set holds, by address. Where they share memory, its bytes
 are kept, and compared when the next batches are asked for: what changed in between was written by the training. What
 changes while a batch is fetched is written by the data set itself (a buffer that it fills anew), and is its own affair.
+Where threads run beside the training, only the batch in work counts: they may fill the memory of those before it.
+
+That the training writes there is one thing; that it does harm is proven when a later pass is given what was left, and
+that is changed once more.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from _weakref import ref
+from types import FunctionType, MethodType
 
-from . import facts, flight, governor, held, memory_of, writes
+from . import facts, flight, governor, held, memory_of, reach, writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,28 +34,47 @@ BYTES = 1 << 16
 """Of one batch, that are kept."""
 REGIONS = 3
 """So many places must have been written to, each with data of its own; at the end of a pass two will do."""
+PLACES = 4096
+"""Of a loader, that are known by how they were left."""
+PROOF = 32
+"""Bytes that must have come again as they were left, and been changed again: fewer may be alike by chance."""
+ENOUGH = 256
+"""Places that came again as they were left: then it is looked at now and then only."""
 TRIES = 3
+WRITES, HARM = 1, 2
+"""What was told: that the training writes there; that a later pass is given what it left, and changes that too."""
+BESIDE = frozenset(("torch", "multiprocessing", "tqdm", "wandb", "tensorboard", "tensorboardX", "lightning"))
+"""Packages whose threads write to no data set."""
 watched: list[Watched] = []
 """Parts of the last batches that lie in a data set's memory."""
 _loaders: dict[int, Shares] = {}
+_company = False
+"""Since the batch in work came, threads ran beside the training."""
 
 
 class Shares:
     """What is known of one loader."""
 
-    def __init__(self) -> None:
-        self.looks = self.shared = self.changes = self.again = self.tries = 0
-        self.own = self.told = False
-        self.written: dict[int, bytes] = {}
-        """By address: how the training left what it wrote to."""
+    def __init__(self, iterable: bool = False) -> None:
+        self.looks = self.shared = self.changes = self.tries = self.told = self.number = 0
+        self.again = self.anew = self.rewritten = self.proof = self.told_again = 0
+        """In later passes: places that came as they were left; that did not; those that were then changed again."""
+        self.iterable, self.own = iterable, False
+        self.written: dict[tuple[int, int], tuple[int, int]] = {}
+        """By address and bytes read of it: the pass in which the training wrote to it, and how it was left."""
         self.latest: dict[str, Any] = {}
         self.line: list[str | int] | None = None
+
+    @property
+    def harmed(self) -> bool:
+        """What is read anew in each pass may be as it was left by chance, but not time after time."""
+        return self.proof >= PROOF and self.again > 4 * self.anew
 
 
 class Watched:
     """A part of a batch that lies in the data set's memory."""
 
-    __slots__ = ("age", "before", "begin", "end", "loader", "name", "sample", "thing", "version", "whole")
+    __slots__ = ("age", "before", "begin", "end", "left", "loader", "name", "sample", "thing", "version", "whole")
 
     def __init__(self, loader: Shares, name: str, own: held.Extent, begin: int, end: int, sample: Any) -> None:
         self.loader, self.name, self.sample, self.age = loader, name, sample, 0
@@ -57,6 +82,12 @@ class Watched:
         self.begin, self.end, self.whole = begin, end, BYTES
         self.before = b""
         self.version: int | None = None
+        self.left = False
+        """A later pass was given it as the training had left it."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.begin, len(self.before)
 
     def lies(self) -> held.Extent | None:
         """Where it is, if what the data set held is still there and in its old place."""
@@ -65,6 +96,10 @@ class Watched:
         if own is None or not own.begin <= self.begin or self.end > own.end:
             return None
         return held.Extent(thing, self.begin, self.end)
+
+    def counts(self) -> bool:
+        """What changes in it is the training's doing."""
+        return not self.age or not _company
 
     def read(self) -> bytes | None:
         lies = self.lies()
@@ -87,7 +122,8 @@ def came(ledger: Ledger, iterator: Any, batch: Any, drawn: Any) -> None:
     """A batch was handed out that may be looked at."""
     known = _loaders.get(ledger.number)
     if known is None:
-        known = _loaders[ledger.number] = Shares()
+        known = _loaders[ledger.number] = Shares(ledger.iterable)
+    known.number = ledger.passes
     if known.own or not _is_worth(known) or not governor.allows():
         return
     with governor.Reading(), sys.modules["torch"]._C.DisableTorchFunction():
@@ -97,7 +133,9 @@ def came(ledger: Ledger, iterator: Any, batch: Any, drawn: Any) -> None:
 
 def _is_worth(known: Shares) -> bool:
     looks = known.looks
-    return looks < FIRST or bool(known.shared) or not looks & (looks - 1)
+    if known.told == HARM:
+        return False
+    return looks < FIRST or (bool(known.shared) and known.again < ENOUGH) or not looks & (looks - 1)
 
 
 def _index(iterator: Any, drawn: Any) -> Any:
@@ -141,8 +179,8 @@ def _shared(
     inside = [(name, own) for name, own in holding if own.holds(lies)]
     if inside:
         name, own = min(inside, key=lambda each: each[1].end - each[1].begin)
-        whole = lies.end <= own.end and not getattr(own.thing, "requires_grad", False)
-        return (name, own, lies.begin) if whole else None
+        trained = memory_of.is_tensor(own.thing) and own.thing.requires_grad
+        return (name, own, lies.begin) if lies.end <= own.end and not trained else None
     if workers:
         for name, own in holding:
             place = memory_of.same_memory(lies, own)
@@ -156,7 +194,11 @@ def _watch(known: Shares, new: list[Watched]) -> None:
         each.whole = max(512, BYTES // len(new))
         each.before = each.read() or b""
         each.version = memory_of.version(each.thing())
-        known.again += known.written.get(each.begin) == each.before
+        number, left = known.written.get(each.key, (known.number, 0))
+        if number < known.number:
+            each.left = left == hash(each.before)
+            known.again += each.left
+            known.anew += not each.left
     watched.extend(new)
     known.shared += bool(new)
 
@@ -181,20 +223,38 @@ def leaves(
 
 
 def _has_changed() -> bool:
-    return any(each.before and each.read() not in (each.before, None) for each in watched)
+    return any(each.before and each.counts() and each.read() not in (each.before, None) for each in watched)
+
+
+def _has_company() -> bool:
+    """Threads are alive that may write to the data: any but the training's, and those known to do other things."""
+    mine = threading.get_ident()
+    alive = list(threading._active.items())  # type: ignore[attr-defined]  # all the others are methods of threads
+    return any(number != mine and _origin(each) not in BESIDE for number, each in alive)
+
+
+def _origin(thread: Any) -> str:
+    """The package its work is written in."""
+    work = (reach.instance_dict(thread) or {}).get("_target")
+    work = work.__func__ if type(work) is MethodType else work
+    module = work.__module__ if type(work) is FunctionType else type(thread).__module__
+    return module.partition(".")[0] if type(module) is str else ""
 
 
 def asked() -> None:
     """The next batch is asked for: what of those before it has changed since?"""
+    global _company
     if not watched:
         return
+    _company = _company or _has_company()
     with governor.Reading(), sys.modules["torch"]._C.DisableTorchFunction():
         followed = writes.following()
         writes.leave()
         for each in watched:
             now = each.read()
             if now is not None and now != each.before:
-                _note(each, now, followed)
+                if each.counts():
+                    _note(each, now, followed)
                 each.before = now
             each.age += 1
         for known in {id(each.loader): each.loader for each in watched}.values():
@@ -204,6 +264,8 @@ def asked() -> None:
 
 def fetched() -> None:
     """The batch is there: what has changed meanwhile was changed by the data set itself."""
+    global _company
+    _company = _has_company()
     with governor.Reading(), sys.modules["torch"]._C.DisableTorchFunction():
         for each in watched:
             now = each.read()
@@ -219,6 +281,8 @@ def ended(ledger: Ledger) -> None:
     known = _loaders.get(ledger.number)
     if known is not None:
         _tell(known, 2)
+        if known.told == WRITES and known.again and not known.told_again:
+            _say(known)
 
 
 def _note(each: Watched, now: bytes, followed: bool) -> None:
@@ -227,8 +291,12 @@ def _note(each: Watched, now: bytes, followed: bool) -> None:
         known.line = writes.found["site"]
         known.own = known.own or bool(writes.found["own"])
     known.changes += 1
-    if len(known.written) < 64 or each.begin in known.written:
-        known.written[each.begin] = now
+    if each.left:
+        known.rewritten += 1
+        known.proof += len(now)
+        each.left = False
+    if len(known.written) < PLACES or each.key in known.written:
+        known.written[each.key] = known.number, hash(now)
     lies = each.lies()
     if lies is None:
         return
@@ -244,11 +312,20 @@ def _note(each: Watched, now: bytes, followed: bool) -> None:
 
 
 def _tell(known: Shares, regions: int) -> None:
-    """Once, when it is certain; the line is waited for."""
-    certain = len(known.written) >= regions or (known.changes and known.again)
-    if known.told or known.own or not certain or (known.line is None and known.tries < TRIES and regions > 2):
+    """Once that it writes, and once that it does harm; the line is waited for. A stream may read all of it anew in the
+    next pass: of that nothing is said before the harm."""
+    writes_there = len(known.written) >= regions or (known.changes and known.again)
+    level = HARM if known.harmed else WRITES if writes_there and not known.iterable else 0
+    if level <= known.told or known.own or (known.line is None and known.tries < TRIES and regions > 2):
         return
+    known.told = level
+    _say(known)
+
+
+def _say(known: Shares) -> None:
+    known.told_again = known.again
     number = next(number for number, each in _loaders.items() if each is known)
-    known.told = True
-    counts = {"looks": known.looks, "shared": known.shared, "changes": known.changes, "again": known.again}
-    facts.tell("batch-aliased", {"number": number, **counts, "line": known.line, **known.latest})
+    names = ("looks", "shared", "changes", "again", "rewritten")
+    counts = {name: getattr(known, name) for name in names}
+    harm = known.told == HARM
+    facts.tell("batch-aliased", {"number": number, **counts, "harm": harm, "line": known.line, **known.latest})

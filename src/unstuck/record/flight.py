@@ -35,7 +35,6 @@ _weight = 1
 full = True  # durations are being counted
 fresh = False  # a batch came since the last step
 passes = 0
-_asked = 0
 came = waited = 0  # when the last batch came, and the nanoseconds until it did
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
@@ -131,19 +130,20 @@ def enter(phase: int) -> None:
 # full steps only; in between they are not hooked at all.
 
 
-def batch_asked(iterator: object) -> None:
-    global _asked
-    _asked = now = monotonic_ns()
+def batch_asked() -> int:
+    """The time, which the caller keeps: a data set may draw from another loader meanwhile."""
+    now = monotonic_ns()
     words[W_SEAM] = now << 3 | DATA
     if full:
         account(now, DATA)
+    return now
 
 
-def batch_came(iterator: Any) -> None:
+def batch_came(iterator: Any, asked: int) -> None:
     global fresh, came, waited
     now = monotonic_ns()
     words[W_SEAM] = now << 3 | BETWEEN
-    fresh, came, waited = True, now, now - _asked
+    fresh, came, waited = True, now, now - asked
     if full:
         account(now, BETWEEN)
         words[at.W_BATCH] = iterator._num_yielded

@@ -64,12 +64,13 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
     def __next__(self: Any) -> Any:
         watched = aliases.watched
         try:
-            begin(self)
+            asked = begin()
             if watched:
                 _part("aliases", aliases.asked)
             if handles.followed and "_workers" in self.__dict__:
                 _part("handles", handles.rests)
         except Exception as fault:
+            asked = monotonic_ns()
             probes.off(name, fault)
         try:
             batch = original(self)
@@ -80,7 +81,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
                 probes.off(name, fault)
             raise
         try:
-            finish(self)
+            finish(self, asked)
             number = self._num_yielded
             ledger = self.__dict__.get(LEDGER)
             if ledger is not None:

@@ -33,15 +33,20 @@ def read(lies: Extent, whole: int = WHOLE) -> bytes:
 
 def version(thing: Any) -> int | None:
     """How often torch wrote to it, or to what it is a view of; None for arrays and for tensors of inference mode."""
-    if type(thing).__module__.partition(".")[0] == "numpy" or thing.is_inference():
-        return None
-    return int(thing._version)
+    return None if not is_tensor(thing) or thing.is_inference() else int(thing._version)
+
+
+def is_tensor(thing: Any) -> bool:
+    """A plain tensor, by its type alone; what else has an extent is an array, perhaps of a class of the user's."""
+    torch = sys.modules["torch"]
+    return type(thing) is torch.Tensor or type(thing) is torch.nn.Parameter
 
 
 def values(lies: Extent, before: bytes, after: bytes) -> list[object] | None:
     """The first number that changed: what it was, and what it is now."""
     thing = lies.thing
-    code = _CODES.get(str(thing.dtype).rpartition(".")[2])
+    kind = thing.dtype if is_tensor(thing) else sys.modules["numpy"].ndarray.dtype.__get__(thing)
+    code = _CODES.get(str(kind).rpartition(".")[2])
     if code is None:
         return None
     size = struct.calcsize("=" + code)

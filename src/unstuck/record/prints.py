@@ -50,8 +50,14 @@ def rows(tensors: list[Any]) -> list[int] | None:
 
 
 def _readable(tensor: Any) -> bool:
+    strided = tensor.layout is sys.modules["torch"].strided  # of others it cannot even be asked how they lie
     return (
-        tensor.is_cpu and tensor.dim() > 0 and tensor.numel() > 0 and tensor.is_contiguous() and bool(tensor.data_ptr())
+        strided
+        and tensor.is_cpu
+        and tensor.dim() > 0
+        and tensor.numel() > 0
+        and tensor.is_contiguous()
+        and bool(tensor.data_ptr())
     )
 
 

@@ -15,10 +15,11 @@ _told: list[Ledger] = []
 
 
 def began(ledger: Ledger, took: int) -> None:
-    """A pass begins, and beginning it took so long. In a new process everything is new: no pass is begun again."""
+    """A pass begins, and beginning it took so long. In a new process everything is new: no pass is begun again. Workers
+    that stay are handed nothing anew: then what they were handed at first still counts."""
     ledger.opened = took
     ledger.pickling += pickled.took
-    ledger.pickled = pickled.largest
+    ledger.pickled = max(ledger.pickled, pickled.largest)
 
 
 def drew(ledger: Ledger, number: int) -> None:

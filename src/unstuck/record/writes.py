@@ -1,7 +1,8 @@
 """The line that writes to a piece of memory: for one step the lines of the user's own code are followed.
 
 Only where it is proven already that data of a data set are written. Never under a debugger or a compiler, in the main
-thread alone, and with an end to what it may cost.
+thread alone, and with an end to what it may cost. A frame that is followed gets a copy of its variables, which is
+emptied again; where the function may hold that very copy it cannot be, and it is not followed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
 EVENTS, CALLS, SECONDS = 4000, 50_000, 0.04
 """Lines followed in one step, calls of anything in it, and seconds of looking at the memory."""
+GENERATORS = 0x20 | 0x80 | 0x200
+"""Code flags: generators and coroutines."""
 _changed: Callable[[], bool] | None = None
 _owners: frozenset[int] = frozenset()
 _marked: list[FrameType] = []
+_resumed: list[FrameType] = []
+"""Generators that were entered meanwhile: they outlive the step, and so would the copy of their variables."""
 _last: tuple[FrameType, int] | None = None
 _events = _calls = 0
 _spent = 0.0
@@ -42,8 +47,11 @@ def follow(frame: FrameType, changed: Callable[[], bool], owners: frozenset[int]
         return False
     here: FrameType | None = frame
     while here is not None:
-        if _is_users(here) and here.f_trace is None:
-            _marked.append(here)
+        if _is_users(here):
+            if _is_closed(here):
+                break
+            if here.f_trace is None:
+                _marked.append(here)
         here = here.f_back
     if not _marked:
         return False
@@ -74,9 +82,17 @@ def leave() -> None:
     for each in _marked:
         if each.f_trace is _in_frame:
             each.f_trace = None
+    for each in (*_marked, *_resumed):
         if each.f_code.co_flags & reach.FAST == reach.FAST:
             reach.locals_of(each)
     _marked.clear()
+    _resumed.clear()
+
+
+def _is_closed(frame: FrameType) -> bool:
+    """It may hold the copy of its variables (`locals()`), which would then be kept, or emptied under its hands."""
+    code = frame.f_code
+    return sys.version_info < (3, 13) and code.co_flags & reach.FAST == reach.FAST and reach._may_hold(code)
 
 
 def _is_users(frame: FrameType) -> bool:
@@ -91,7 +107,9 @@ def _at_call(frame: FrameType, event: str, argument: object) -> Any:
     _calls += 1
     if _calls > CALLS and sys.gettrace() is _at_call:
         sys.settrace(None)
-    return _in_frame if _changed is not None and _is_users(frame) else None
+    if frame.f_code.co_flags & GENERATORS and len(_resumed) < 256 and frame not in _resumed:
+        _resumed.append(frame)
+    return _in_frame if _changed is not None and _is_users(frame) and not _is_closed(frame) else None
 
 
 def _in_frame(frame: FrameType, event: str, argument: object) -> Any:
@@ -109,6 +127,8 @@ def _in_frame(frame: FrameType, event: str, argument: object) -> Any:
             _last = (frame, frame.f_lineno or 0)
         elif event == "return" and frame.f_back is not None and _is_users(frame.f_back):
             _last = (frame.f_back, frame.f_back.f_lineno or 0)
+            if _is_closed(frame.f_back):
+                _changed = None
         _spent += thread_time() - began
         if _events > EVENTS or _spent > SECONDS:
             _changed = None

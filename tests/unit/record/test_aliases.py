@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
 from unstuck.record import aliases, facts, flight, governor, held, passes, writes
 
@@ -91,6 +94,7 @@ def run(
     loader: Any = DataLoader(dataset, **options)
     book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
     for _ in range(passes_made):
+        book.passes += 1
         aliases.ended(book)
         iterator = iter(loader)
         drawn: list[Any] = []
@@ -111,9 +115,159 @@ def double(x: Any) -> None:
     x *= 2.0
 
 
+def test_harm_is_what_a_later_pass_is_given_as_it_was_left_and_changes_again(told: list[dict[str, Any]]) -> None:
+    run(Store(), double, passes_made=2, batch_size=None)
+    before, after = told
+    assert (before["harm"], after["harm"]) == (False, True)
+    assert after["again"] >= after["rewritten"] > 0
+    assert after["line"] == before["line"]
+
+
+def test_to_write_the_same_again_does_no_harm(told: list[dict[str, Any]]) -> None:
+    known = run(Store(), lambda x: x.clamp_(max=5.0), passes_made=4, batch_size=None)
+    assert known.again
+    assert not any(said["harm"] for said in told)
+    assert told[-1]["again"], "that it came again unchanged is told too"
+
+
+def test_what_is_read_anew_in_each_pass_is_not_changed_for_later_ones(told: list[dict[str, Any]]) -> None:
+    class Chunks(IterableDataset):  # type: ignore[misc]  # torch is Any here
+        def __iter__(self) -> Iterator[Any]:
+            for _ in range(4):
+                self.chunk = torch.arange(40.0).reshape(10, 4)
+                yield from self.chunk
+
+    loader: Any = DataLoader(Chunks(), batch_size=None)
+    book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
+    for _ in range(3):
+        book.passes += 1
+        aliases.ended(book)
+        iterator = iter(loader)
+        for _ in range(40):
+            aliases.asked()
+            batch = next(iterator)
+            aliases.fetched()
+            aliases.came(book, iterator, batch, None)
+            batch.sub_(5).div_(2)
+    assert aliases._loaders[book.number].changes
+    assert not told
+
+
+def test_a_thread_of_the_data_set_may_fill_what_is_not_in_work(told: list[dict[str, Any]]) -> None:
+    class Double(Store):
+        turn = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.buffers = [torch.zeros(8), torch.zeros(8)]
+
+        def __getitem__(self, i: int) -> Any:
+            return self.buffers[i % 2]
+
+    data, ask, done = Double(), threading.Event(), threading.Event()
+
+    def fill() -> None:
+        while ask.wait(10.0) and data.turn >= 0:
+            ask.clear()
+            data.buffers[(data.turn + 1) % 2].add_(1.0)
+            done.set()
+
+    def step(_: Any) -> None:
+        done.clear()
+        ask.set()
+        assert done.wait(10.0)
+        data.turn += 1
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    try:
+        known = run(data, step, passes_made=3, batch_size=None)
+    finally:
+        data.turn = -1
+        ask.set()
+        thread.join()
+    assert known.shared
+    assert not known.changes
+    assert not told
+
+
+def test_threads_that_only_report_are_no_company() -> None:
+    assert not aliases._has_company()
+    torchs = threading.Thread(target=torch.utils.data._utils.pin_memory._pin_memory_loop)
+    assert aliases._origin(torchs) == "torch"
+    assert aliases._origin(threading.Thread(target=Store().push)) == __name__.partition(".")[0]
+    assert aliases._origin(threading.Timer(1.0, print)) == "threading"
+
+
+def test_nothing_of_a_users_array_is_asked_for(told: list[dict[str, Any]]) -> None:
+    class Odd(np.ndarray):
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+        @property
+        def dtype(self) -> Any:
+            raise AssertionError("dtype")
+
+    class Whole:
+        def __init__(self) -> None:
+            self.table: Any = np.ones(12, np.float32).view(Odd)
+
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, i: int) -> Any:
+            return self.table
+
+    def write(x: Any) -> None:
+        np.ndarray.__setitem__(x, 0, np.ndarray.__getitem__(x, 0) + 1.0)
+
+    run(Whole(), write, passes_made=5, batch_size=None, collate_fn=lambda x: x)
+    assert told[-1]["attribute"] == "table"
+    assert told[-1]["values"] is not None
+    assert told[-1]["version"] == [None, None]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="a frame keeps no copy of its variables there")
+def test_variables_of_a_function_that_may_hold_them_are_not_kept() -> None:
+    class Thing:
+        pass
+
+    seen = []
+
+    def step(x: Any) -> None:
+        x *= 2.0
+        seen.append(weakref.ref(Thing()))
+
+    def holding() -> aliases.Shares:
+        thing = Thing()
+        seen.append(weakref.ref(thing))
+        vars(thing)
+        known = run(Store(), step, batch_size=None)
+        del thing
+        assert seen[0]() is None
+        return known
+
+    def drawing() -> Iterator[None]:
+        while True:
+            thing = Thing()
+            seen.append(weakref.ref(thing))
+            yield
+            del thing
+
+    holding()
+    seen.clear()
+    generator = drawing()
+    next(generator)
+    run(Store(), lambda x: (x.mul_(2.0), next(generator)), batch_size=None)
+    next(generator)
+    gc.collect()
+    assert [place for place, each in enumerate(seen) if each() is not None] == [len(seen) - 1]
+
+
 def test_a_view_that_is_written_to_is_told_once_with_its_line(told: list[dict[str, Any]]) -> None:
     run(Store(), double, batch_size=None)
     (said,) = told
+    assert (said["harm"], said["again"]) == (False, 0)
     assert said["attribute"] == "rows"
     assert said["values"][1] == 2 * said["values"][0]
     assert said["version"][1] > said["version"][0]
@@ -193,9 +347,10 @@ def test_arrays_handed_out_whole_again_and_again(told: list[dict[str, Any]]) -> 
             return self.table
 
     run(Whole(), double, passes_made=5, batch_size=None)
-    (said,) = told
+    said = told[-1]
     assert said["attribute"] == "table"
     assert said["again"]
+    assert said["harm"]
     assert said["version"][0] is None
 
 

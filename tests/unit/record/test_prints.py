@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+import pytest
 import torch
 
 from unstuck.record import prints
@@ -39,12 +40,15 @@ def test_rows_of_one_value_have_no_print() -> None:
     assert rows_of(torch.zeros(5, 7)) == []
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
 def test_what_cannot_be_read_has_none() -> None:
     assert rows_of(torch.randn(4, 6).t()) is None
     assert rows_of((torch.randn(4, 2), torch.randn(3, 2))) is None
     assert rows_of(torch.tensor(3.0)) is None
     assert rows_of("text") is None
     assert rows_of(torch.nn.Parameter(torch.randn(3, 3))) is None
+    assert rows_of(torch.eye(3).to_sparse_csr()) is None
+    assert rows_of(torch.eye(3).to_sparse()) is None
 
 
 def test_reads_no_more_than_the_tensor() -> None:

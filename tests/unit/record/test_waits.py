@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,3 +77,25 @@ def test_a_pickle_is_measured_where_it_is_made() -> None:
     assert pickled.largest == 5
     pickled.note(object(), 0, 0)
     assert pickled.largest == 5
+
+
+def test_workers_that_stay_were_handed_what_they_were_handed_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = passes.Ledger(0)
+    for size in (70, 0, 0):
+        monkeypatch.setattr(pickled, "largest", size)
+        waits.began(book, 0)
+    assert waits.told(book)["pickled"] == 70
+
+
+def test_a_data_set_that_draws_from_another_loader_is_waited_for_from_the_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("fresh", "came", "waited"):
+        monkeypatch.setattr(flight, name, getattr(flight, name))
+    iterator = SimpleNamespace(_num_yielded=1)
+    began = flight.batch_asked()
+    time.sleep(0.02)
+    flight.batch_came(iterator, flight.batch_asked())
+    within = flight.waited
+    flight.batch_came(iterator, began)
+    assert flight.waited >= 20_000_000 > within

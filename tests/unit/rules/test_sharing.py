@@ -85,7 +85,8 @@ def test_workers_of_later_passes_count_for_their_numbers() -> None:
 
 
 ALIASED: dict[str, Any] = {
-    "number": 0, "looks": 5, "shared": 5, "changes": 4, "again": 0, "line": ["/p/train.py", 33, "main"],
+    "number": 0, "looks": 5, "shared": 5, "changes": 4, "again": 2, "rewritten": 2,
+    "harm": True, "line": ["/p/train.py", 33, "main"],
     "attribute": "store[3]", "sample": 3, "address": 0x5000, "bytes": 40, "version": [0, 2],
     "values": [0.25, 1.5], "step": 4,
 }  # fmt: skip
@@ -115,9 +116,26 @@ def test_without_its_line_it_is_the_loaders() -> None:
 
 
 def test_without_numbers_and_versions_it_is_still_said_what_was_seen() -> None:
-    found = aliased(values=None, version=[None, None], sample=None, again=2)
+    found = aliased(values=None, version=[None, None], sample=None)
     assert "its bytes were others" in found.evidence[1]
-    assert any("came again" in line for line in found.evidence)
+    assert any("2 times it was changed once more" in line for line in found.evidence)
+
+
+def test_a_change_by_a_last_digit_is_seen_as_one() -> None:
+    assert (
+        "was 0.10000000000000001 and became 0.10000000149011612"
+        in aliased(values=[0.1, 0.10000000149011612]).evidence[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("again", "words"), [(0, "come again in a later pass so far"), (3, "it was not changed further then")]
+)
+def test_before_a_later_pass_is_given_what_was_left_and_changes_it_is_information(again: int, words: str) -> None:
+    found = aliased(again=again, rewritten=0, harm=False)
+    assert (found.severity, found.where.line, found.where.sample) == ("info", 33, 3)
+    assert "later passes see" not in found.title
+    assert any(words in line for line in found.evidence)
 
 
 def test_nothing_told_nothing_said() -> None:

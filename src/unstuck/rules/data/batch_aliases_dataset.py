@@ -3,7 +3,9 @@
 What it sees
     A batch is handed out that lies in the memory of a tensor or array of the data set, and before the next one is asked
     for its numbers have changed. The default collate function copies; `batch_size=None`, and a `collate_fn` that
-    returns the samples as they are, do not.
+    returns the samples as they are, do not. It is an error once a later pass was given a sample as the training had
+    left it, and that was changed once more; before that, and where writing again changes nothing, it is information. Of
+    a stream nothing is said before that: it may read everything anew.
 
 Why training stops
     It does not. But each pass starts from what the pass before left: normalised twice, noise upon noise, values that
@@ -11,8 +13,8 @@ Why training stops
 
 Evidence
     The address of the batch and the attribute of the data set it lies in, the sample, a number before and after, how
-    often torch wrote to it, and in how many batches that was seen. Where the sample came again: that it came as it was
-    left. The line is the one during which the memory changed.
+    often torch wrote to it, and in how many batches that was seen. How many samples a later pass was given as they had
+    been left, and how many of these were changed again. The line is the one during which the memory changed.
 
 Fix
     Write to a copy: `x = x.clone()` before the first operation in place, or the operation that makes a new tensor
@@ -20,8 +22,8 @@ Fix
 
 When it is wrong
     If a data set gives out views so that the training can write to them: a store of states that is updated through
-    its batches. What the data set writes itself, or what is written under its name, is not counted. Data that lie on
-    a device are not looked at.
+    its batches. What the data set writes itself, or what is written under its name, is not counted, and where threads
+    run beside the training only what changes in the batch in work. Data that lie on a device are not looked at.
 """
 
 from __future__ import annotations
@@ -42,18 +44,19 @@ def decide(case: Case) -> Iterable[Finding]:
         site, line = about.settings.get("site"), data.get("line")
         file, number, function = line or site or (None, None, None)
         spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
+        harm = ", and later passes see changed data" if data["harm"] else ""
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="error",
-            confidence=0.97 if line or data["again"] else 0.9,
-            title=f"{spot} writes into {held} itself: the batch is no copy, and later passes see changed data",
+            severity="error" if data["harm"] else "info",
+            confidence=0.97 if line else 0.9,
+            title=f"{spot} writes into {held} itself: the batch is no copy{harm}",
             evidence=(
                 _where_it_lies(data, held),
                 _what_changed(data),
                 f"of {data['looks']} batches looked at, {data['shared']} lay in the data set's memory; "
                 f"{data['changes']} times one was found written to before the next was asked for",
-                *_came_again(data),
+                _came_again(data),
                 *_no_copy(about),
             ),
             where=Where(file, number, function, pid=about.fact.pid, sample=data["sample"], step=data["step"]),
@@ -74,19 +77,26 @@ def _what_changed(data: dict[str, Any]) -> str:
     parts = []
     if data["values"]:
         before, after = data["values"]
-        parts.append(f"the first number there that changed was {_plain(before)} and became {_plain(after)}")
+        digits = 6 if _plain(before, 6) != _plain(after, 6) else 17
+        was, became = _plain(before, digits), _plain(after, digits)
+        parts.append(f"the first number there that changed was {was} and became {became}")
     before, after = data["version"]
     if before is not None and after is not None and after > before:
         parts.append(f"torch's own count of writes to it went from {before} to {after}")
     return "; ".join(parts) or "its bytes were others when the next batch was asked for"
 
 
-def _plain(number: object) -> str:
-    return f"{number:.6g}" if isinstance(number, float) else str(number)
+def _plain(number: object, digits: int) -> str:
+    return f"{number:.{digits}g}" if isinstance(number, float) else str(number)
 
 
-def _came_again(data: dict[str, Any]) -> list[str]:
-    return [f"{data['again']} times a sample came again exactly as it had been left"] if data["again"] else []
+def _came_again(data: dict[str, Any]) -> str:
+    if not data["again"]:
+        return "nothing that was written to has come again in a later pass so far: what one would be given is not known"
+    came = f"{data['again']} times a later pass was given what was written to exactly as it had been left"
+    if data["harm"]:
+        return f"{came}; {data['rewritten']} times it was changed once more"
+    return f"{came}; it was not changed further then"
 
 
 def _no_copy(about: Told) -> list[str]:
@@ -94,4 +104,4 @@ def _no_copy(about: Told) -> list[str]:
     return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
 
 
-RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)))
+RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)), gathers=True)
