@@ -90,13 +90,13 @@ print("changed" if (data.data_store[0] != first).any() else "as before")
     ],
 )
 def test_what_is_said_is_what_happened(unstuck: Runner, options: str, more: str, changed: bool, made: int) -> None:
-    """After one pass the data set is changed, but nothing was given it: information. The second pass is the harm."""
+    """After one pass the data set is changed, but nothing was given it: a warning. The second pass is the harm."""
     script = unstuck.folder / "store.py"
     script.write_text(STORE.format(options=options, more=more, passes=made))
     outcome = unstuck.run(script)
     assert outcome.out.strip() == ("changed" if changed else "as before")
     found = [f for f in outcome.report["findings"] if f["rule"] == "batch-aliases-dataset"]
-    assert [f["severity"] for f in found] == ([("info", "error")[made - 1]] if changed else []), outcome.err[-3000:]
+    assert [f["severity"] for f in found] == ([("warning", "error")[made - 1]] if changed else []), outcome.err[-3000:]
     if changed:
         assert (found[0]["where"]["line"], found[0]["where"]["sample"] is None) == (20, False)
         assert "data_store" in found[0]["title"]

@@ -4,8 +4,8 @@ What it sees
     A batch is handed out that lies in the memory of a tensor or array of the data set, and before the next one is asked
     for its numbers have changed. The default collate function copies; `batch_size=None`, and a `collate_fn` that
     returns the samples as they are, do not. It is an error once a later pass was given a sample as the training had
-    left it, and that was changed once more; before that, and where writing again changes nothing, it is information. Of
-    a stream nothing is said before that: it may read everything anew.
+    left it, and that was changed once more. Before that it is a warning; where writing again changes nothing, it is
+    information. Of a stream nothing is said before that: it may read everything anew.
 
 Why training stops
     It does not. But each pass starts from what the pass before left: normalised twice, noise upon noise, values that
@@ -44,11 +44,11 @@ def decide(case: Case) -> Iterable[Finding]:
         site, line = about.settings.get("site"), data.get("line")
         file, number, function = line or site or (None, None, None)
         spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
-        harm = ", and later passes see changed data" if data["harm"] else ""
+        harm = ", and later passes see changed data" if data["harm"] else ", and the data set has changed"
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="error" if data["harm"] else "info",
+            severity="error" if data["harm"] else "info" if data["again"] else "warning",
             confidence=0.97 if line else 0.9,
             title=f"{spot} writes into {held} itself: the batch is no copy{harm}",
             evidence=(
