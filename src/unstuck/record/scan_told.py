@@ -31,13 +31,15 @@ def plain(scan: Scan) -> dict[str, Any]:
     plan, seen = scan.plan, scan.seen
     duplicates, duplicated = scan.again.same() if not scan.interrupted else ([], 0)
     errors = sorted(seen.errors.values(), key=lambda each: int(each.first[0]["place"]))
+    for part in seen.gathered.parts.values():
+        part.entropies = [0.0, 0.0, 0.0]  # the order is ours, not that of the training's batches
     with sys.modules["torch"].no_grad():
         told = data_told.told(seen.gathered)
     return {
         **told,
         "rows": told["rows"] if plan.batches else seen.samples,
         "scan": {
-            "done": seen.samples + seen.failed + len(scan.hung),
+            "done": seen.samples + seen.failed + len(scan.hung) + sum(each["place"] is not None for each in scan.died),
             "of": plan.whole,
             "what": "batches" if plan.batches else "samples",
             "stream": plan.keys is None,
