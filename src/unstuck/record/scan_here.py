@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
 import sys
 import threading
 from time import monotonic_ns
@@ -73,14 +73,18 @@ class _Watch(threading.Thread):
             try:
                 self.progress(self.scan.done(), self.scan.count)
             except KeyboardInterrupt:
-                _thread.interrupt_main()
+                self._interrupt()
                 return
             since = int(self.scan.words[W_SINCE])
             standing_for = (monotonic_ns() - since) / 1e9
             if since and standing_for > self.scan.seconds and self.hung is None:
                 about = {"place": int(self.scan.words[W_AT]), "seconds": standing_for, "spins": False}
                 self.hung = {**about, **self._where()}
-                _thread.interrupt_main()
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        """A real signal: it wakes what sleeps or waits in the kernel."""
+        signal.pthread_kill(self.main, signal.SIGINT)
 
     def _where(self) -> dict[str, Any]:
         frames, here = [], sys._current_frames().get(self.main)
