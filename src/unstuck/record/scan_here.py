@@ -16,8 +16,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .scan_pass import Progress, Scan
+    from .scan_seen import Seen
 
 TICK = 0.1
+NOT_FORKED = "CUDA in forked subprocess"
+"""What torch says there."""
+
+
+def is_needed(seen: Seen) -> bool:
+    """A sample could not be had because its process is a forked one: it would be had here."""
+    said = (each["message"] for errors in seen.errors.values() for each in errors.first[:1])
+    return any(NOT_FORKED in message for message in said)
 
 
 def run(scan: Scan, progress: Progress) -> None:

@@ -59,18 +59,34 @@ class Scan:
         self.folder = self._given or self._own
         self.words = Board(os.path.join(self.folder, "scan-board"), self.plan.workers).words
         try:
+            if not self.plan.here:
+                self._in_processes(progress)
             if self.plan.here:
                 scan_here.run(self, progress)
-            else:
-                self._places = [self._start(number) for number in range(self.plan.workers)]
-                while any(place is not None for place in self._places):
-                    self._turn()
-                    progress(self.done(), self.count)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
             self._end()
         self.took = monotonic() - began
+
+    def _in_processes(self, progress: Progress) -> None:
+        self._places = [self._start(number) for number in range(self.plan.workers)]
+        while any(place is not None for place in self._places):
+            self._turn()
+            progress(self.done(), self.count)
+            if scan_here.is_needed(self.seen):
+                self._begin_anew_here()
+
+    def _begin_anew_here(self) -> None:
+        for place in self._places:
+            if place is not None:
+                place.kill()
+        self._places, self.seen, self.hung, self.died = [], Seen(), [], []
+        self._old_done = 0
+        for word in range(len(self.words)):
+            self.words[word] = 0
+        self.plan.alone("its samples are made on a GPU, which a forked process cannot use")
+        self.plan.here = True
 
     def done(self) -> int:
         return self._old_done + sum(int(self.words[n * WORDS + W_DONE]) for n in range(self.plan.workers))

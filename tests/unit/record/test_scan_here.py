@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -51,3 +52,20 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert about["interrupted"]
     assert about["done"] == 30
     assert about["hung"] == []
+
+
+class OnGpu(Rows):
+    def __init__(self) -> None:
+        self.process = os.getpid()
+
+    def __getitem__(self, index: int) -> Any:
+        if os.getpid() != self.process:
+            raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. Use 'spawn'.")
+        return torch.zeros(3), index
+
+
+def test_what_a_forked_process_cannot_give_is_read_here(tmp_path: Path) -> None:
+    scan = scan_pass.Scan(scan_plan.of_dataset(OnGpu(), None, 2, False), 10.0, str(tmp_path))
+    scan.run(lambda *_: None)
+    about = scan_told.plain(scan)["scan"]
+    assert (about["done"], about["failed"], about["workers"]) == (60, 0, 0)
