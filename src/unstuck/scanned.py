@@ -68,6 +68,8 @@ class Scan:
         rule = next((finding.rule for finding in self.findings), "")
         shown = terminal.render(self.case, self.diagnosis, color=color, width=width, unicode=unicode, live=False)
         page = Page(color=color, width=width, unicode=unicode)
+        if self.partial:
+            shown = shown.replace("Nothing found.", "Nothing found in what was seen.", 1)
         page.blank()
         page.line(("Scan", "bold"), indent=2)
         for line in self.notes():
@@ -79,14 +81,16 @@ class Scan:
 
     def notes(self) -> list[str]:
         """The pass in a few lines."""
-        about = self.about
-        of = f" of {about['of']:,}" if about["of"] is not None and about["of"] != about["done"] else ""
-        workers = f"{about['workers']} worker{'s' if about['workers'] != 1 else ''}"
-        said = [f"{about['done']:,}{of} samples in {in_words(self.case.seconds)} with {workers}"]
+        about, told = self.about, self.case.facts[0].data["loaders"][0]
+        said = [self._passed(), *_source(told, self.case.cwd)]
+        if about["why"]:
+            said.append(f"read by one process: {about['why']}")
         if about["interrupted"]:
             said.append("it was interrupted: the rest was not looked at")
         if about["gave_up"]:
             said.append("too many samples hang or kill their worker: the rest was not looked at")
+        if any(each["key"] for each in (*about["raised"], *about["hung"], *about["died"])):
+            said.append("the keys of this data set are no numbers: samples are counted in the order they were drawn")
         if about["slow"]:
             worst = [f"{index} ({in_words(took)})" for took, index in about["slow"][:NAMED]]
             usual = in_words(about["median"])
@@ -96,9 +100,40 @@ class Scan:
             count = about["duplicated"]
             many = f"{count:,} samples are duplicates of others" if count > 1 else "1 sample is a duplicate of another"
             said.append(f"{many}: {'; '.join(groups)}")
+        if about["unprinted"]:
+            said.append(f"{about['unprinted']:,} samples have parts that are not known, and were not compared")
         for why, count in list(about["odd"].items())[:2]:
             said.append(f"{count:,} samples could not be read for statistics ({why})")
         return said
+
+    @property
+    def partial(self) -> bool:
+        """Something was not looked at."""
+        about = self.about
+        cut = about["limited"] and (about["stream"] or about["of"] != about["done"])
+        return bool(about["interrupted"] or about["gave_up"] or cut)
+
+    def _passed(self) -> str:
+        about = self.about
+        of = f" of {about['of']:,}" if about["of"] is not None and about["of"] != about["done"] else ""
+        workers = (
+            f"{about['workers']} worker{'s' if about['workers'] != 1 else ''}" if about["workers"] else "no worker"
+        )
+        return f"{about['done']:,}{of} {about['what']} in {in_words(self.case.seconds)} with {workers}"
+
+
+def _source(told: dict[str, Any], cwd: str) -> list[str]:
+    """Which data set, and whose."""
+    said = f"the data set is {told['dataset']}{_at(told['dataset_site'], cwd)}"
+    loader = _at(told["made"], cwd)
+    return [f"{said}, of the {'training ' if told['trains'] else ''}loader made{loader}" if loader else said]
+
+
+def _at(site: Sequence[Any] | None, cwd: str) -> str:
+    if not site:
+        return ""
+    near = os.path.relpath(site[0], cwd)
+    return f" at {site[0] if near.startswith('..') else near}:{site[1]}"
 
 
 def scan(
@@ -116,34 +151,26 @@ def scan(
     """
     import torch.utils.data
 
-    from unstuck.record import data_read, scan_pass, scan_progress, sites
+    from unstuck.record import scan_pass, scan_plan, scan_progress, scan_told, sites
 
     began = time.monotonic()
-    init = None
-    if isinstance(dataset, torch.utils.data.DataLoader):
-        init, dataset = dataset.worker_init_fn, dataset.dataset
-    iterable = isinstance(dataset, torch.utils.data.IterableDataset)
-    whole = None if iterable else len(dataset)
-    samples = whole if whole is None or limit is None else min(whole, limit)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    work = scan_pass.Scan(
-        dataset, samples=samples, iterable=iterable, workers=workers or cores, seconds=seconds_per_sample
-    )
-    work.init, work.limit = init, limit
-    bar = scan_progress.Bar("unstuck: scanning", quiet=not progress)
+    if isinstance(dataset, torch.utils.data.DataLoader):
+        plan = scan_plan.of(dataset, limit, workers or cores)
+    else:
+        iterable = isinstance(dataset, torch.utils.data.IterableDataset)
+        plan = scan_plan.of_dataset(dataset, limit, workers or cores, iterable)
+    work = scan_pass.Scan(plan, seconds_per_sample)
+    bar = scan_progress.Bar("unstuck: scanning", quiet=not progress, hint="Ctrl-C, or limit=N, ends it")
     work.run(bar)
     bar.clear()
-    source = data_read.source(dataset)
-    giving = getattr(type(source), "__iter__" if iterable else "__getitem__", None)
     told = {
         "trains": False,
         "made": None,
         "site": sites.call_site(),
-        "dataset": type(source).__qualname__,
-        "dataset_site": sites.code_site(giving),
-        "samples": whole,
+        **scan_told.about(plan),
         "sampler": "",
-        **work.plain(),
+        **scan_told.plain(work),
     }
     return judge(told, os.getpid(), sys.argv, time.monotonic() - began)
 
@@ -175,12 +202,14 @@ def _raised(about: dict[str, Any], pid: int) -> list[Finding]:
     groups: dict[Any, list[dict[str, Any]]] = {}
     for each in about["raised"]:
         groups.setdefault((each["type"], *(each["site"] or ())), []).append(each)
-    return [_raising(group, about, pid) for group in list(groups.values())[:GROUPS]]
+    counts = {first: count for count, first in about["raising"]}
+    return [_raising(group, counts[group[0]["sample"]], about, pid) for group in list(groups.values())[:GROUPS]]
 
 
-def _raising(group: list[dict[str, Any]], about: dict[str, Any], pid: int) -> Finding:
+def _raising(group: list[dict[str, Any]], count: int, about: dict[str, Any], pid: int) -> Finding:
     first, samples = group[0], [each["sample"] for each in group]
-    which = f"Sample {samples[0]} raises" if len(samples) == 1 else f"{len(samples)} samples raise"
+    which = f"Sample {samples[0]} raises" if count == 1 else f"{count:,} samples raise"
+    key = f" (key {first['key']})" if first["key"] else ""
     return Finding(
         rule="sample-raises",
         family="death",
@@ -188,8 +217,8 @@ def _raising(group: list[dict[str, Any]], about: dict[str, Any], pid: int) -> Fi
         confidence=0.99,
         title=f"{which} {first['type']}",
         evidence=(
-            f"sample {samples[0]}: {first['type']}: {first['message']}",
-            f"samples {_listed(samples, len(samples))}; {about['failed']:,} of {about['done']:,} fail in all",
+            f"sample {samples[0]}{key}: {first['type']}: {first['message']}",
+            f"samples {_listed(samples, count)}; {about['failed']:,} of {about['done']:,} fail in all",
         ),
         where=_where(first["site"], pid, samples[0]),
         fix=Fix("Repair or drop these samples, or catch the error in the data set and give another sample."),

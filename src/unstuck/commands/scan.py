@@ -4,7 +4,8 @@
   unstuck scan [options] -m package.module [arguments]
 
 The script runs until its training loader is in use; then its data set is read by processes of unstuck's own, every
-sample once, and the script is ended. Ctrl-C tells what was seen until then.
+sample that the loader's sampler can draw once, and the script is ended there, with whatever started it. Ctrl-C tells
+what was seen until then.
 Exit status: 0 nothing found, 1 findings."""
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import os
 import sys
 
 from unstuck.commands import parser as parsers
-from unstuck.errors import UsageError
+from unstuck.errors import OwnFault, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import Fact
+    from unstuck.supervise.scanning import Scanning
 
 FOUND = 1
 INTERRUPTED = 130
@@ -44,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     from unstuck.commands.run import build_command
     from unstuck.supervise import hangar
+    from unstuck.supervise.scanning import Scanning
 
     if not args.module and not args.command:
         raise UsageError("no script given", next_command="unstuck scan train.py")
@@ -53,77 +56,52 @@ def run(args: argparse.Namespace) -> int:
         from unstuck.render.json_report import check_report_path
 
         check_report_path(args.report)
-    command = build_command(args.module, list(args.command), args.python)
+    try:
+        command = build_command(args.module, list(args.command), args.python)
+    except UsageError as error:
+        error.next_command = error.next_command.replace("unstuck run", "unstuck scan")
+        raise
     place, why = hangar.make_folder()
     if place is None:
         raise UsageError("no folder to work in", cause=why, next_command="TMPDIR=/some/local/folder unstuck scan …")
     began = time.monotonic()
+    options = {"limit": args.limit, "workers": args.workers, "seconds": args.seconds_per_sample}
+    script = Scanning(command, place, options)
     try:
-        status = _run_script(command, place, args)
-        told = _told(place)
+        script.run()
+        told, faults = _told(place)
     finally:
         hangar.remove_folder(place)
-    return _say(told, status, command, time.monotonic() - began, args.report)
+    script.die_if_told_to()
+    return _say(told, faults, script, time.monotonic() - began, args.report)
 
 
-def _run_script(command: list[str], place: str, args: argparse.Namespace) -> int:
-    """Until it has scanned or ended. Ctrl-C goes to it as well: it is what is asked to tell."""
-    import json
-    import signal
-    import subprocess
-
-    from unstuck.supervise import child
-
-    options = {"limit": args.limit, "workers": args.workers, "seconds": args.seconds_per_sample}
-    env = {**child.environment(place), "UNSTUCK_SCAN": json.dumps(options)}
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process = subprocess.Popen(
-            command, env=env, stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
-        )
-        return process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _told(place: str) -> Fact | None:
+def _told(place: str) -> tuple[Fact | None, list[str]]:
+    """What was scanned; and faults of ours."""
     from unstuck.record import layout as at
     from unstuck.record.reader import parse_facts
 
-    _note_faults(place)
+    told, faults = None, []
     for entry in os.scandir(place):
-        if entry.name.endswith(at.SCANNED):
-            with open(entry.path, "rb") as file:
-                return next(parse_facts(file.read()), None)
-    return None
-
-
-def _note_faults(place: str) -> None:
-    from unstuck.record import layout as at
-    from unstuck.record.reader import parse_facts
-
-    for entry in os.scandir(place):
-        if entry.name.endswith(at.FACTS):
+        if entry.name.endswith((at.SCANNED, at.FACTS)):
             with open(entry.path, "rb") as file:
                 for fact in parse_facts(file.read()):
-                    if fact.kind == "probe-off":
-                        print(f"unstuck: {fact.data['probe']} is off: {fact.data['why']}", file=sys.stderr)
+                    if fact.kind == "scan":
+                        told = fact
+                    elif fact.kind == "probe-off":
+                        faults.append(f"{fact.data['probe']}: {fact.data['why']}")
+    return told, faults
 
 
-def _say(told: Fact | None, status: int, command: list[str], seconds: float, report: str | None) -> int:
+def _say(told: Fact | None, faults: list[str], script: Scanning, seconds: float, report: str | None) -> int:
     from unstuck.render import terminal
     from unstuck.scanned import judge
 
     if told is None:
-        if status in (-2, INTERRUPTED):
-            return INTERRUPTED
-        cause = f"it ended with status {status} before that" if status else "it iterates no DataLoader"
-        raise UsageError(
-            "the script came to its end without a data set to scan",
-            cause=cause,
-            next_command="unstuck run train.py" if status else "unstuck.scan(dataset) in a script",
-        )
-    scan = judge(told.data["loaders"][0], told.pid, command, seconds)
+        return _nothing(faults, script)
+    for fault in faults:
+        print(f"unstuck: off: {fault}", file=sys.stderr)
+    scan = judge(told.data["loaders"][0], told.pid, script.command, seconds)
     if report:
         from unstuck.render.json_report import write_report
 
@@ -133,6 +111,29 @@ def _say(told: Fact | None, status: int, command: list[str], seconds: float, rep
         scan.text(color=terminal.wants_color(out), width=terminal.width_of(out), unicode=terminal.wants_unicode(out))
     )
     return FOUND if scan.findings else 0
+
+
+def _nothing(faults: list[str], script: Scanning) -> int:
+    """Why there is nothing to tell."""
+    status, again = script.status, " ".join(script.command[1:])
+    if script.interrupts or status in (-2, INTERRUPTED):
+        return INTERRUPTED
+    mine = [fault.partition(": ")[2] for fault in faults if fault.startswith("scan: ")]
+    if mine:
+        raise OwnFault(
+            f"the data set could not be scanned: {mine[0]}",
+            cause="a fault of unstuck, or something in this data set or its sampler that it does not know",
+            next_command="unstuck env    (and report it with what this prints)",
+        )
+    if script.found:
+        cause = f"it died with {script.how()} while its data set was read"
+    else:
+        cause = f"it ended with {script.how()} before that" if status else "it iterates no DataLoader"
+    raise UsageError(
+        "the script came to its end without a data set to scan",
+        cause=cause,
+        next_command=f"unstuck run {again}" if status else "unstuck.scan(dataset) in a script",
+    )
 
 
 def _whole(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Samples of a data set put together part by part, whatever they are made of; and a print of each to know it again."""
+"""Samples of a data set put together part by part, whatever they are made of."""
 
 from __future__ import annotations
 
@@ -11,53 +11,94 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-WORDS = 256
-"""Words of a sample, spread over it, that make its print."""
-_FACTOR = -7046029254386353131  # 2**64 over the golden ratio, as a signed word
-_weights: dict[int, Any] = {}
+WIDER = {"u2": "int32", "u4": "int64"}
+"""Arrays whose type torch hardly knows, and one that holds all of its values."""
+
+
+class Raw:
+    """A part that no statistics are made of, sample by sample: it tells samples apart all the same."""
+
+    def __init__(self, samples: list[Any]) -> None:
+        self.samples = samples
 
 
 def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(path, tensor with a row a sample | list of tensors of different shapes | list of texts)."""
+    """(path, tensor with a row a sample | list of tensors of different shapes | list of texts | Raw): all there is."""
     torch = sys.modules["torch"]
     kind = type(samples[0])
     whole = _whole(samples) if kind is torch.Tensor else None
     if whole is not None:
         yield path, whole
+    elif any(type(each) is not kind for each in samples) or depth > DEEP:
+        yield path, Raw(samples)
+    elif kind is list and depth and all(_numbers(each) for each in samples):
+        yield from _vectors(samples, path)
     elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        width = len(samples[0])
-        if depth < DEEP and width <= PARTS and all(len(sample) == width for sample in samples):
-            names = [f".{name}" for name in getattr(kind, "_fields", ())] or [f"[{place}]" for place in range(width)]
-            for name, column in zip(names, zip(*samples, strict=True), strict=True):
-                yield from stacked(list(column), path + name, depth + 1)
+        yield from _columns(samples, path, depth)
     elif issubclass(kind, dict):
-        if depth < DEEP:
-            for key in list(samples[0])[:PARTS]:
-                if type(key) in (str, int) and all(key in sample for sample in samples):
-                    yield from stacked([sample[key] for sample in samples], f"{path}[{key!r}]", depth + 1)
-    elif any(type(each) is not kind for each in samples):
-        return
+        yield from _entries(samples, path, depth)
     elif kind is str:
         yield path, samples
-    elif kind in (int, float, bool):
-        if kind is not int or all(abs(each) < 1 << 62 for each in samples):
-            types = {int: torch.int64, float: torch.float64, bool: torch.bool}
-            yield path, torch.tensor(samples, dtype=types[kind], device="cpu")
+    elif kind in (int, float, bool) and (kind is not int or all(abs(each) < 1 << 62 for each in samples)):
+        types = {int: torch.int64, float: torch.float64, bool: torch.bool}
+        yield path, torch.tensor(samples, dtype=types[kind], device="cpu")
     else:
         tensors = [_tensor(each) for each in samples]
-        if all(each is not None for each in tensors):
-            alike = all(each.shape == tensors[0].shape and each.dtype == tensors[0].dtype for each in tensors)
-            yield path, torch.stack(tensors) if alike else tensors
+        yield path, Raw(samples) if any(each is None for each in tensors) else _together(tensors)
+
+
+def _columns(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Tuples, part by part; of different lengths, only to tell them apart."""
+    kind, width = type(samples[0]), len(samples[0])
+    if depth >= DEEP or not 0 < width <= PARTS or any(len(sample) != width for sample in samples):
+        yield path, Raw(samples)
+        return
+    names = [f".{name}" for name in getattr(kind, "_fields", ())] or [f"[{place}]" for place in range(width)]
+    for name, column in zip(names, zip(*samples, strict=True), strict=True):
+        yield from stacked(list(column), path + name, depth + 1)
+
+
+def _entries(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Dicts: what all of them have; where that is not all there is, they are told apart as a whole."""
+    keys = list(samples[0])[:PARTS] if depth < DEEP else []
+    shared = [key for key in keys if type(key) in (str, int) and all(key in sample for sample in samples)]
+    for key in shared:
+        yield from stacked([sample[key] for sample in samples], f"{path}[{key!r}]", depth + 1)
+    if any(len(sample) != len(shared) for sample in samples):
+        yield path, Raw(samples)
+
+
+def _vectors(samples: list[Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Lists of numbers, of one length or not: tokens as a rule."""
+    torch = sys.modules["torch"]
+    whole = all(type(number) is int for sample in samples for number in sample)
+    try:
+        kind = torch.int64 if whole else torch.float64
+        yield path, _together([torch.tensor(sample, dtype=kind, device="cpu") for sample in samples])
+    except (RuntimeError, OverflowError):  # beyond 64 bits
+        yield path, Raw(samples)
+
+
+def _numbers(values: list[Any]) -> bool:
+    return set(map(type, values)) <= {int, float}
+
+
+def _together(tensors: list[Any]) -> Any:
+    first = tensors[0]
+    alike = all(each.shape == first.shape and each.dtype == first.dtype for each in tensors)
+    return sys.modules["torch"].stack(tensors) if alike else tensors
 
 
 def _whole(samples: list[Any]) -> Any:
     """Tensors of one shape in one; None where they are not such."""
     torch = sys.modules["torch"]
+    first = samples[0].dtype
     try:
         whole = torch.stack(samples).detach()
     except (RuntimeError, TypeError):
         return None
-    return whole if whole.device.type == "cpu" and whole.layout is torch.strided else None
+    alike = whole.layout is torch.strided and all(each.dtype == first for each in samples)
+    return whole.cpu() if alike and not whole.is_quantized else None
 
 
 def _tensor(value: Any) -> Any:
@@ -65,12 +106,14 @@ def _tensor(value: Any) -> Any:
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
         plain = value.detach()
-        return plain if plain.device.type == "cpu" and plain.layout is torch.strided else None
+        return plain.cpu() if plain.layout is torch.strided and not plain.is_quantized else None
     kind = type(value)
     if kind.__module__ == "numpy":
         numpy = sys.modules["numpy"]
         array = numpy.asarray(value)
-        if array.dtype.kind not in "biuf" or (array.dtype.kind == "u" and array.dtype.itemsize > 1):
+        if array.dtype.str[1:] in WIDER:
+            array = array.astype(WIDER[array.dtype.str[1:]])
+        if array.dtype.kind not in "biuf" or array.dtype.str[1:] in ("u8", "f16") or not array.dtype.isnative:
             return None
         return torch.from_numpy(numpy.array(array)) if array.size else None
     if kind.__module__.startswith("PIL.") and value.mode in ("L", "RGB", "RGBA"):
@@ -78,60 +121,3 @@ def _tensor(value: Any) -> Any:
         raw = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8)
         return raw.reshape(value.size[1], value.size[0], bands)
     return None
-
-
-def prints(parts: list[tuple[str, Any]], count: int) -> list[int]:
-    """A number for each sample, the same for the same content; of large samples from some of it only."""
-    torch = sys.modules["torch"]
-    whole = torch.zeros(count, dtype=torch.int64, device="cpu")
-    others = [0] * count
-    for _, part in parts:
-        if type(part) is list:
-            for place, each in enumerate(part):
-                one = hash(each) if type(each) is str else int(_words(each.unsqueeze(0))[0])
-                others[place] = hash((others[place], one))
-        else:
-            whole = whole * _FACTOR + _words(part)
-    return [hash(pair) for pair in zip(whole.tolist(), others, strict=True)]
-
-
-def _words(tensor: Any) -> Any:
-    torch = sys.modules["torch"]
-    flat = tensor.reshape(tensor.shape[0], -1)
-    if not flat.shape[1]:
-        return torch.zeros(flat.shape[0], dtype=torch.int64, device="cpu")
-    width = flat.element_size()
-    step = max(1, flat.shape[1] // (WORDS * 8 // width)) if flat.shape[1] * width > WORDS * 8 else 1
-    raw = flat[:, ::step].contiguous()
-    if raw.shape[1] * width % 8 == 0 and raw.data_ptr() % 8 == 0:
-        words = raw.view(torch.int64)
-    elif width < 8:
-        whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[width]
-        words = raw.view(whole).to(torch.int64)
-    else:
-        words = raw.view(torch.int64)
-    count = int(words.shape[1])
-    if count not in _weights:
-        places = (torch.arange(count, device="cpu") + 1) * _FACTOR
-        _weights[count] = (places ^ (places >> 29)) * _FACTOR | 1
-    return ((words + 1) * _weights[count]).sum(1) * _FACTOR + count
-
-
-def exact(parts: list[tuple[str, Any]], count: int) -> list[str]:
-    """A digest of everything in each sample."""
-    import ctypes
-    import hashlib
-
-    digests = [hashlib.blake2b(digest_size=16) for _ in range(count)]
-    for path, part in parts:
-        for place in range(count):
-            each = part[place]
-            digests[place].update(f"{path}|".encode())
-            if type(each) is str:
-                digests[place].update(each.encode("utf-8", "replace"))
-                continue
-            each = each.contiguous()
-            digests[place].update(f"{each.dtype}{tuple(each.shape)}".encode())
-            if each.numel():
-                digests[place].update(ctypes.string_at(each.data_ptr(), each.numel() * each.element_size()))
-    return [digest.hexdigest() for digest in digests]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 from multiprocessing.connection import wait
-from time import monotonic, monotonic_ns, sleep
+from time import monotonic, monotonic_ns
 
-from . import data_told, samples_stacked, scan_worker
+from . import scan_here
+from .scan_again import Again
+from .scan_place import Place
+from .scan_seen import W_AT, W_COUNT, W_DONE, W_SINCE, WORDS, Board, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from .scan_plan import Plan
 
     Progress = Callable[[int, int | None], object]
 
@@ -29,74 +32,74 @@ START = 120.0
 """Seconds that a worker may take to begin (a spawned one imports the script again)."""
 HUNG = 20
 """Samples that hang, after which the scan gives up."""
-CHECKED = 500
-"""Samples with the same print that are compared in full,"""
-CHECKING = 0.05
-"""as long as that takes no more than this share of the scan; the others are told by their prints."""
-NAMED = 50
-LOOKS = 8
 
 
 class Scan:
     """One pass. `seen` has all that was handed over."""
 
-    def __init__(self, dataset: Any, *, samples: int | None, iterable: bool, workers: int, seconds: float) -> None:
-        self.dataset, self.iterable, self.seconds = dataset, iterable, seconds
-        self.samples = samples
-        self.number = 1 if iterable else max(1, min(workers, -(-(samples or 1) // 2)))
-        self.init: Any = None
-        self.method = multiprocessing.get_start_method(allow_none=True) or "fork"
-        self.limit: int | None = None
-        self.seen = scan_worker.Seen()
+    def __init__(self, plan: Plan, seconds: float, folder: str | None = None) -> None:
+        self.plan, self.seconds = plan, seconds
+        self.count = None if plan.keys is None else len(plan.keys)
+        self.seen = Seen()
+        self.again = Again(self)
         self.hung: list[dict[str, Any]] = []
         self.died: list[dict[str, Any]] = []
         self.interrupted = self.gave_up = False
-        self.done = 0
         self.took = 0.0
-        self._names = 0
-        self._next = 0
+        self._given, self._own = folder, ""
+        self._names = self._next = self._started = self._old_done = 0
         self._size = TASK
-        self._again: list[tuple[int, list[int]]] = []
-        self._places: list[_Place | None] = []
-        self._old_done = 0
+        self._left: list[tuple[int, list[int], bool]] = []
+        """Tasks of workers that are gone."""
+        self._places: list[Place | None] = []
 
     def run(self, progress: Progress) -> None:
         began = monotonic()
-        self._folder = tempfile.mkdtemp(prefix="unstuck-scan-")
+        self._own = "" if self._given else tempfile.mkdtemp(prefix=f"unstuck-{os.getpid()}-")
+        self.folder = self._given or self._own
+        self.words = Board(os.path.join(self.folder, "scan-board"), self.plan.workers).words
         try:
-            self._words = scan_worker.Board(os.path.join(self._folder, "board"), self.number).words
-            self._places = [self._start(number) for number in range(self.number)]
-            while any(place is not None for place in self._places):
-                self._turn()
-                progress(self._count(), self.samples)
+            if not self.plan.here:
+                self._in_processes(progress)
+            if self.plan.here:
+                scan_here.run(self, progress)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
             self._end()
-        self.done, self.took = self._count(), monotonic() - began
-        progress(self.done, self.samples)
+        self.took = monotonic() - began
 
-    def _count(self) -> int:
-        return self._old_done + sum(int(self._words[n * scan_worker.WORDS + scan_worker.W_DONE]) for n in self._numbers)
+    def _in_processes(self, progress: Progress) -> None:
+        self._places = [self._start(number) for number in range(self.plan.workers)]
+        while any(place is not None for place in self._places):
+            self._turn()
+            progress(self.done(), self.count)
+            if scan_here.is_needed(self.seen):
+                self._begin_anew_here()
 
-    @property
-    def _numbers(self) -> range:
-        return range(self.number)
+    def _begin_anew_here(self) -> None:
+        for place in self._places:
+            if place is not None:
+                place.kill()
+        self._places, self.seen, self.hung, self.died = [], Seen(), [], []
+        self._old_done = 0
+        for word in range(len(self.words)):
+            self.words[word] = 0
+        self.plan.alone("its samples are made on a GPU, which a forked process cannot use")
+        self.plan.here = True
+
+    def done(self) -> int:
+        return self._old_done + sum(int(self.words[n * WORDS + W_DONE]) for n in range(self.plan.workers))
 
     # --- workers ---------------------------------------------------------------------------------------------------
 
-    def _start(self, number: int) -> _Place:
-        context = multiprocessing.get_context(self.method)
-        ours, theirs = context.Pipe()
-        at = number * scan_worker.WORDS
-        self._old_done += int(self._words[at + scan_worker.W_DONE])
-        for word in range(scan_worker.WORDS):
-            self._words[at + word] = 0
-        about = (self.dataset, theirs, number, self.number, self._folder, self.iterable, self.init, self.limit)
-        process: Any = context.Process(target=scan_worker.work, args=about, daemon=True)  # type: ignore[attr-defined]
-        process.start()
-        theirs.close()
-        return _Place(number, process, ours)
+    def _start(self, number: int) -> Place:
+        at = number * WORDS
+        self._old_done += int(self.words[at + W_DONE])
+        for word in range(WORDS):
+            self.words[at + word] = 0
+        self._started += 1  # each has a seed of its own: two with one seed would draw the same
+        return Place(self.plan, number, self._started, self.folder)
 
     def _turn(self) -> None:
         """Take what has come, give out work, look whether somebody hangs."""
@@ -111,19 +114,35 @@ class Scan:
         for place in open_places:
             if self._places[place.number] is not place:
                 continue
-            since = int(self._words[place.number * scan_worker.WORDS + scan_worker.W_SINCE])
+            since = int(self.words[place.number * WORDS + W_SINCE])
             if since and now - since > self.seconds * 1e9:
                 self._hangs(place, (now - since) / 1e9)
-            elif not place.ready and monotonic() - place.began > START:
+            elif not place.ready and not since and monotonic() - place.began > START:
                 self._lost(place)
+        self._look_again()
 
-    def _hear(self, place: _Place, word: tuple[Any, ...]) -> None:
+    def _look_again(self) -> None:
+        """When all is handed over: some samples are fetched once more."""
+        waiting = [place for place in self._places if place is not None]
+        if not waiting or not all(place.idle for place in waiting):
+            return
+        asked = self.again.asked() if not self.gave_up else []
+        for at, place in enumerate(waiting):
+            place.idle = False
+            place.pipe.send(("again", asked[at :: len(waiting)]))
+            place.pipe.send(None)
+
+    def _hear(self, place: Place, word: tuple[Any, ...]) -> None:
         if word[0] == "seen":
             self.seen.merge(pickle.loads(word[2]))
             for name in word[1]:
                 place.tasks.pop(name, None)
             if word[3] in place.tasks:
-                del place.tasks[word[3]][: word[4]]
+                del place.tasks[word[3]][0][: word[4]]
+        elif word[0] == "again":
+            self.again.came(word[1])
+        elif word[0] == "told":
+            place.idle = True
         elif word[0] == "end":
             self._places[place.number] = None
             place.close()
@@ -135,29 +154,32 @@ class Scan:
                 self._give(place)  # one more than it works on, so that it never waits for us
             self._give(place)
 
-    def _give(self, place: _Place) -> None:
-        if place.told_end:
+    def _give(self, place: Place) -> None:
+        if place.asked_to_tell:
             return
         task = self._task()
-        place.asked, place.told_end = monotonic(), task is None
-        if task is not None:
-            place.tasks[task[0]] = task[1]
-        place.pipe.send(task)
+        place.asked = monotonic()
+        if task is None:
+            place.asked_to_tell = True
+            place.pipe.send("tell")
+        else:
+            place.tasks[task[0]] = task[1:]
+            place.pipe.send(task)
 
-    def _task(self) -> tuple[int, list[int]] | None:
-        if self._again:
-            return self._again.pop()
-        count = self.samples or 0
+    def _task(self) -> tuple[int, list[int], bool] | None:
+        if self._left:
+            return self._left.pop()
+        count = self.count or 0
         if self._next >= count:
             return None
         # Towards the end in small pieces, so that all workers end together.
-        size = max(1, min(self._size, (count - self._next) // (2 * self.number) or 1))
-        indices = list(range(self._next, min(count, self._next + size)))
+        size = max(1, min(self._size, (count - self._next) // (2 * self.plan.workers) or 1))
+        places = list(range(self._next, min(count, self._next + size)))
         self._next += size
         self._names += 1
-        return self._names, indices
+        return self._names, places, False
 
-    def _adapt(self, place: _Place) -> None:
+    def _adapt(self, place: Place) -> None:
         took = monotonic() - place.asked
         if took < PIECE / 2:
             self._size = min(LONGEST_TASK, self._size * 2)
@@ -166,57 +188,52 @@ class Scan:
 
     # --- what goes wrong -------------------------------------------------------------------------------------------
 
-    def _hangs(self, place: _Place, standing: float) -> None:
+    def _hangs(self, place: Place, standing: float) -> None:
         """Note where it hangs, end it, and let another one go on behind that sample."""
-        words, at = self._words, place.number * scan_worker.WORDS
-        index = int(words[at + scan_worker.W_INDEX])
-        spins = _spins(place.process.pid)
-        stack = self._stack(place)
-        if int(words[at + scan_worker.W_SINCE]) == 0 or int(words[at + scan_worker.W_INDEX]) != index:
+        words, at = self.words, place.number * WORDS
+        sample, since = int(words[at + W_AT]), int(words[at + W_SINCE])
+        if int(words[at + W_COUNT]) > 1:
+            self._replace(place, None)
+            return
+        spins, stack = place.spins(), place.stack()
+        if int(words[at + W_SINCE]) != since or int(words[at + W_AT]) != sample:
             return  # it moved on meanwhile
-        self.hung.append({"sample": index, "seconds": standing, "spins": spins, **stack})
-        self._replace(place, index)
+        if not self.again.began:
+            self.hung.append({"place": sample, "seconds": standing, "spins": spins, **stack})
+        self._replace(place, sample)
 
-    def _lost(self, place: _Place) -> None:
+    def _lost(self, place: Place) -> None:
         """The worker died."""
-        words, at = self._words, place.number * scan_worker.WORDS
-        index = int(words[at + scan_worker.W_INDEX]) if words[at + scan_worker.W_SINCE] else None
+        words, at = self.words, place.number * WORDS
+        sample = int(words[at + W_AT]) if words[at + W_SINCE] else None
         place.process.join(1)
-        self.died.append({"sample": index, "exitcode": place.process.exitcode})
-        if len(self.died) > HUNG or (index is None and not place.tasks):
+        if int(words[at + W_COUNT]) > 1 and sample is not None:
+            self._replace(place, None)
+            return
+        if not self.again.began:
+            self.died.append({"place": sample, "exitcode": place.process.exitcode})
+        if sample is None and not place.tasks:
             self._places[place.number] = None
             place.kill()
             return
-        self._replace(place, index)
+        self._replace(place, sample)
 
-    def _replace(self, place: _Place, bad: int | None) -> None:
+    def _replace(self, place: Place, bad: int | None) -> None:
+        """`bad`: the sample that is not to be asked for again; None: it is one of several, and they are asked for one
+        by one."""
         place.kill()
-        left = [(name, [each for each in indices if each != bad]) for name, indices in place.tasks.items()]
-        self._again += [(name, indices) for name, indices in left if indices]
-        at = place.number * scan_worker.WORDS
-        again = sum(len(indices) for _, indices in left)
-        self._words[at + scan_worker.W_DONE] = max(0, int(self._words[at + scan_worker.W_DONE]) - again + 1)
+        singly = bad is None
+        left = [
+            (name, [each for each in places if each != bad], singly or alone)
+            for name, (places, alone) in place.tasks.items()
+        ]
+        self._left += [task for task in left if task[1]]
+        at = place.number * WORDS
+        again = sum(len(task[1]) for task in left)
+        self.words[at + W_DONE] = max(0, int(self.words[at + W_DONE]) - again + (bad is not None))
         self.gave_up = self.gave_up or len(self.hung) + len(self.died) > HUNG
-        if self.iterable or self.gave_up:
-            self._places[place.number] = None
-        else:
-            self._places[place.number] = self._start(place.number)
-
-    def _stack(self, place: _Place) -> dict[str, Any]:
-        """The innermost line of the user's, as the worker's own handler of faults writes it."""
-        path = os.path.join(self._folder, f"stack-{place.number}-{place.process.pid}")
-        try:
-            os.kill(place.process.pid, scan_worker.SIGNAL)
-            sleep(0.4)
-            with open(path) as file:
-                lines = file.read().splitlines()
-        except OSError:
-            return {"site": None, "stack": []}
-        found = [frame for line in lines if (frame := _frame(line)) is not None]
-        from . import sites
-
-        own = [frame for frame in found if sites.is_user_file(str(frame[0]))]
-        return {"site": own[0] if own else None, "stack": found[:6]}
+        over = self.plan.keys is None or self.gave_up or self.again.began
+        self._places[place.number] = None if over else self._start(place.number)
 
     def _end(self) -> None:
         """Hear the last words of those that still live, and end them."""
@@ -232,112 +249,5 @@ class Scan:
             except (EOFError, OSError):
                 pass
             place.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    # --- what came of it -------------------------------------------------------------------------------------------
-
-    def duplicates(self) -> list[list[int]]:
-        """Samples with the very same content, in groups: those with one print, compared in full."""
-        groups: dict[int, list[int]] = {}
-        for key, index in self.seen.prints:
-            groups.setdefault(key, []).append(index)
-        alike = [sorted(set(group)) for group in groups.values() if len(group) > 1]
-        alike = [group for group in alike if len(group) > 1]
-        if self.iterable:
-            return alike
-        found: list[list[int]] = []
-        checked, until = 0, monotonic() + 0.1 + CHECKING * self.took
-        for group in alike:
-            checked += len(group)
-            if checked > CHECKED or monotonic() > until:
-                found.append(group)
-                continue
-            by_content: dict[str, list[int]] = {}
-            for index in group:
-                by_content.setdefault(self._digest(index), []).append(index)
-            found += [same for digest, same in by_content.items() if digest and len(same) > 1]
-        return found
-
-    def _digest(self, index: int) -> str:
-        try:
-            parts = list(samples_stacked.stacked([self.dataset[index]]))
-            return samples_stacked.exact(parts, 1)[0]
-        except Exception:
-            return ""
-
-    def plain(self) -> dict[str, Any]:
-        """As a fact for the rules and for the person."""
-        torch = sys.modules["torch"]
-        duplicates = self.duplicates() if not self.interrupted else []
-        median = _median(self.seen.times)
-        with torch.no_grad():
-            told = data_told.told(self.seen.gathered)
-        return {
-            **told,
-            "rows": self.seen.samples,
-            "scan": {
-                "done": self.seen.samples + self.seen.failed + len(self.hung),
-                "of": self.samples,
-                "workers": self.number,
-                "interrupted": self.interrupted,
-                "gave_up": self.gave_up,
-                "failed": self.seen.failed,
-                "raised": sorted(self.seen.raised, key=lambda each: int(each["sample"]))[:NAMED],
-                "hung": self.hung,
-                "died": self.died,
-                "median": median,
-                "slow": [[round(took, 3), index] for took, index in self.seen.slow if took > max(0.2, 30 * median)],
-                "duplicates": duplicates[:NAMED],
-                "duplicated": sum(len(group) - 1 for group in duplicates),
-                "odd": self.seen.odd,
-            },
-        }
-
-
-class _Place:
-    """One worker, and the tasks whose results it has not handed over."""
-
-    def __init__(self, number: int, process: Any, pipe: Any) -> None:
-        self.number, self.process, self.pipe = number, process, pipe
-        self.tasks: dict[int, list[int]] = {}
-        self.asked = self.began = monotonic()
-        self.ready = self.told_end = False
-
-    def kill(self) -> None:
-        if self.process.is_alive():
-            self.process.kill()
-        self.close()
-
-    def close(self) -> None:
-        self.process.join(5)
-        self.pipe.close()
-
-
-def _frame(line: str) -> list[str | int] | None:
-    """File "x.py", line 3 in f"""
-    head, _, rest = line.strip().partition('", line ')
-    number, _, function = rest.partition(" in ")
-    return [head[6:], int(number), function] if head.startswith('File "') and number.isdigit() else None
-
-
-def _spins(pid: int) -> bool:
-    """It wants the processor, each time it is looked at: on a crowded machine it need not have got it."""
-    wants = 0
-    for _ in range(LOOKS):
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                wants += file.read().rpartition(b")")[2].split()[0] == b"R"
-        except OSError:
-            return False
-        sleep(0.03)
-    return wants > LOOKS // 2
-
-
-def _median(times: list[int]) -> float:
-    """From the histogram: the middle of the bucket."""
-    half, count = sum(times) / 2, 0
-    for bits, number in enumerate(times):
-        count += number
-        if number and count >= half:
-            return 0.75 * 2.0**bits / 1e9
-    return 0.0
+        if self._own:
+            shutil.rmtree(self._own, ignore_errors=True)

@@ -7,13 +7,15 @@ from time import monotonic
 
 WIDTH = 28
 EVERY, RARELY = 0.1, 10.0
+LONG = 15.0
+"""Seconds of a stream, after which it may well be one without an end."""
 
 
 class Bar:
     """Shows how many samples were gone through."""
 
-    def __init__(self, what: str, quiet: bool = False) -> None:
-        self.what, self.quiet = what, quiet
+    def __init__(self, what: str, quiet: bool = False, hint: str = "Ctrl-C, or --limit N, ends it") -> None:
+        self.what, self.quiet, self.hint = what, quiet, hint
         try:
             self.moves = os.isatty(2)
         except OSError:
@@ -35,7 +37,8 @@ class Bar:
     def _line(self, done: int, of: int | None, now: float) -> str:
         pace = done / max(1e-9, now - self.began)
         if not of:
-            return f"{self.what}: {done:,} samples, {pace:,.0f}/s"
+            hint = f" · no end in sight? {self.hint}" if now - self.began > LONG else ""
+            return f"{self.what}: {done:,} samples, {pace:,.0f}/s{hint}"
         filled = int(WIDTH * done / of)
         left = (of - done) / pace if pace > 0 else 0.0
         bar = "█" * filled + "·" * (WIDTH - filled)

@@ -1,9 +1,9 @@
-"""One worker of a scan: fetches samples one by one, notes which is in work, gathers what is in them."""
+"""One worker of a scan: fetches samples, notes which is in work, gathers what is in them."""
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
-import mmap
 import os
 import pickle
 import signal
@@ -11,15 +11,17 @@ import struct
 import sys
 from time import monotonic, monotonic_ns
 
-from . import errors, gathered, samples_stacked, sites
+from . import errors, sample_prints, samples_stacked, sites
+from .scan_seen import BUCKETS, MANY, W_AT, W_COUNT, W_DONE, W_SINCE, WORDS, Board, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-W_INDEX, W_SINCE, W_DONE, WORDS = 0, 1, 2, 4
-"""On the board, for each worker: the sample in work, since when (0: none), samples done."""
+    from .scan_plan import Plan
+
 SIGNAL = signal.SIGRTMIN + 6
+PR_SET_PDEATHSIG = 1
 FLUSH = 0.4
 """Seconds after which a worker hands over what it has gathered."""
 STACK = 1024
@@ -27,79 +29,47 @@ STACK = 1024
 BYTES = 1 << 24
 """and bytes of them."""
 SLOW = 0.05
-MANY = 200
-"""Samples that raise, or are slow, of which a worker keeps an account."""
-BUCKETS = 48
 
 
-class Seen:
-    """What one worker saw since it last handed over."""
-
-    def __init__(self) -> None:
-        self.gathered = gathered.Gathered(whole=True)
-        self.prints: list[tuple[int, int]] = []
-        self.raised: list[dict[str, Any]] = []
-        self.slow: list[tuple[float, int]] = []
-        self.times = [0] * BUCKETS
-        """Samples by the bit length of their nanoseconds."""
-        self.samples = self.failed = 0
-        self.odd: dict[str, int] = {}
-        """Why parts of samples could not be read."""
-
-    def merge(self, other: Seen) -> None:
-        self.gathered.merge(other.gathered)
-        self.prints += other.prints
-        self.raised = (self.raised + other.raised)[:MANY]
-        self.slow = sorted(self.slow + other.slow, reverse=True)[:MANY]
-        self.times = [mine + theirs for mine, theirs in zip(self.times, other.times, strict=True)]
-        self.samples += other.samples
-        self.failed += other.failed
-        for why, count in other.odd.items():
-            self.odd[why] = self.odd.get(why, 0) + count
-
-
-class Board:
-    """A few words a worker, in a file that both sides map: it can be read while the worker hangs."""
-
-    def __init__(self, path: str, workers: int) -> None:
-        size = workers * WORDS * 8
-        with open(path, "a+b") as file:
-            if os.fstat(file.fileno()).st_size < size:
-                os.posix_fallocate(file.fileno(), 0, size)
-            self.words = memoryview(mmap.mmap(file.fileno(), size)).cast("q")
-
-
-def work(
-    dataset: Any, pipe: Any, number: int, workers: int, folder: str, iterable: bool, init: Any, limit: int | None
-) -> None:
-    """Until there is nothing more to do. Tasks: (name, indices); answers: see `_Worker`."""
+def work(plan: Plan, pipe: Any, number: int, seed: int, folder: str, parent: int) -> None:
+    """Until there is nothing more to do. What is asked and answered: see `Worker.run`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that asks us
-    with open(os.path.join(folder, f"stack-{number}-{os.getpid()}"), "w") as stacks:
+    if plan.method == "fork":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+    else:
+        sample_prints.across_processes()
+    with open(os.path.join(folder, f"scan-stack-{number}-{os.getpid()}"), "w") as stacks:
         faulthandler.register(SIGNAL, file=stacks, all_threads=False)
-        _as_loader_worker(dataset, number, workers, init)
-        _Worker(dataset, pipe, Board(os.path.join(folder, "board"), workers).words, number).run(iterable, limit)
+        _as_loader_worker(plan, number, seed)
+        words = Board(os.path.join(folder, "scan-board"), plan.workers).words
+        Worker(plan, pipe, words, number).run()
 
 
-def _as_loader_worker(dataset: Any, number: int, workers: int, init: Any) -> None:
+def _as_loader_worker(plan: Plan, number: int, seed: int) -> None:
     """As in a worker of a DataLoader: one thread, a seed of its own, and the user's function for its start."""
     import random
 
     import torch.utils.data._utils.worker
 
     torch.set_num_threads(1)
-    random.seed(number)
-    torch.manual_seed(number)
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
     worker = torch.utils.data._utils.worker
-    worker._worker_info = worker.WorkerInfo(id=number, num_workers=workers, seed=number, dataset=dataset)
-    if init is not None:
-        init(number)
+    worker._worker_info = worker.WorkerInfo(id=number, num_workers=plan.workers, seed=seed, dataset=plan.dataset)
+    if plan.init is not None:
+        plan.init(number)
 
 
-class _Worker:
-    """Answers ("done", name) for each task, and ("seen", names, pickled Seen, …) now and then."""
+class Worker:
+    """Asked for (name, places, one by one?), it answers ("done", name), and ("seen", names, pickled Seen, …) now and
+    then; for "tell", it hands over what it has; for ("again", places), it fetches these once more."""
 
-    def __init__(self, dataset: Any, pipe: Any, words: Any, number: int) -> None:
-        self.dataset, self.pipe, self.words, self.at = dataset, pipe, words, number * WORDS
+    def __init__(self, plan: Plan, pipe: Any, words: Any, number: int) -> None:
+        self.plan, self.dataset, self.pipe, self.words, self.at = plan, plan.dataset, pipe, words, number * WORDS
         self.seen = Seen()
         self.names: list[int] = []
         self.handed = monotonic()
@@ -108,79 +78,112 @@ class _Worker:
         self.part = 0
         """Samples of the task in work that were not handed over."""
 
-    def run(self, iterable: bool, limit: int | None) -> None:
-        if iterable:
-            self.stream(limit)
+    def run(self) -> None:
+        if self.plan.keys is None:
+            self.stream()
+            self.hand_over()
         else:
             self.pipe.send(("ready",))
             while (task := self.pipe.recv()) is not None:
-                name, indices = task
-                for index in indices:
-                    self.fetch(index)
-                    self.part += 1
-                    if monotonic() - self.handed > FLUSH:
-                        self.hand_over(name)
-                self.names.append(name)
-                self.part = 0
-                self.pipe.send(("done", name))
-        self.hand_over()
+                if task == "tell":
+                    self.hand_over()
+                    self.pipe.send(("told",))
+                elif task[0] == "again":
+                    self.pipe.send(("again", [(place, *self.again(place)) for place in task[1]]))
+                else:
+                    self.do(*task)
         self.pipe.send(("end",))
 
-    def fetch(self, index: int) -> None:
+    def do(self, name: int, places: list[int], singly: bool) -> None:
+        step = 1 if singly else self.plan.batched or 1
+        for at in range(0, len(places), step):
+            piece = places[at : at + step]
+            self.fetch(piece)
+            self.part += len(piece)
+            if monotonic() - self.handed > FLUSH:
+                self.hand_over(name)
+        self.names.append(name)
+        self.part = 0
+        self.pipe.send(("done", name))
+
+    def fetch(self, places: list[int]) -> None:
+        """As the loader's own fetcher does: one by one, or several at once where the data set gives them so."""
         words, at = self.words, self.at
-        words[at + W_INDEX] = index
+        words[at + W_AT], words[at + W_COUNT] = places[0], len(places)
         words[at + W_SINCE] = began = monotonic_ns()
         try:
-            sample = self.dataset[index]
-        except Exception as error:
+            samples = self.get(places)
+        except self.plan.catches as error:
             words[at + W_SINCE] = 0
-            self.failed(index, error)
+            if len(places) > 1:
+                for place in places:
+                    self.fetch([place])
+            else:
+                self.failed(places[0], error)
             return
-        self.note(index, sample, began)
+        took = (monotonic_ns() - began) // len(places)
+        for place, sample in zip(places, samples, strict=False):
+            self.note(place, sample, took)
 
-    def note(self, index: int, sample: Any, began: int) -> None:
-        took = monotonic_ns() - began
+    def get(self, places: list[int]) -> Any:
+        keys: Any = self.plan.keys
+        if self.plan.batched:
+            return self.dataset.__getitems__([keys[place] for place in places])
+        return [self.dataset[keys[places[0]]]]
+
+    def again(self, place: int) -> tuple[float, int]:
+        """How long it takes this time, and what it gives."""
+        words, at = self.words, self.at
+        words[at + W_AT], words[at + W_COUNT] = place, 1
+        words[at + W_SINCE] = began = monotonic_ns()
+        try:
+            sample = self.get([place])[0]
+            took = monotonic_ns() - began
+            return took / 1e9, sample_prints.prints(list(samples_stacked.stacked([sample])), 1)[0]
+        except self.plan.catches:
+            return 0.0, sample_prints.NONE
+        finally:
+            words[at + W_SINCE] = 0
+
+    def note(self, place: int, sample: Any, took: int) -> None:
         self.words[self.at + W_SINCE] = 0
         self.words[self.at + W_DONE] += 1
         seen = self.seen
         seen.samples += 1
         seen.times[min(BUCKETS - 1, took.bit_length())] += 1
         if took > SLOW * 1e9 and len(seen.slow) < MANY:
-            seen.slow.append((took / 1e9, index))
+            seen.slow.append((took / 1e9, place))
         if not self.waiting:
             self.size = _bytes(sample)
-        self.waiting.append((index, sample))
+        self.waiting.append((place, sample))
         if len(self.waiting) >= STACK or len(self.waiting) * self.size > BYTES:
             self.stack()
 
-    def failed(self, index: int, error: Exception) -> None:
+    def failed(self, place: int, error: BaseException) -> None:
         self.words[self.at + W_DONE] += 1
-        self.seen.failed += 1
-        if len(self.seen.raised) < MANY:
-            self.seen.raised.append({"sample": index, **raised(error)})
+        self.seen.failing(place, raised(error))
 
-    def stream(self, limit: int | None) -> None:
+    def stream(self) -> None:
         """A data set that is iterated: an error in it ends it."""
-        words, at = self.words, self.at
-        index, name = 0, 0
+        words, at, limit = self.words, self.at, self.plan.limit
+        place, name = 0, 0
         try:
             words[at + W_SINCE] = monotonic_ns()
             source = iter(self.dataset)
-            while limit is None or index < limit:
-                words[at + W_INDEX] = index
+            while limit is None or place < limit:
+                words[at + W_AT] = place
                 words[at + W_SINCE] = began = monotonic_ns()
                 try:
                     sample = next(source)
                 except StopIteration:
                     break
-                self.note(index, sample, began)
-                index += 1
-                if monotonic() - self.handed > FLUSH:
-                    self.stack()
+                self.note(place, sample, monotonic_ns() - began)
+                place += 1
+                if self.pipe is not None and monotonic() - self.handed > FLUSH:
                     self.names.append(name := name + 1)
                     self.hand_over()
-        except Exception as error:
-            self.failed(index, error)
+        except self.plan.catches as error:
+            self.failed(place, error)
         words[at + W_SINCE] = 0
         self.stack()
 
@@ -189,21 +192,33 @@ class _Worker:
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
-        indices, samples = [index for index, _ in waiting], [sample for _, sample in waiting]
-        torch = sys.modules["torch"]
         try:
-            with torch.no_grad():
-                parts = list(samples_stacked.stacked(samples))
-                self.seen.prints += zip(samples_stacked.prints(parts, len(samples)), indices, strict=True)
-                tensors = [(path, part) for path, part in parts if type(part) is not list]
-                texts = [(path, part) for path, part in parts if type(part) is list and type(part[0]) is str]
-                self.seen.gathered.take_parts(tensors, texts, indices, len(samples))
-                for path, part in parts:
-                    if type(part) is list and type(part[0]) is not str:
-                        self.seen.gathered.take_ragged(path, part, indices)
+            with sys.modules["torch"].no_grad():
+                if self.plan.batches:
+                    for place, batch in waiting:
+                        self.seen.gathered.take(batch, self.plan.rows(place))
+                else:
+                    self.take([place for place, _ in waiting], [sample for _, sample in waiting])
         except Exception as fault:
             why = f"{type(fault).__name__}: {fault!s}"[:200]
-            self.seen.odd[why] = self.seen.odd.get(why, 0) + len(samples)
+            self.seen.odd[why] = self.seen.odd.get(why, 0) + len(waiting)
+
+    def take(self, places: list[int], samples: list[Any]) -> None:
+        parts = list(samples_stacked.stacked(samples))
+        for place, found in zip(places, sample_prints.prints(parts, len(samples)), strict=True):
+            if found != sample_prints.NONE:
+                self.seen.prints.append(found)
+                self.seen.places.append(place)
+            else:
+                self.seen.unprinted += 1
+        numbers = [self.plan.number(place) for place in places]
+        parts = [(path, part) for path, part in parts if not isinstance(part, samples_stacked.Raw)]
+        tensors = [(path, part) for path, part in parts if type(part) is not list]
+        texts = [(path, part) for path, part in parts if type(part) is list and type(part[0]) is str]
+        self.seen.gathered.take_parts(tensors, texts, numbers, len(samples))
+        for path, part in parts:
+            if type(part) is list and type(part[0]) is not str:
+                self.seen.gathered.take_ragged(path, part, numbers)
 
     def hand_over(self, within: int = 0) -> None:
         """`within`: the task in work, of which some is done."""

@@ -115,19 +115,6 @@ def test_associations_lose_what_chance_gives() -> None:
     assert associations.correlation(code.double(), 3.0 * code - 1) == pytest.approx(1.0)
 
 
-def test_prints_tell_samples_apart() -> None:
-    samples: list[Any] = [{"x": torch.randn(40), "t": "a", "n": k % 2} for k in range(6)]
-    samples[4] = {**samples[1]}
-    samples[5] = {**samples[2], "t": "b"}
-    parts = list(samples_stacked.stacked(samples))
-    found = samples_stacked.prints(parts, 6)
-    assert found[4] == found[1]
-    assert len(set(found)) == 5
-    exact = samples_stacked.exact(parts, 6)
-    assert exact[4] == exact[1]
-    assert len(set(exact)) == 5
-
-
 def test_samples_of_different_shapes_are_read_one_by_one() -> None:
     parts = dict(samples_stacked.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
     assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]
