@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 PARTS = 16
 DEEP = 4
+LINES = 4096
+"""Of so many it is looked whether they are texts."""
 TARGET_KEYS = ("label", "labels", "target", "targets", "y", "class", "classes")
 
 
@@ -23,8 +25,8 @@ def parts(batch: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any
     elif depth >= DEEP:
         return
     elif kind in (list, tuple):
-        if batch and all(type(each) is str for each in batch):
-            yield path, list(batch)
+        if batch and all(type(each) is str for each in batch[:: 1 + len(batch) // LINES]):
+            yield path, batch if kind is list else list(batch)
         elif len(batch) <= PARTS:
             for place, part in enumerate(batch):
                 yield from parts(part, f"{path}[{place}]", depth + 1)

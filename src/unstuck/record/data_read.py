@@ -11,11 +11,12 @@ import sys
 import weakref
 from time import monotonic
 
-from . import batch_parts, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
+from . import batch_parts, bounded, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
     from typing import Any
 
@@ -107,7 +108,7 @@ def _read(known: Loader, iterator: Any, batch: Any) -> None:
         _now = known, [(path, weakref.ref(part)) for path, part in parts if type(part) is not list]
 
 
-def indices(iterator: Any) -> tuple[list[int] | None, bool]:
+def indices(iterator: Any) -> tuple[Sequence[int] | None, bool]:
     """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
     one sample."""
     own = iterator.__dict__
@@ -118,8 +119,8 @@ def indices(iterator: Any) -> tuple[list[int] | None, bool]:
     index: Any = next((index for key, _, _, index in reversed(drawn) if key == number), None)
     if type(index) is int:
         return [index], True
-    if type(index) in (list, tuple) and all(type(each) is int for each in index):
-        return list(index), False
+    if type(index) in (list, tuple) and index and type(index[0]) is int:  # the others are looked at where they are read
+        return index, False
     return None, False
 
 
@@ -175,7 +176,7 @@ def _scale(tensor: Any) -> dict[str, Any]:
     part = gathered.Part("", tensor)
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        part.take(tensor, torch.arange(tensor.shape[0], device="cpu"), False)
+        part.take(tensor, bounded.Rows(int(tensor.shape[0]), None))
     return {"scale": data_told.scale(part.columns)}
 
 

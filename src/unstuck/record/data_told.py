@@ -85,7 +85,7 @@ def _role(part: Part) -> str:
     """A part whose numbers are all 0 and 1, or 0 and minus infinity, and that is no row of features, is a mask."""
     if part.kind == "number":
         return "features"
-    if part.kind not in ("image", "sequence", "features") or part.kind == "image":
+    if part.kind not in ("image", "sequence", "features"):
         return part.kind
     known = part.columns
     added = bool((known.minus > 0).any()) and bool(((known.count == 0) | ((known.low == 0) & (known.high == 0))).all())
