@@ -160,10 +160,17 @@ def scale_of(kind: str, tensor: Any) -> dict[str, Any] | None:
         return None
     about: dict[str, Any] = {"kind": kind, "shape": [int(size) for size in tensor.shape], "away": late.away(tensor)}
     if late.away(tensor):
-        late.bring([late.thinned(tensor.detach(), 1 << 14, 1)], lambda copies: about.update(_scale(copies[0])))
-    elif late.near(tensor):
+        kept = gathered.channel_dim(tensor, "sequence" if tensor.dim() == 3 else "image")
+        most = max(1 << 14, 16 * int(tensor.shape[kept]))
+        late.bring([late.thinned(tensor.detach(), most, kept)], lambda copies: about.update(_scale(copies[0])))
+    elif late.near(tensor) and batch_parts.readable(tensor):
         about.update(_scale(tensor.detach()))
     return about
+
+
+def came(tensor: Any) -> bool:
+    """It is a part of the batch in work, just as the loader gave it."""
+    return _now is not None and any(ref() is tensor for _, ref in _now[1])
 
 
 def layer_is_given(name: str, about: dict[str, Any]) -> None:
@@ -176,7 +183,9 @@ def _scale(tensor: Any) -> dict[str, Any]:
     part = gathered.Part("", tensor)
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        part.take(tensor, bounded.Rows(int(tensor.shape[0]), None))
+        rows = bounded.Rows(int(tensor.shape[0]), None)
+        rows.search = False
+        part.take(tensor, rows)
     return {"scale": data_told.scale(part.columns)}
 
 

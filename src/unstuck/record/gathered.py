@@ -71,7 +71,7 @@ class Part:
         self.columns.take(table.reshape(-1, self.width), named.repeat_interleave(places))
         good = torch.isfinite(table).flatten(1).all(1)
         part_only = thin is not laid or step > 1 or rows.index is not None
-        if part_only and self.floats and bool(good.any()):
+        if part_only and self.floats and rows.search and bool(good.any()):
             self._take_hidden(laid, rows, {rows.places[at * step] for at in (~good).nonzero().reshape(-1).tolist()})
         if self.each is None:
             return table if step == 1 else None
@@ -238,7 +238,7 @@ def _kind(tensor: Any) -> str:
     return "features" if dims == 2 else "sequence" if dims == 3 else "image"
 
 
-def _channel_dim(tensor: Any, kind: str) -> int:
+def channel_dim(tensor: Any, kind: str) -> int:
     if kind == "sequence" or tensor.dim() < 3:
         return -1
     dims = range(1, int(tensor.dim()))
@@ -253,7 +253,7 @@ def _laid(tensor: Any, kind: str) -> Any:
     """Samples first, channels or features last."""
     if kind == "image" and tensor.dim() == 3:  # grey, without a dimension for it
         return tensor.unsqueeze(-1)
-    return tensor.movedim(_channel_dim(tensor, kind), -1)
+    return tensor.movedim(channel_dim(tensor, kind), -1)
 
 
 def _width(tensor: Any, kind: str) -> int:
@@ -262,5 +262,5 @@ def _width(tensor: Any, kind: str) -> int:
     if kind == "sequence":
         return int(tensor.shape[-1])
     if kind == "image":
-        return 1 if tensor.dim() == 3 else int(tensor.shape[_channel_dim(tensor, kind)])
+        return 1 if tensor.dim() == 3 else int(tensor.shape[channel_dim(tensor, kind)])
     return 1

@@ -193,7 +193,7 @@ def test_no_reading_copies_a_batch() -> None:
     """What a reading makes anew is small; the largest is found by asking for every new tensor."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Largest(TorchDispatchMode):
+    class Largest(TorchDispatchMode):  # type: ignore[misc]  # torch says nothing of its type
         largest = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
