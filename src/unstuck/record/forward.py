@@ -229,7 +229,8 @@ def _before(module: Any, arguments: Any) -> None:
 
 def _note_raw(observation: Observation, call: Call, tensor: Any) -> None:
     """A layer is given something without a graph: what that is like, where no layer made it."""
-    if observation.raw >= data_read.GIVEN or (observation.graphless and not data_read.came(tensor)):
+    came = data_read.came(tensor)
+    if observation.raw >= data_read.GIVEN or (observation.graphless and not came):
         return
     if governor.allows():
         observation.raw += 1

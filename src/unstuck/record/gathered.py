@@ -93,6 +93,7 @@ class Part:
         if self.labels is None:
             return
         torch = sys.modules["torch"]
+        flat = self._labelled(flat)
         values, counts = torch.unique(flat, return_counts=True)
         if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
             self.labels = None
@@ -104,6 +105,13 @@ class Part:
             self.labels[float(value)] = self.labels.get(float(value), 0) + int(count)
         if len(self.labels) > VALUES:
             self.labels = None
+
+    def _labelled(self, flat: Any) -> Any:
+        """Without what says that there is no label: below -1, and -1 where classes are counted from 0."""
+        if not flat.numel() or not bool((flat < 0).any()):
+            return flat
+        from_zero = (self.labels is not None and 0.0 in self.labels) or bool((flat == 0).any())
+        return flat[flat >= 0] if from_zero else flat[flat >= -1]
 
     def add_entropy(self, entropy: float, size: int) -> None:
         if size > 1:
@@ -137,8 +145,10 @@ class Gathered:
         """By path: texts, empty ones, and samples of these."""
         self.kept = rows_kept.Kept()
         self.rows = self.batches = 0
-        self.target: str | None = None
-        """Path of what the loss was given as its target, where that was seen."""
+        self.targets: dict[str, tuple[str, float | None]] = {}
+        """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
+        self.used: set[str] = set()
+        """Paths of what a layer was given as it came."""
 
     def take(self, batch: Any, samples: Sequence[int] | None, *, single: bool = False) -> None:
         """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch."""

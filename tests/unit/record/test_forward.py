@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from unstuck.record import data_read, forward, governor
+from unstuck.record import data_read, forward, gathered, governor
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +68,11 @@ class Two(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
 
 
 def test_what_the_loader_gave_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    import weakref
-
     x, z = torch.rand(8, 4), torch.rand(8, 4)
-    monkeypatch.setattr(data_read, "_now", (None, [("[0]", weakref.ref(x)), ("[1]", weakref.ref(z))]))
+    loader: Any = SimpleNamespace(gathered=gathered.Gathered())
+    monkeypatch.setattr(data_read, "_now", (loader, [("[0]", weakref.ref(x)), ("[1]", weakref.ref(z))]))
     assert raw(Two(), x, z) == ["teacher", "student"]
+    assert loader.gathered.used == {"[0]"}
 
 
 def test_branches_with_a_graph_are_each_seen() -> None:
