@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import UserDict
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 PARTS = 16
 DEEP = 4
+LINES = 4096
+"""Of so many it is looked whether they are texts."""
 TARGET_KEYS = ("label", "labels", "target", "targets", "y", "class", "classes")
 
 
@@ -23,8 +26,8 @@ def parts(batch: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any
     elif depth >= DEEP:
         return
     elif kind in (list, tuple):
-        if batch and all(type(each) is str for each in batch):
-            yield path, list(batch)
+        if batch and all(type(each) is str for each in batch[:: 1 + len(batch) // LINES]):
+            yield path, batch if kind is list else list(batch)
         elif len(batch) <= PARTS:
             for place, part in enumerate(batch):
                 yield from parts(part, f"{path}[{place}]", depth + 1)
@@ -47,6 +50,22 @@ def target_among(paths: list[str]) -> str | None:
         if path.strip("[]'.").rpartition("['")[2].lower() in TARGET_KEYS:
             return path
     return paths[-1] if paths[-1].endswith("]") and paths[-1].strip("[]").isdigit() else None
+
+
+def beside_target(path: str, target: str) -> bool:
+    """It comes after the target in the same tuple or list, or has a name that says that it is one too."""
+    if path == target:
+        return False
+    (before, place), (same, at) = (_last(each) for each in (path, target))
+    if before == same and place.isdigit() and at.isdigit():
+        return int(place) > int(at)
+    return any(word in TARGET_KEYS for word in re.split(r"[^a-z]+", place.lower()))
+
+
+def _last(path: str) -> tuple[str, str]:
+    """A path without its last step, and that."""
+    found = re.fullmatch(r"(.*?)(?:\['?([^\[\]']*)'?\]|\.(\w+))", path, re.DOTALL)
+    return (found.group(1), found.group(2) or found.group(3) or "") if found else (path, "")
 
 
 def readable(tensor: Any) -> bool:

@@ -11,11 +11,12 @@ import sys
 import weakref
 from time import monotonic
 
-from . import batch_parts, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
+from . import batch_parts, bounded, data_told, facts, flight, gathered, governor, late, lengths, probes, reach, sites
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
     from typing import Any
 
@@ -30,6 +31,12 @@ TELL_AT = (4, 12, 40, 120, 360)
 """Batches read of a loader that trains, at which what is known is told."""
 GIVEN = 6
 """Layers that are given data as it came, of which it is noted what they are given."""
+MATCHED = 64
+"""Targets of losses that are looked for among the parts of a batch,"""
+COMPARED = 1 << 15
+"""where there are no more numbers than these to compare,"""
+FEW = 4
+"""and no fewer, where they are some of a part."""
 loaders: dict[int, Loader] = {}
 given: dict[str, dict[str, Any]] = {}
 """By layer: its class, and the scale of what it is given."""
@@ -48,6 +55,7 @@ class Loader:
         giving = getattr(type(dataset), "__iter__" if lengths.is_iterable(loader) else "__getitem__", None)
         self.gathered = gathered.Gathered()
         self.trains = False
+        self.matched = 0
         self.about: dict[str, Any] = {
             "loader": ledger.number,
             "site": ledger.site,
@@ -107,7 +115,7 @@ def _read(known: Loader, iterator: Any, batch: Any) -> None:
         _now = known, [(path, weakref.ref(part)) for path, part in parts if type(part) is not list]
 
 
-def indices(iterator: Any) -> tuple[list[int] | None, bool]:
+def indices(iterator: Any) -> tuple[Sequence[int] | None, bool]:
     """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
     one sample."""
     own = iterator.__dict__
@@ -118,35 +126,48 @@ def indices(iterator: Any) -> tuple[list[int] | None, bool]:
     index: Any = next((index for key, _, _, index in reversed(drawn) if key == number), None)
     if type(index) is int:
         return [index], True
-    if type(index) in (list, tuple) and all(type(each) is int for each in index):
-        return list(index), False
+    if type(index) in (list, tuple) and index and type(index[0]) is int:  # the others are looked at where they are read
+        return index, False
     return None, False
 
 
-def target_is(target: Any) -> None:
-    """The loss was given this: is it a part of the batch in work?"""
+def target_is(target: Any, op: str = "", ignored: float | None = None) -> None:
+    """A loss function was given this as its target: is it a part of the batch in work?"""
     if _now is not None and target is not None and not late.away(target) and "data" not in probes.OFF:
         try:
-            _match(target)
+            _match(target, op, ignored)
         except Exception as fault:
             probes.off("data", fault)
 
 
-def _match(target: Any) -> None:
+def _match(target: Any, op: str, ignored: float | None) -> None:
     if _now is None:
         return
     known, parts = _now
-    if known.gathered.target is not None:
+    if known.matched >= MATCHED:
         return
-    torch = sys.modules["torch"]
+    known.matched += 1
     for path, ref in parts:
         part = ref()
-        if part is None or part.device != target.device or part.numel() != target.numel() or not part.numel():
-            continue
-        same = part.data_ptr() == target.data_ptr() and part.dtype == target.dtype
-        if same or (part.numel() <= 1 << 16 and bool(torch.equal(part.reshape(-1).double(), _flat(target)))):
-            known.gathered.target = path
+        if part is not None and part.device == target.device and part.numel() and _same(part, target):
+            known.gathered.targets.setdefault(path, (op, ignored))
             return
+
+
+def _same(part: Any, target: Any) -> bool:
+    """The same memory, or the same values; or those of its values that are no gaps."""
+    torch = sys.modules["torch"]
+    if part.numel() == target.numel() and part.data_ptr() == target.data_ptr() and part.dtype == target.dtype:
+        return True
+    if not target.numel() <= part.numel() <= COMPARED:
+        return False
+    if part.numel() == target.numel():
+        return bool(torch.equal(_flat(part), _flat(target)))
+    if not part.is_floating_point() or target.numel() < FEW:
+        return False
+    flat = _flat(part)
+    flat = flat[torch.isfinite(flat)]
+    return bool(flat.numel() == target.numel() and torch.equal(flat, _flat(target)))
 
 
 def _flat(target: Any) -> Any:
@@ -159,10 +180,21 @@ def scale_of(kind: str, tensor: Any) -> dict[str, Any] | None:
         return None
     about: dict[str, Any] = {"kind": kind, "shape": [int(size) for size in tensor.shape], "away": late.away(tensor)}
     if late.away(tensor):
-        late.bring([late.thinned(tensor.detach(), 1 << 14, 1)], lambda copies: about.update(_scale(copies[0])))
-    elif late.near(tensor):
+        kept = gathered.channel_dim(tensor, "sequence" if tensor.dim() == 3 else "image")
+        most = max(1 << 14, 16 * int(tensor.shape[kept]))
+        late.bring([late.thinned(tensor.detach(), most, kept)], lambda copies: about.update(_scale(copies[0])))
+    elif late.near(tensor) and batch_parts.readable(tensor):
         about.update(_scale(tensor.detach()))
     return about
+
+
+def came(tensor: Any) -> bool:
+    """A layer is given this: it is a part of the batch in work, just as the loader gave it."""
+    for path, ref in _now[1] if _now is not None else ():
+        if _now is not None and ref() is tensor:
+            _now[0].gathered.used.add(path)
+            return True
+    return False
 
 
 def layer_is_given(name: str, about: dict[str, Any]) -> None:
@@ -175,7 +207,9 @@ def _scale(tensor: Any) -> dict[str, Any]:
     part = gathered.Part("", tensor)
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        part.take(tensor, torch.arange(tensor.shape[0], device="cpu"), False)
+        rows = bounded.Rows(int(tensor.shape[0]), None)
+        rows.search = False
+        part.take(tensor, rows)
     return {"scale": data_told.scale(part.columns)}
 
 

@@ -20,7 +20,10 @@ CLASSES = 64
 
 def told(gathered: Gathered) -> dict[str, Any]:
     target = _target(gathered)
-    parts = [_part(gathered, part, "target" if path == target else "") for path, part in gathered.parts.items()]
+    targets = [path for path in (*gathered.targets, target) if path is not None and path not in gathered.used]
+    left = {**dict.fromkeys(_others(gathered, target), "other"), **dict.fromkeys(targets, "target")}
+    parts = [_part(gathered, part, left.get(path, "")) for path, part in gathered.parts.items()]
+    op, _ = gathered.targets.get(target or "", ("", None))
     return {
         "rows": gathered.rows,
         "batches": gathered.batches,
@@ -28,7 +31,8 @@ def told(gathered: Gathered) -> dict[str, Any]:
         "parts": parts,
         "texts": [[path, *about] for path, about in gathered.texts.items()],
         "target": target,
-        "target_seen": gathered.target is not None,
+        "target_seen": bool(gathered.targets),
+        "target_op": op,
         "labels": _labels(gathered, target),
     }
 
@@ -36,9 +40,21 @@ def told(gathered: Gathered) -> dict[str, Any]:
 def _target(gathered: Gathered) -> str | None:
     """What the loss got, if something else is left for the model; else where targets are by custom."""
     numeric = [path for path, part in gathered.parts.items() if part.kind != "mask"]
-    if gathered.target is not None:
-        return gathered.target if len(numeric) > 1 else None
+    if gathered.targets:
+        return next(iter(gathered.targets)) if len(numeric) > 1 else None
     return batch_parts.target_among(list(gathered.parts))
+
+
+def _others(gathered: Gathered, target: str | None) -> list[str]:
+    """What may be the target of a second task, a weight or an index: what comes after the target, or is named like
+    one, and was not seen to be given to a layer. A row of features does, if something else was."""
+    found = []
+    for path, part in gathered.parts.items():
+        if target is None or path in gathered.used or not batch_parts.beside_target(path, target):
+            continue
+        if part.kind in ("label", "number") or gathered.used:
+            found.append(path)
+    return found
 
 
 def _part(gathered: Gathered, part: Part, role: str) -> dict[str, Any]:
@@ -85,7 +101,7 @@ def _role(part: Part) -> str:
     """A part whose numbers are all 0 and 1, or 0 and minus infinity, and that is no row of features, is a mask."""
     if part.kind == "number":
         return "features"
-    if part.kind not in ("image", "sequence", "features") or part.kind == "image":
+    if part.kind not in ("image", "sequence", "features"):
         return part.kind
     known = part.columns
     added = bool((known.minus > 0).any()) and bool(((known.count == 0) | ((known.low == 0) & (known.high == 0))).all())
@@ -171,16 +187,25 @@ def _odd(part: Part, spread: dict[str, Any] | None) -> list[int]:
     return sorted(dict.fromkeys(order))[:COLUMNS]
 
 
+def _is_label(value: float, part: Part) -> bool:
+    return value >= 0 or (value == -1 and 0.0 not in (part.labels or {}))
+
+
 def _labels(gathered: Gathered, target: str | None) -> dict[str, Any] | None:
     part = gathered.parts.get(target) if target is not None else None
     if part is None or not part.labels or len(part.labels) < 2:
         return None
-    whole = sum(part.labels.values())
-    ordered = sorted(part.labels.items(), key=lambda pair: -pair[1])
+    _, ignored = gathered.targets.get(part.path, ("", None))
+    counts = {value: count for value, count in part.labels.items() if value != ignored and _is_label(value, part)}
+    if len(counts) < 2:
+        return None
+    whole = sum(counts.values())
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
     entropies, batches, samples = part.entropies
     shown = ordered if len(ordered) <= CLASSES else [*ordered[: CLASSES // 2], *ordered[-CLASSES // 2 :]]
     return {
         "classes": len(ordered),
+        "floats": part.floats,
         "counts": [[value, count] for value, count in shown],
         "samples": whole,
         "entropy": -sum(count / whole * log(count / whole) for _, count in ordered),

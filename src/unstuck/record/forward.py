@@ -83,6 +83,12 @@ class Observation:
         self.leaves: set[int] = set()
         self.backwards = 0
         self.whole = True
+        self.missed = False
+        """A backward pass was not looked at."""
+        self.raw = 0
+        """Layers of which it was looked at what they are given."""
+        self.graphless = False
+        """A layer gave something without a graph: what comes without one after it may be made of that."""
         self.ended = -1
         """Where in the order of events the first backward pass came."""
         self.events = cuts.Events() if deep else None
@@ -192,7 +198,7 @@ def nothing_reached() -> None:
 def missed() -> None:
     """A backward pass in an observed step was not looked at."""
     if now is not None:
-        now.whole = False
+        now.whole, now.missed = False, True
 
 
 def _before(module: Any, arguments: Any) -> None:
@@ -214,12 +220,22 @@ def _before(module: Any, arguments: Any) -> None:
                 call.given = [cuts.Print(tensor) for tensor in cuts.tensors(arguments, whole=True)[:4]]
                 call.stack = cuts.stack(sys._getframe(1))
         if observed < RAW and tensors and not call.input_graph and layers.own(module):
-            with governor.Reading():
-                call.raw = data_read.scale_of(type(module).__name__, tensors[0])
+            _note_raw(observation, call, tensors[0])
         observation.calls.append(call)
         observation.open.append(call)
     except Exception as fault:
         probes.off("forward", fault)
+
+
+def _note_raw(observation: Observation, call: Call, tensor: Any) -> None:
+    """A layer is given something without a graph: what that is like, where no layer made it."""
+    came = data_read.came(tensor)
+    if observation.raw >= data_read.GIVEN or (observation.graphless and not came):
+        return
+    if governor.allows():
+        observation.raw += 1
+        with governor.Reading():
+            call.raw = data_read.scale_of(type(call.module()).__name__, tensor)
 
 
 def _after(module: Any, arguments: Any, output: Any) -> None:
@@ -236,6 +252,8 @@ def _after(module: Any, arguments: Any, output: Any) -> None:
         call.left = observation.next()
         tensors = cuts.tensors(output)
         call.output_graph = any(tensor.requires_grad for tensor in tensors)
+        if not call.output_graph and layers.own(module):
+            observation.graphless = True
         if observation.deep:
             with governor.Reading():
                 call.gives = [cuts.Print(tensor) for tensor in tensors[:4]]
@@ -251,6 +269,8 @@ def _finish(names: Any, optimizer: Any) -> None:
     if observation is None:
         return
     governor.spent += EACH * len(observation.calls)
+    if observation.raw and (observation.backwards or observation.missed):
+        _note_given(observation, names)
     if not observation.whole or not observation.backwards or not observation.calls:
         _due = flight.steps + 3
         return
@@ -260,9 +280,6 @@ def _finish(names: Any, optimizer: Any) -> None:
         called = _module_names(names)
         _note_modes(observation, called)
         _note_called(observation)
-        for call in observation.calls:
-            if call.raw is not None and call.module() is not None:
-                data_read.layer_is_given(called.get(id(call.module())) or call.raw["kind"], call.raw)
         if observation.deep:
             stepping = {id(p) for group in optimizer.param_groups for p in group["params"]}
             lost = (suspects() - observation.leaves) & stepping
@@ -272,6 +289,14 @@ def _finish(names: Any, optimizer: Any) -> None:
             _found += found is not None
             if found is not None and (cut is None or found["proven"] >= cut["proven"]):
                 cut = {**found, "step": observation.step, "times": 1 + (cut["times"] if cut else 0)}
+
+
+def _note_given(observation: Observation, names: Any) -> None:
+    with governor.Reading():
+        called = _module_names(names)
+        for call in observation.calls:
+            if call.raw is not None and call.module() is not None:
+                data_read.layer_is_given(called.get(id(call.module())) or call.raw["kind"], call.raw)
 
 
 def _note_called(observation: Observation) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from math import log
 
-from . import batch_parts, columns, rows_kept
+from . import batch_parts, bounded, columns, rows_kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 PARTS = 12
@@ -17,8 +18,6 @@ WIDE = 512
 VALUES = 1000
 """Distinct values of a label."""
 CHANNELS = (1, 3, 4, 2)
-PIECE = 1 << 16
-"""Numbers of a batch's images or sequences that are looked at, spread over it; NaN is looked for in all."""
 
 
 class Part:
@@ -45,67 +44,56 @@ class Part:
         self.entropies = [0.0, 0.0, 0.0]
         """Of the labels within a batch: their sum, how many batches, and samples in all of these."""
 
-    def take(self, tensor: Any, samples: Any, whole: bool) -> Any:
+    def take(self, tensor: Any, rows: bounded.Rows) -> Any:
         """Read one batch of it; gives the rows to choose from, or None."""
-        self.rows += int(tensor.shape[0])
+        self.rows += rows.read
         self.ragged = self.ragged or [int(size) for size in tensor.shape[1:]] != self.shape
         if self.kind in ("label", "number"):
-            flat = tensor.reshape(-1)
+            flat = rows.of(tensor.reshape(-1))
             self._count(flat)
             if self.kind == "number":
-                self.columns.take(flat.unsqueeze(1), samples)
+                self.columns.take(flat.unsqueeze(1), rows.named)
             return flat.unsqueeze(1)
-        if self.kind == "features":
-            if self.chosen is not None:
-                tensor = tensor[:, self.chosen]
-            if not whole:
-                step = max(1, int(tensor.numel()) // PIECE)
-                tensor, samples = tensor[::step], samples[::step]
-                self.columns.take(tensor, samples)
-                return None if step > 1 else tensor
-            self.columns.take(tensor, samples)
-            return tensor
-        if self.kind in ("image", "sequence"):
-            return self._take_large(tensor, samples)
+        if self.kind in ("features", "image", "sequence"):
+            laid = _laid(tensor, self.kind)
+            return self._take_table(laid, rows) if laid.shape[-1] == self.whole_width else None
         return None
 
-    def _take_large(self, tensor: Any, samples: Any) -> Any:
+    def _take_table(self, laid: Any, rows: bounded.Rows) -> Any:
+        """Samples, pixels or moments as rows, channels or features as columns."""
         torch = sys.modules["torch"]
-        flat = tensor.flatten(1)
-        if self.floats and not bool(torch.isfinite(flat.sum())):
-            good = torch.isfinite(flat).all(1)
-            self._take_table(tensor[~good], samples[~good], thin=False)
-            tensor, samples, flat = tensor[good], samples[good], flat[good]
-            if not tensor.shape[0]:
-                return None
-        self._take_table(tensor, samples, thin=True)
-        step = max(1, int(flat.numel()) // PIECE)
-        deviation, mean = torch.std_mean(flat[:, ::step].double(), dim=1, correction=0)
-        each = torch.stack((mean, deviation), 1)
+        step, thin = rows.step(self.width), laid
         if self.each is not None:
-            self.each.take(each, samples)
-        return each
+            share = int(laid.shape[0]) * self.whole_width / (rows.read * self.width)
+            thin = bounded.thinned(laid, int(bounded.PIECE * share))
+        table, named = rows.of(thin, step, self.chosen).double(), rows.named[::step]
+        places = int(table[0].numel()) // self.width
+        self.columns.take(table.reshape(-1, self.width), named.repeat_interleave(places))
+        good = torch.isfinite(table).flatten(1).all(1)
+        part_only = thin is not laid or step > 1 or rows.index is not None
+        if part_only and self.floats and rows.search and bool(good.any()):
+            self._take_hidden(laid, rows, {rows.places[at * step] for at in (~good).nonzero().reshape(-1).tolist()})
+        if self.each is None:
+            return table if step == 1 else None
+        deviation, mean = torch.std_mean(table.flatten(1), dim=1, correction=0)
+        each = torch.stack((mean, deviation), 1)
+        self.each.take(each[good], named[good])
+        return each if step == 1 else None
 
-    def _take_table(self, tensor: Any, samples: Any, thin: bool) -> None:
-        """Pixels or moments as rows, channels or features as columns."""
-        if not tensor.shape[0]:
-            return
-        dim = _channel_dim(tensor, self.kind)
-        tensor = tensor.movedim(dim, -1)
-        if thin:
-            tensor = _thinned(tensor)
-        table = tensor.flatten(1, -2)
-        if self.chosen is not None:
-            table = table[..., self.chosen]
-        if table.shape[-1] != self.width:
-            return
-        places = int(table.shape[1])
-        self.columns.take(table.reshape(-1, self.width), samples.repeat_interleave(places))
+    def _take_hidden(self, laid: Any, rows: bounded.Rows, shown: set[int]) -> None:
+        torch = sys.modules["torch"]
+        for place, found in bounded.hidden(laid, rows, shown):
+            table = found.reshape(-1, self.whole_width)
+            table = table if self.chosen is None else table[:, self.chosen]
+            if not bool(torch.isfinite(table).all()):
+                named = torch.full((table.shape[0],), rows.named_at(place), dtype=torch.int64, device="cpu")
+                self.columns.take(table, named)
 
     def _count(self, flat: Any) -> None:
         if self.labels is None:
             return
         torch = sys.modules["torch"]
+        flat = self._labelled(flat)
         values, counts = torch.unique(flat, return_counts=True)
         if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
             self.labels = None
@@ -117,6 +105,13 @@ class Part:
             self.labels[float(value)] = self.labels.get(float(value), 0) + int(count)
         if len(self.labels) > VALUES:
             self.labels = None
+
+    def _labelled(self, flat: Any) -> Any:
+        """Without what says that there is no label: below -1, and -1 where classes are counted from 0."""
+        if not flat.numel() or not bool((flat < 0).any()):
+            return flat
+        from_zero = (self.labels is not None and 0.0 in self.labels) or bool((flat == 0).any())
+        return flat[flat >= 0] if from_zero else flat[flat >= -1]
 
     def add_entropy(self, entropy: float, size: int) -> None:
         if size > 1:
@@ -150,10 +145,12 @@ class Gathered:
         """By path: texts, empty ones, and samples of these."""
         self.kept = rows_kept.Kept()
         self.rows = self.batches = 0
-        self.target: str | None = None
-        """Path of what the loss was given as its target, where that was seen."""
+        self.targets: dict[str, tuple[str, float | None]] = {}
+        """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
+        self.used: set[str] = set()
+        """Paths of what a layer was given as it came."""
 
-    def take(self, batch: Any, samples: list[int] | None, *, single: bool = False) -> None:
+    def take(self, batch: Any, samples: Sequence[int] | None, *, single: bool = False) -> None:
         """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch."""
         found = list(batch_parts.parts(batch))[:PARTS]
         tensors = [(path, part) for path, part in found if type(part) is not list]
@@ -165,21 +162,21 @@ class Gathered:
             self.take_parts(tensors, [pair for pair in found if type(pair[1]) is list], samples, rows)
 
     @staticmethod
-    def _rows(tensors: list[tuple[str, Any]], found: list[tuple[str, Any]], samples: list[int] | None) -> int:
+    def _rows(tensors: list[tuple[str, Any]], found: list[tuple[str, Any]], samples: Sequence[int] | None) -> int:
         if samples is not None:
             return len(samples)
         sizes = [int(each.shape[0]) for _, each in tensors] or [len(part) for _, part in found if type(part) is list]
         return max(set(sizes), key=sizes.count) if sizes else 0
 
     def take_parts(
-        self, tensors: list[tuple[str, Any]], texts: list[tuple[str, list[str]]], samples: list[int] | None, rows: int
+        self,
+        tensors: list[tuple[str, Any]],
+        texts: list[tuple[str, list[str]]],
+        samples: Sequence[int] | None,
+        rows: int,
     ) -> None:
-        torch = sys.modules["torch"]
-        known = samples is not None
-        numbers = list(samples) if samples is not None else list(range(self.rows, self.rows + rows))
-        ids = torch.tensor(numbers, dtype=torch.int64, device="cpu")
-        named = ids if known else torch.full_like(ids, columns.UNKNOWN)
-        self.rows += rows
+        read = bounded.Rows(rows, samples, first=self.rows, turn=self.batches, whole=self.whole)
+        self.rows += read.read
         self.batches += 1
         chosen: dict[str, Any] = {}
         for path, tensor in tensors:
@@ -191,28 +188,29 @@ class Gathered:
             if part.kind != _kind(tensor) or (part.kind == "features" and part.whole_width != tensor.shape[1]):
                 part.ragged = True
                 continue
-            given = part.take(tensor, named, self.whole)
-            if given is not None and given.shape[0] == rows:
+            given = part.take(tensor, read)
+            if given is not None and given.shape[0] == read.read:
                 chosen[path] = given
         if chosen:
-            self.kept.take(ids, chosen)
+            self.kept.take(read.ids, chosen)
         for path, lines in texts:
-            self._take_texts(path, lines, numbers if known else [])
+            if len(lines) == rows:
+                lines = [lines[place] for place in read.places]
+            self._take_texts(path, lines[: bounded.ROWS], read.numbers if read.known else ())
 
     def take_ragged(self, path: str, tensors: list[Any], samples: list[int]) -> None:
         """One part of several samples, each with a shape of its own."""
-        torch = sys.modules["torch"]
         part = self.parts.get(path)
         if part is None:
             part = self.parts[path] = Part(path, tensors[0].unsqueeze(0))
         for tensor, sample in zip(tensors, samples, strict=True):
             if part.kind in ("image", "sequence") and _kind(tensor.unsqueeze(0)) == part.kind and tensor.numel():
-                part.take(tensor.unsqueeze(0), torch.tensor([sample], dtype=torch.int64, device="cpu"), self.whole)
+                part.take(tensor.unsqueeze(0), bounded.Rows(1, [sample], whole=self.whole))
         part.ragged = True
 
-    def _take_texts(self, path: str, lines: list[str], samples: list[int]) -> None:
+    def _take_texts(self, path: str, lines: list[str], samples: Sequence[int]) -> None:
         about = self.texts.setdefault(path, [0, 0, []])
-        empty = [place for place, line in enumerate(lines) if not line.strip()]
+        empty = [place for place, line in enumerate(lines) if type(line) is str and (not line or line.isspace())]
         about[0] += len(lines)
         about[1] += len(empty)
         if len(samples) == len(lines):
@@ -250,11 +248,9 @@ def _kind(tensor: Any) -> str:
     return "features" if dims == 2 else "sequence" if dims == 3 else "image"
 
 
-def _channel_dim(tensor: Any, kind: str) -> int:
+def channel_dim(tensor: Any, kind: str) -> int:
     if kind == "sequence" or tensor.dim() < 3:
         return -1
-    if tensor.dim() == 3:  # grey, without a dimension for it
-        return 0
     dims = range(1, int(tensor.dim()))
     for count in CHANNELS:
         found = [dim for dim in dims if tensor.shape[dim] == count]
@@ -263,21 +259,18 @@ def _channel_dim(tensor: Any, kind: str) -> int:
     return 1
 
 
+def _laid(tensor: Any, kind: str) -> Any:
+    """Samples first, channels or features last."""
+    if kind == "image" and tensor.dim() == 3:  # grey, without a dimension for it
+        return tensor.unsqueeze(-1)
+    return tensor.movedim(channel_dim(tensor, kind), -1)
+
+
 def _width(tensor: Any, kind: str) -> int:
     if kind == "features":
         return int(tensor.shape[1])
     if kind == "sequence":
         return int(tensor.shape[-1])
     if kind == "image":
-        return 1 if tensor.dim() == 3 else int(tensor.shape[_channel_dim(tensor, kind)])
+        return 1 if tensor.dim() == 3 else int(tensor.shape[channel_dim(tensor, kind)])
     return 1
-
-
-def _thinned(tensor: Any) -> Any:
-    """Every second entry along the longest dimension but the first and the last, until it is small."""
-    while tensor.numel() > PIECE:
-        longest, dim = max((int(tensor.shape[dim]), dim) for dim in range(1, int(tensor.dim()) - 1))
-        if longest < 2:
-            break
-        tensor = tensor[(slice(None),) * dim + (slice(None, None, 2),)]
-    return tensor

@@ -344,7 +344,7 @@ def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:
         _given[key] = targets.Given(str(head.get("op")))
     known["times"] += 1
     if given is not None:
-        data_read.target_is(given[0])
+        data_read.target_is(given[0], str(head.get("op")), given[3])
         _given[key].take(*given)
         if _given[key].batches == 1 and given[0] is not None:
             _given[key].look_for_ids(given[0], loss_lines.user_frame(frame))

@@ -121,3 +121,87 @@ def test_samples_of_different_shapes_are_read_one_by_one() -> None:
     gathered = Gathered(whole=True)
     gathered.take_ragged("[0]", parts["[0]"], [10, 11, 12])
     assert gathered.parts["[0]"].columns.plain(0)["count"] == 15
+
+
+# --- however large a batch is --------------------------------------------------------------------------------------
+
+
+def part(batch: Any, samples: list[int] | None = None) -> dict[str, Any]:
+    gathered = Gathered()
+    gathered.take([batch, torch.zeros(batch.shape[0], dtype=torch.int64)], samples)
+    about: dict[str, Any] = data_told.told(gathered)["parts"][0]
+    return about
+
+
+def test_added_masks_are_masks_in_three_dimensions_and_in_four() -> None:
+    mask = torch.full((4, 300, 300), float("-inf")).triu(1)
+    assert part(mask)["role"] == "mask"
+    assert part(mask.unsqueeze(1))["role"] == "mask"
+
+
+def test_grey_pictures_without_a_channel_are_read() -> None:
+    assert part(torch.full((6, 9, 9), 200, dtype=torch.uint8))["columns"][0]["mean"] == 200.0
+
+
+def test_hidden_bad_values_are_found_in_any_layout() -> None:
+    for layout in (torch.contiguous_format, torch.channels_last):
+        image = torch.zeros(6, 3, 300, 300).contiguous(memory_format=layout)
+        image[4, 1, 299, 17:19] = float("nan")
+        about = part(image, list(range(10, 16)))
+        assert [column["nan"] for column in about["columns"]] == [0, 2, 0]
+        assert (about["bad_rows"], about["bad_samples"]) == (1, [14])
+
+
+def test_a_sum_that_overflows_is_no_bad_value() -> None:
+    assert part(torch.full((4, 3, 250, 250), 60000.0, dtype=torch.float16))["bad_rows"] == 0
+
+
+def test_what_is_bad_everywhere_is_counted_once() -> None:
+    about = part(torch.full((3, 3, 200, 200), float("nan")), [5, 6, 7])
+    assert (about["bad_rows"], about["bad_samples"]) == (3, [5, 6, 7])
+    assert all(column["nan"] == column["rows"] for column in about["columns"])
+
+
+def test_of_many_rows_some_are_read_whatever_the_pattern() -> None:
+    rows = 500_000
+    x = torch.arange(rows, dtype=torch.float32).unsqueeze(1).repeat(1, 2)
+    x[77, 1] = float("inf")
+    gathered = Gathered()
+    gathered.take([x, torch.arange(rows) % 4], list(range(rows)))
+    about = data_told.told(gathered)
+    assert gathered.rows == 2048
+    assert [round(count / 512, 1) for _, count in about["labels"]["counts"]] == pytest.approx([1.0] * 4, abs=0.2)
+    assert about["parts"][0]["bad_samples"] == [77]
+    kept = gathered.kept
+    assert torch.equal(kept.parts["[0]"][:, 0].long(), kept.samples)
+
+
+def test_no_reading_copies_a_batch() -> None:
+    """What a reading makes anew is small; the largest is found by asking for every new tensor."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Largest(TorchDispatchMode):  # type: ignore[misc]  # torch says nothing of its type
+        largest = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            for each in result if isinstance(result, (list, tuple)) else (result,):
+                if isinstance(each, torch.Tensor) and each._base is None and not func.is_view:
+                    self.largest = max(self.largest, each.numel() * each.element_size())
+            return result
+
+    wide = torch.zeros(300, 4, 3000)
+    for batch in (
+        torch.zeros(64, 128, 128, 3).permute(0, 3, 1, 2),
+        torch.full((16, 3, 200, 200), float("nan")),
+        torch.full((16, 400, 400), float("-inf")).triu(1),
+        torch.zeros(400_000, 3),
+        torch.zeros(3000, 1000),
+        wide,
+        wide[:, :, ::2],
+        torch.zeros(9000, 1, 14, 14),
+    ):
+        labels = torch.zeros(batch.shape[0], dtype=torch.int64)
+        with Largest() as seen:
+            Gathered().take([batch, labels], None)
+        assert 0 < seen.largest <= 1 << 20, batch.shape

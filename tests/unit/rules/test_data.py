@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from unstuck.model import Case, Fact, Finding
 from unstuck.record import data_told
 from unstuck.record.gathered import Gathered
 from unstuck.rules import data as family
+from unstuck.rules.data.batches_not_shuffled import _jumps
 from unstuck.rules.data.missing_values import is_code
+from unstuck.rules.data.seen import Data
 from unstuck.rules.diagnose import diagnose
 
 
@@ -167,3 +170,77 @@ def test_token_ids_and_masks_are_left_alone() -> None:
     gathered.take({"ids": ids, "bias": bias, "label": torch.arange(500) % 2}, None)
     told = {**about(normal()), **data_told.told(gathered)}
     assert findings(told) == {}
+
+
+def test_numbers_to_the_loss_are_no_classes() -> None:
+    g = torch.Generator().manual_seed(4)
+    counts = torch.poisson(torch.full((1000,), 2.0), generator=g)
+    assert findings(about(normal(), counts)) == {}, "a float that is neither 0 nor 1"
+    rare = (torch.arange(1000) % 30 == 0).long()
+    assert findings(about(normal(), rare, target_op="mse")) == {}
+    assert list(findings(about(normal(), rare, target_op="cross_entropy"))) == ["labels-imbalanced"]
+    assert list(findings(about(normal(), rare.float(), target_op="bce_logits"))) == ["labels-imbalanced"]
+    sorted_counts = counts.long().sort().values
+    assert findings(about(normal(), sorted_counts, batch=25, target_op="squared")) == {}
+
+
+@pytest.mark.parametrize("none", [-1, -100])
+def test_what_is_no_label_is_not_counted(none: int) -> None:
+    y = torch.arange(1000) % 2
+    y[torch.arange(1000) % 20 > 0] = none
+    y[:20] = torch.arange(20) % 2
+    assert findings(about(normal(), y)) == {}
+    assert about(normal(), y)["labels"]["classes"] == 2
+
+
+def test_minus_one_is_a_class_beside_one() -> None:
+    y = 1 - 2 * (torch.arange(1000) % 30 == 0).long()
+    assert "Class 1 is" in findings(about(normal(), y))["labels-imbalanced"].title
+
+
+def test_a_label_that_the_loss_ignores_is_not_counted() -> None:
+    gathered = Gathered()
+    gathered.targets["[1]"] = ("cross_entropy", 9.0)
+    y = torch.arange(1000) % 2
+    y[::3] = 9
+    gathered.take([normal(), y], None)
+    assert {value for value, _ in data_told.told(gathered)["labels"]["counts"]} == {0.0, 1.0}
+
+
+def second_task(batch: Any, *targets: str, used: tuple[str, ...] = ()) -> list[str]:
+    gathered = Gathered()
+    gathered.targets.update(dict.fromkeys(targets, ("mse", None)))
+    gathered.used.update(used)
+    gathered.take(batch, None)
+    return list(findings({**about(normal()), **data_told.told(gathered)}))
+
+
+def test_gaps_in_what_comes_after_the_target_are_those_of_another_task() -> None:
+    x, gaps = normal(), normal(1000, 1)[:, 0]
+    gaps[::3] = float("nan")
+    wide = normal(1000, 4)
+    wide[::3] = float("nan")
+    assert second_task([x, x[:, 0], gaps], "[1]") == []
+    assert second_task([x, x[:, 0], gaps], "[1]", "[2]") == []
+    assert second_task({"x": x, "label": x[:, 0], "label_b": gaps}, "['label']") == []
+    assert second_task([x, x[:, 0], wide], "[1]", used=("[0]",)) == []
+    assert second_task([x, x[:, 0], wide], "[1]") == ["missing-values"], "it may be a second input"
+    assert second_task([x, x[:, 0], wide], "[1]", used=("[0]", "[2]")) == ["missing-values"]
+    assert second_task({"x": x, "label": x[:, 0], "age": gaps}, "['label']") == ["missing-values"]
+    assert second_task([gaps, x, x[:, 0]], "[2]") == ["missing-values"]
+
+
+def jumps(values: list[float]) -> Any:
+    loss = SimpleNamespace(count=len(values), points=[(step, value) for step, value in enumerate(values)])
+    head = SimpleNamespace(target={"constant": 1.386, "count": 900}, bare=True, broadcast=())
+    learning: Any = SimpleNamespace(heads=(head,), loss_of=lambda _: loss)
+    return _jumps(Data(7, {}, learning=learning))
+
+
+def test_a_loss_that_comes_back_to_that_of_a_constant_prediction() -> None:
+    saw = [1.42, 1.2, 0.9, 0.8]
+    assert jumps(saw * 40) is not None
+    assert jumps(saw * 8) is None, "too few steps"
+    assert jumps([0.7 * value for value in saw] * 40) is None, "it learns all the same"
+    assert jumps([1.38, 1.4] * 80) is None, "it does not fall"
+    assert jumps([1.42] * 100 + [0.8] * 60) is None, "it comes down and stays there"

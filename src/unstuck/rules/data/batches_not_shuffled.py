@@ -15,7 +15,7 @@ Fix
 
 When it is wrong
     A batch sampler of one's own (metric learning, curricula) is left alone. It is information unless the loss is seen
-    to fall and jump with the classes, or the training is no better than a constant prediction.
+    to fall and to come back, again and again, to that of a constant prediction, or never leaves that.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ OVERALL = 0.5
 BATCH = 4
 BATCHES = 8
 STEPS = 60
-HIGH, LOW = 1.5, 0.3
-"""Beside the loss of a constant prediction: where it jumps to, and falls to in between."""
+HIGH, LOW = 0.95, 0.75
+"""Where the loss jumps to, beside that of a constant prediction; and falls to in between, beside where it jumps to."""
+AGAIN = 2
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        labels = data.about.get("labels")
+        labels = data.labels()
         if labels is None or data.about.get("own_batches") or not _sorted(labels):
             continue
         yield _finding(data, labels)
@@ -63,13 +64,25 @@ def _jumps(data: Data) -> tuple[float, float, float] | None:
         best = curves.constant(head)
         if loss is None or best is None or loss.count < STEPS:
             continue
-        late = sorted(value for _, value in loss.points[len(loss.points) // 2 :])
+        late = [value for _, value in loss.points[len(loss.points) // 2 :]]
         if len(late) < 10:
             continue
-        high, low = late[-max(1, len(late) // 20)], late[len(late) // 5]
-        if high > HIGH * best and low < LOW * best:
+        ordered = sorted(late)
+        high, low = ordered[-max(1, len(late) // 20)], ordered[len(late) // 5]
+        if high > HIGH * best and low < LOW * high and _returns(late, LOW * high, HIGH * best) >= AGAIN:
             return high, low, best
     return None
+
+
+def _returns(values: list[float], low: float, high: float) -> int:
+    """How often it came from below the one to above the other."""
+    count, fallen = 0, False
+    for value in values:
+        if value < low:
+            fallen = True
+        elif fallen and value > high:
+            count, fallen = count + 1, False
+    return count
 
 
 def _finding(data: Data, labels: dict[str, Any]) -> Finding:

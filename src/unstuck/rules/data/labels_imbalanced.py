@@ -16,7 +16,7 @@ Fix
 
 When it is wrong
     The world is often so, and many models learn it well. It is information only; where the predictions collapse,
-    predicts-one-class says so.
+    predicts-one-class says so. Counts as the target of a regression, and labels that the loss ignores, are left alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CLASSES = 100
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        labels = data.about.get("labels")
+        labels = data.labels()
         if labels is None or labels["samples"] < SAMPLES or labels["classes"] > CLASSES:
             continue
         (most, often), (least, rarely) = labels["counts"][0], labels["counts"][-1]

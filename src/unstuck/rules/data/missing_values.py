@@ -16,8 +16,9 @@ Fix
     or drop these samples.
 
 When it is wrong
-    Masks of minus infinity are left alone, and so are targets, where NaN or a code can mean "no label". A model that
-    handles gaps itself gets this as information; when the loss becomes NaN through them, nonfinite-input says so.
+    Masks of minus infinity are left alone, and so are targets, also those of a second task, where NaN or a code can
+    mean "no label". A model that handles gaps itself gets this as information; when the loss becomes NaN through them,
+    nonfinite-input says so.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ FEATURES = ("features", "sequence", "image")
 DEAD = 0.9
 """Share of a layer's units that never answer."""
 NAMED = 6
+CLASSIFY = frozenset(("cross_entropy", "nll", "bce", "bce_logits", "kl_div", "log_softmax"))
+MEASURE = frozenset(("mse", "squared", "absolute", "smooth_l1", "huber"))
+"""Loss functions to which a label is a number."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,22 @@ class Data:
         """A loss was no number: what comes after that says nothing of the data's scale."""
         return self.learning is not None and any(loss.nonfinite for loss in self.learning.losses)
 
+    def labels(self) -> dict[str, Any] | None:
+        """The labels counted, where they are classes to the loss: whole numbers may be counts of something as well."""
+        counted: dict[str, Any] | None = self.about.get("labels")
+        if counted is None:
+            return None
+        op = self.about.get("target_op")
+        heads = (op,) if op else tuple(head.op for head in self.learning.heads) if self.learning is not None else ()
+        classify, measure = bool(CLASSIFY & set(heads)), bool(MEASURE & set(heads))
+        if classify and not measure:
+            return counted
+        if counted.get("floats"):
+            return counted if not measure and all(value in (0, 1) for value, _ in counted["counts"]) else None
+        return counted if classify or not measure else None
+
     def features(self) -> list[dict[str, Any]]:
-        """Parts that a model computes with: no target, no ids, no mask."""
+        """Parts that a model computes with: no target nor what may be another one, no ids, no mask."""
         return [part for part in self.parts if part["role"] in FEATURES]
 
     def where(self, sample: int | None = None) -> Where:

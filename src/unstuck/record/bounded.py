@@ -1,0 +1,145 @@
+"""Reads little of a batch, however large it is: some rows, some places of each, and where bad values hide.
+
+Nothing here copies more than it reads: what is large is only sliced, or reduced where it lies.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from typing import Any
+
+ROWS = 2048
+"""Rows of a batch that are read; of more, some spread over it, others each time."""
+PIECE = 1 << 15
+"""Numbers of a part of a batch that are read,"""
+LOOKED = 1 << 21
+"""among so many NaN and infinity are looked for,"""
+STRIDED = 1 << 18
+"""or among so many where they do not lie side by side,"""
+LONG = 1 << 16
+"""of so many rows at most."""
+HIDDEN = 8
+"""Samples of a batch in which a bad value was hidden."""
+_FACTOR = 0x9E3779B97F4A7C15
+
+
+class Rows:
+    """The rows of a batch that are read, and which samples they are."""
+
+    def __init__(
+        self, count: int, samples: Sequence[Any] | None, *, first: int = 0, turn: int = 0, whole: bool = False
+    ) -> None:
+        """`first`: what the first one is called where nobody knows; `turn`: how many batches came before."""
+        torch = sys.modules["torch"]
+        self.turn, self.whole, self.search = turn, whole, True
+        self.places: Sequence[int] = range(count) if whole or count <= ROWS else _spread(count, turn)
+        self.index = None if len(self.places) == count else torch.tensor(self.places, dtype=torch.int64, device="cpu")
+        numbers = None if samples is None else [samples[place] for place in self.places]
+        self.known = numbers is not None and all(type(each) is int for each in numbers)
+        self.samples = samples if self.known else None
+        self.numbers: Sequence[int] = numbers if numbers is not None and self.known else range(first, first + self.read)
+        self.ids = torch.tensor(self.numbers, dtype=torch.int64, device="cpu")
+        self.named = self.ids if self.known else torch.full_like(self.ids, columns.UNKNOWN)
+
+    @property
+    def read(self) -> int:
+        return len(self.places)
+
+    def named_at(self, place: int) -> int:
+        number = self.samples[place] if self.samples is not None else None
+        return number if type(number) is int else columns.UNKNOWN
+
+    def step(self, width: int) -> int:
+        """Every so many of them are few enough, where each has so many numbers."""
+        return 1 if self.whole else max(1, -(-self.read * width // PIECE))
+
+    def of(self, tensor: Any, step: int = 1, chosen: Any = None) -> Any:
+        """Every so many of them, and of these some columns."""
+        if self.index is None:
+            tensor = tensor[::step]
+            return tensor if chosen is None else tensor[..., chosen]
+        index = self.index[::step]
+        return tensor[index] if chosen is None else tensor[index.unsqueeze(1), ..., chosen].movedim(1, -1)
+
+
+def _spread(count: int, turn: int) -> list[int]:
+    """One place at random out of each of so many stretches: labels may come in a pattern."""
+    stretch = count // ROWS
+    return [at * count // ROWS + _mixed(at + turn * ROWS) % stretch for at in range(ROWS)]
+
+
+def _mixed(number: int) -> int:
+    mixed = (number + 1) * _FACTOR & (1 << 64) - 1
+    return (mixed ^ mixed >> 29) * _FACTOR >> 32 & (1 << 30) - 1
+
+
+def thinned(tensor: Any, most: int) -> Any:
+    """Every second entry along the longest dimension but the first and the last, until it is small."""
+    while tensor.numel() > most:
+        longest, dim = max((int(tensor.shape[dim]), dim) for dim in range(1, int(tensor.dim()) - 1))
+        if longest < 2:
+            break
+        tensor = tensor[(slice(None),) * dim + (slice(None, None, 2),)]
+    return tensor
+
+
+def hidden(tensor: Any, rows: Rows, shown: Collection[int]) -> Iterator[tuple[int, Any]]:
+    """Rows that hold NaN or infinity and are not among those that `shown` it: each with the places where it does."""
+    torch = sys.modules["torch"]
+    if tensor.dtype not in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        return
+    start = 0
+    if not rows.whole:
+        start, tensor = _window(tensor, LOOKED if _dense(tensor) else STRIDED, rows.turn)
+    if bool(torch.isfinite(tensor.sum())):  # one bad value would have made the sum bad
+        return
+    found = _bad(tensor, 0).nonzero().reshape(-1)[: ROWS + len(shown)].tolist()
+    new = [place for place in found if place + start not in shown]
+    for place in new if rows.whole else new[:HIDDEN]:
+        yield place + start, _narrowed(tensor[place : place + 1])
+
+
+def _window(tensor: Any, most: int, turn: int) -> tuple[int, Any]:
+    """A part of it that is not too large, another one each time; and the row it begins with."""
+    start = 0
+    for dim in (0, *sorted(range(1, int(tensor.dim())), key=lambda dim: -int(tensor.shape[dim]))):
+        size = int(tensor.shape[dim])
+        length = max(1, most * size // int(tensor.numel()))
+        length = min(length, LONG) if dim == 0 else length
+        if length < size:
+            turns = -(-size // length)
+            begin = min(turn % turns * length, size - length)
+            turn //= turns
+            tensor = tensor.narrow(dim, begin, length)
+            start = begin if dim == 0 else start
+    return start, tensor
+
+
+def _narrowed(sample: Any) -> Any:
+    """Where it is bad, along every dimension but the last."""
+    for dim in sorted(range(1, int(sample.dim()) - 1), key=lambda dim: -int(sample.shape[dim])):
+        bad = _bad(sample, dim).nonzero().reshape(-1)
+        most = max(1, PIECE * int(sample.shape[dim]) // int(sample.numel()))
+        sample = sample.index_select(dim, bad[:most]) if most > 1 else sample.narrow(dim, int(bad[0]), 1)
+    return sample
+
+
+def _bad(tensor: Any, dim: int) -> Any:
+    """For each entry along a dimension: whether something in it is NaN or infinite. A sum might overflow."""
+    torch = sys.modules["torch"]
+    others = [other for other in range(int(tensor.dim())) if other != dim]
+    if not others:
+        return ~torch.isfinite(tensor)
+    return ~(torch.isfinite(tensor.amax(others)) & torch.isfinite(tensor.amin(others)))
+
+
+def _dense(tensor: Any) -> bool:
+    """Its numbers lie side by side, in whatever order."""
+    span = 1 + sum((int(size) - 1) * int(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return span == int(tensor.numel())
