@@ -38,13 +38,13 @@ class Reading(unseen.Uncompiled):
 
     def __enter__(self) -> None:
         self._from = thread_time()
-        self._threads = one_thread.begin()
         super().__enter__()
+        self._threads = one_thread.begin()
 
     def __exit__(self, *raised: object) -> None:
         global spent
-        super().__exit__(*raised)
         one_thread.end(self._threads)
+        super().__exit__(*raised)
         spent += thread_time() - self._from
 
 

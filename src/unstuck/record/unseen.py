@@ -76,7 +76,8 @@ def _is_of(value: object, module: ModuleType) -> bool:
 def _codes(modules: tuple[ModuleType, ...]) -> list[CodeType]:
     """Code of the functions and methods of each module, and of those made inside them."""
     values = [value for module in modules for value in vars(module).values() if _is_of(value, module)]
-    methods = [getattr(m, "__func__", m) for kind in values if isinstance(kind, type) for m in vars(kind).values()]
+    members = [member for kind in values if isinstance(kind, type) for member in vars(kind).values()]
+    methods = [m.fget if isinstance(m, property) else getattr(m, "__func__", m) for m in members]
     found = [value.__code__ for value in (*values, *methods) if isinstance(value, FunctionType)]
     for code in found:  # it grows
         found.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))
