@@ -93,25 +93,22 @@ class Part:
         if self.labels is None:
             return
         torch = sys.modules["torch"]
-        flat = self._labelled(flat)
-        values, counts = torch.unique(flat, return_counts=True)
+        values, counts = torch.unique(flat.double() if self.floats else flat, return_counts=True)
         if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
             self.labels = None
             return
-        size = int(flat.numel())
-        shares = (counts / max(1, size)).tolist()
-        self.add_entropy(-sum(share * log(share) for share in shares if share > 0), size)
-        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-            self.labels[float(value)] = self.labels.get(float(value), 0) + int(count)
+        found = self._labelled(dict(zip(map(float, values.tolist()), counts.tolist(), strict=True)))
+        size = sum(found.values())
+        self.add_entropy(-sum(count / size * log(count / size) for count in found.values()), size)
+        for value, count in found.items():
+            self.labels[value] = self.labels.get(value, 0) + count
         if len(self.labels) > VALUES:
             self.labels = None
 
-    def _labelled(self, flat: Any) -> Any:
+    def _labelled(self, found: dict[float, int]) -> dict[float, int]:
         """Without what says that there is no label: below -1, and -1 where classes are counted from 0."""
-        if not flat.numel() or not bool((flat < 0).any()):
-            return flat
-        from_zero = (self.labels is not None and 0.0 in self.labels) or bool((flat == 0).any())
-        return flat[flat >= 0] if from_zero else flat[flat >= -1]
+        from_zero = 0.0 in found or (self.labels is not None and 0.0 in self.labels)
+        return {value: count for value, count in found.items() if value >= (0 if from_zero else -1)}
 
     def add_entropy(self, entropy: float, size: int) -> None:
         if size > 1:

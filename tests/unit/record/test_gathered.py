@@ -205,3 +205,9 @@ def test_no_reading_copies_a_batch() -> None:
         with Largest() as seen:
             Gathered().take([batch, labels], None)
         assert 0 < seen.largest <= 1 << 20, batch.shape
+
+
+def test_labels_of_any_type_are_counted() -> None:
+    for dtype in (torch.uint8, torch.uint16, torch.uint64, torch.int8, torch.float16, torch.float8_e4m3fn):
+        labels = told([torch.randn(6, 2), torch.tensor([0, 1, 1, 0, 1, 1]).to(dtype)])["labels"]
+        assert labels["counts"] == [[1.0, 4], [0.0, 2]]
