@@ -22,7 +22,7 @@ from tests.conftest import FAULTS, Runner
 
 ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 HANGS = {name: facts for name, facts in ALL.items() if facts["family"] == "hang" and not facts.get("device")}
-QUICK = ("flock-shard-pairs", "fifo-in-manifest", "spin-foreground-crop", "spin-wait-for-flag")
+QUICK = ("flock-shard-pairs", "fifo-in-manifest", "spin-foreground-crop")
 NO_MEASURE, NO_END = "how long a sample takes", "cannot be seen from outside"
 UNKNOWABLE = {
     "lockf-registry-indexer": "holds, while others of this run are at work",
@@ -44,7 +44,7 @@ STANDS = 16.0
 
 RUNNING = FAULTS.parent / "attach"
 KINDS: dict[str, dict[str, Any]] = json.loads((RUNNING / "running.json").read_text())
-QUICK_KINDS = ("two_workers", "heavy_tailed_samples", "tokenise_plain", "ddp_rank0_evaluates")
+QUICK_KINDS = ("two_workers", "tokenise_plain", "ddp_rank0_evaluates")
 
 
 @contextmanager

@@ -19,8 +19,8 @@ SAMPLE = {
 """One script a rule for the default run; not one whose stacks look alike for as long as the short times here allow."""
 
 
-TWINS = ("fork-decode-pool", "flock-own-handle", "pause-for-scheduler", "queue-full-at-exit", "ranks-empty-mask")
-"""Twins of the default run: one a kind of wait."""
+TWINS = ("flock-own-handle", "pause-for-scheduler", "queue-full-at-exit")
+"""Twins of the default run."""
 
 
 def cases(quick: Any) -> list[Any]:

@@ -22,7 +22,7 @@ QUICK = (
 )
 TWINS = ("pair-distance-root", "cut-no-grad-encode", "step-decay-at-every-batch")
 SILENT = sorted(path.stem for path in (FAULTS / "learning_silent").glob("*.py"))
-QUIET = ("gan_two_optimizers", "lbfgs_fit", "activation_checkpointing")
+QUIET = ("gan_two_optimizers", "lbfgs_fit")
 SEEDS = (0, 1, 2)
 
 

@@ -7,10 +7,8 @@ import os
 import signal
 import time
 
-import psutil
-
 from unstuck.record.scan_files import CLAIM, DONE, STOP
-from unstuck.supervise import child
+from unstuck.supervise import child, from_the_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,20 +88,7 @@ class Scanning:
 
     def _end_all(self) -> None:
         """From the top: what started the process that scanned must not go on as if that had trained."""
-        for process in self._tree():
-            try:
-                process.kill()
-            except psutil.Error:
-                continue
-        while self.process.poll() is None:
-            time.sleep(TICK)
-
-    def _tree(self) -> list[psutil.Process]:
-        try:
-            main = psutil.Process(self.process.pid)
-            return [main, *main.children(recursive=True)] if self.process.returncode is None else []
-        except psutil.Error:
-            return []
+        from_the_top.end(self.process)
 
 
 def _start_silent(command: list[str], env: dict[str, str]) -> child.Child:

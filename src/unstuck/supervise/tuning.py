@@ -7,11 +7,9 @@ import os
 import signal
 import time
 
-import psutil
-
 from unstuck.errors import OwnFault, UnstuckError, UsageError
 from unstuck.remedy.tuning.outcome import Tuned, from_plain
-from unstuck.supervise import child, hangar
+from unstuck.supervise import child, from_the_top, hangar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,25 +132,11 @@ class Tuning:
     def _end_all(self) -> None:
         """From the top down, and at once where a result is there: whoever started the process that was measured must
         not see it end, and go on as if it had trained."""
-        left = self._processes()
+        left = from_the_top.tree(self.process)
         deadline = time.monotonic() + (0.0 if self.done else 0.2)
         while self.process.poll() is None and time.monotonic() < deadline:
             time.sleep(TICK)
-        for process in dict.fromkeys([*self._processes(), *left]):
-            try:
-                process.kill()
-            except psutil.Error:
-                continue
-        while self.process.poll() is None:
-            time.sleep(TICK)
-
-    def _processes(self) -> list[psutil.Process]:
-        """Each after the one that started it."""
-        try:
-            main = psutil.Process(self.process.pid)
-            return [main, *main.children(recursive=True)] if self.process.returncode is None else []
-        except psutil.Error:
-            return []
+        from_the_top.end(self.process, left)
 
     def _result(self) -> Tuned:
         if self.ended_by == signal.SIGTERM:
