@@ -24,16 +24,19 @@ def test_what_is_waited_for_is_named(unstuck: Runner, name: str) -> None:
     facts = EXPECTED[name]
     script = FAULTS / "faulty" / f"{name}.py"
     outcome = unstuck.run(script)
-    if facts.get("alone") and facts["rules"][0] not in outcome.rules:
+    severity = facts.get("severity", "warning")
+    found = [f for f in outcome.report["findings"] if f["family"] == "pace"]
+    if facts.get("alone") and facts["rules"][0] not in [f["rule"] for f in found]:
         pytest.skip("others use the machine: then it may not be said")
-    assert outcome.rules == facts["rules"][:1], outcome.err[-3000:]
-    first = outcome.loud[0]
-    assert first["severity"] == "warning"
+    assert [f["rule"] for f in found] == facts["rules"][:1], outcome.err[-3000:]
+    first = found[0]
+    assert first["severity"] == severity
     assert first["where"]["file"].endswith(script.name), first
     low, high = facts["line"]
     assert low <= first["where"]["line"] <= high, (first["where"], facts["line"])
-    assert len(first["evidence"]) >= 3
-    assert any("as fast" in line for line in first["evidence"]), "a gain to expect"
+    if severity != "info":
+        assert len(first["evidence"]) >= 3
+        assert any("as fast" in line for line in first["evidence"]), "a gain to expect"
     assert first["fix"]["text"]
     assert outcome.report["probes_off"] == []
     assert outcome.code == 0

@@ -127,6 +127,8 @@ class Probe(threading.Thread):
             return None
         lasted, after = time.monotonic() - began, cores.delays(main.pid)
         used = (self._used() - tree) / lasted
+        if used < 0:  # processes of the run have ended meanwhile
+            return None
         return Strain(
             pid=main.pid,
             at=began,

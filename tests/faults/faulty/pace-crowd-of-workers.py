@@ -31,7 +31,7 @@ def main():
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        if step == 25 * WORKERS:
+        if step == 60 * WORKERS:
             break
     print(f"loss {loss.item():.3f}")
 

@@ -24,7 +24,7 @@ class Projected(Dataset):
 
 
 def use_all_threads(worker):
-    torch.set_num_threads(4 * CORES)
+    torch.set_num_threads(CORES)
 
 
 def main():
@@ -37,7 +37,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step == 60 * CORES:
+        if step == 100 * CORES:
             break
     print(f"loss {loss.item():.3f}")
 

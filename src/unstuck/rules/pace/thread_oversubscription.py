@@ -25,7 +25,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.pace.crowding import crowded, late, threads
-from unstuck.rules.pace.measured import machine, starving
+from unstuck.rules.pace.measured import machine, starving, times
 from unstuck.rules.pace.starved_for_data import described, hot_line
 from unstuck.rules.rule import Rule
 
@@ -56,6 +56,7 @@ def decide(case: Case) -> Iterable[Finding]:
             machine(strain),
             waiting.lost,
             *([described(hot)] if hot is not None else []),
+            f"up to {times(1 / max(0.01, 1 - waiting.share))} as fast if batches came in time",
         ),
         where=waiting.where(hot),
         fix=Fix(

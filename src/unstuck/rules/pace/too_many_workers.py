@@ -1,20 +1,22 @@
 """too-many-workers: the workers cost more than they give.
 
 What it sees
-    More workers compute than there are processors that the run may use (affinity and cgroup quota counted), they keep
-    these full by themselves, and the training process is ready to run a tenth of the time or more without getting one.
-    Or the training waits for batches while its workers rest: handing them over takes longer than making them.
+    The training waits for batches while its workers rest: handing them over takes longer than making them. Or, as
+    information, more workers compute than there are processors that the run may use (affinity and cgroup quota
+    counted), they keep these full by themselves, and the training process is ready to run a tenth of the time or more
+    without getting one.
 
 Why training stops
-    It crawls: the training's own steps wait in one queue with all those workers, or for what it could have made itself
-    in less time.
+    It crawls: it waits for what it could have made itself in less time; or its own steps wait in one queue with all
+    those workers.
 
 Evidence
-    Workers and processors, how long the workers and the training process waited in the run queue, who else used the
-    processors; or how long a batch takes to make, and how long it is waited for.
+    How long a batch takes to make, and how long it is waited for; or workers and processors, how long both waited in
+    the run queue, and who else used the processors. The second is no proof of a loss: where all the work is needed,
+    fewer workers do it no faster, and trainings were measured that took as long with one worker as with eight.
 
 Fix
-    Set `num_workers` to the number of processors less one for the training; or to 0, where batches are quickly made.
+    Set `num_workers` to 0 where batches are quickly made; else let `unstuck tune` measure whether fewer are better.
 
 When it is wrong
     Workers that mostly wait for a disk or a network may well be more than the processors; of them nothing is said, nor
@@ -46,24 +48,23 @@ def decide(case: Case) -> Iterable[Finding]:
     strain = next((strain for strain in reversed(case.strains) if too_many(strain)), None)
     if strain is None:
         return
-    workers, wanted = len(strain.fetchers), max(1, int(strain.cores) - 1)
+    workers = len(strain.fetchers)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
-        severity="warning",
+        severity="info",
         confidence=0.8,
-        title=f"{workers} workers on {strain.cores:.3g} processors are in the training's way: it waits "
-        f"{strain.delayed:.0%} of the time for a processor",
+        title=f"{workers} workers keep {strain.cores:.3g} processors full: the training waits {strain.delayed:.0%} of "
+        "the time for one",
         evidence=(
             f"ready to run and without a processor: the workers {late(strain):.0%} of the time they had work, the "
             f"training process {strain.delayed:.0%} of all time",
             machine(strain),
-            f"up to {times(1 / (1 - min(0.9, strain.delayed)))} as fast if the training had a processor of its own",
         ),
         where=_loader(case, strain),
         fix=Fix(
-            f"Set num_workers={wanted}: as many as there are processors, less one for the training; `unstuck tune` "
-            "measures which number is best."
+            "Make the work on a sample less, or use more processors; `unstuck tune` measures whether fewer workers "
+            "are better."
         ),
         seen_by="kernel",
     )
