@@ -15,7 +15,7 @@ class Clips(Dataset):
 
     def decode(self, index):
         generator = torch.Generator().manual_seed(index)
-        return torch.rand(3, 8, 112, 112, generator=generator)
+        return nn.functional.avg_pool2d(torch.rand(3, 8, 112, 112, generator=generator), 7, stride=1, padding=3)
 
     def __getitem__(self, index):
         return self.decode(index).mean(dim=(2, 3)).flatten(), index % 5
