@@ -13,7 +13,7 @@ from tests.conftest import FAULTS, Runner
 RULES = ("memory-leak-in-loop", "graph-grows-every-step", "step-time-grows", "cuda-out-of-memory")
 ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 EXPECTED = {name: facts for name, facts in ALL.items() if facts["rules"][0] in RULES}
-QUICK = ("mem-hook-activations", "graph-hidden-state", "step-spread-of-all")
+QUICK = ("mem-hook-activations", "graph-hidden-state")
 """Scripts of the default run; the whole run has all of them, and the twins."""
 QUICK_TWINS = ("mem-hook-activations",)
 
