@@ -22,6 +22,8 @@ import pytest
 try:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; Ctrl-C is tested
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # … or under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 except ValueError:
     pass  # not in the main thread; then it is as it is
 

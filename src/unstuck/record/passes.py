@@ -37,6 +37,7 @@ class Ledger:
         *("opening", "first", "trained", "again"),
         *(
             "waited",
+            "longest",
             "drawn",
             "since",
             "until",
@@ -55,7 +56,7 @@ class Ledger:
         self.number = number
         self.loaders = self.workers = self.opening = self.trained = self.again = 0
         self.first = monotonic_ns()
-        self.waited = self.drawn = self.since = self.until = self.begun = self.opened = 0
+        self.waited = self.longest = self.drawn = self.since = self.until = self.begun = self.opened = 0
         self.starting = self.starts = self.pickled = self.pickling = self.told = 0
         self.tell_at = waits.SUSPECT
         self.length: int | None = None

@@ -27,6 +27,8 @@ def drew(ledger: Ledger, number: int) -> None:
     if number > 1:
         ledger.drawn += 1
         ledger.waited += flight.waited
+        if flight.waited > ledger.longest:
+            ledger.longest = flight.waited
     elif ledger.since:
         ledger.starts += 1
         ledger.starting += flight.waited + ledger.opened
@@ -60,6 +62,7 @@ def told(ledger: Ledger) -> dict[str, object]:
         **ledger.facts(),
         "drawn": ledger.drawn,
         "waited": ledger.waited / 1e9,
+        "longest": ledger.longest / 1e9,
         "seconds": (ledger.until - ledger.since) / 1e9,
         "first_wait": ledger.begun / 1e9,
         "starts": ledger.starts,

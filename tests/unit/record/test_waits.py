@@ -44,6 +44,15 @@ def test_it_is_told_at_first_and_then_ever_more_rarely(told: list[dict[str, Any]
     assert told[-1]["waited"] == 100.0
 
 
+def test_the_longest_wait_is_told(told: list[dict[str, Any]]) -> None:
+    book = passes.Ledger(0)
+    draw(book, 5, wait=0.5, work=0.1)
+    draw(book, 3, wait=7.0, work=0.1)
+    draw(book, 5, wait=0.5, work=0.1)
+    waits.last()
+    assert told[-1]["longest"] == 7.0
+
+
 def test_a_training_that_hardly_waits_tells_nothing(told: list[dict[str, Any]]) -> None:
     draw(passes.Ledger(0), 1000, wait=0.05, work=1.0)
     waits.last()

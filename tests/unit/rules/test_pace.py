@@ -43,6 +43,7 @@ def waits(**more: Any) -> Fact:
         "drawn": 100,
         "waited": 60.0,
         "seconds": 100.0,
+        "longest": 0.6,
         "first_wait": 0.6,
         "starts": 0,
         "starting": 0.0,
@@ -112,8 +113,9 @@ def test_what_the_line_waits_for_is_said(kind: str, words: str) -> None:
         waits(drawn=2),
         waits(trains=False),
         waits(waited=4.5, seconds=5.0, first_wait=30.0, drawn=100),
+        waits(waited=14.1, longest=14.0, seconds=20.0, drawn=8),
     ],
-    ids=["little", "short", "few-batches", "validation", "a-slow-start"],
+    ids=["little", "short", "few-batches", "validation", "a-slow-start", "one-batch-that-hung"],
 )
 def test_what_is_not_worth_a_word(told: Fact) -> None:
     assert rules(case(told, strain())) == []

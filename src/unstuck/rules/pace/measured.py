@@ -64,7 +64,13 @@ class Waiting:
 
     @property
     def starves(self) -> bool:
-        return self.long_enough and self["drawn"] >= ENOUGH and self.share >= COSTLY
+        return self.long_enough and self["drawn"] >= ENOUGH and self.steady >= COSTLY
+
+    @property
+    def steady(self) -> float:
+        """The share without the one longest wait: a single batch that was long in coming is no pace."""
+        longest = float(self.about.fact.data.get("longest", 0.0))
+        return min(1.0, max(0.0, float(self["waited"]) - longest) / max(1e-9, self.seconds - longest))
 
     @property
     def long_enough(self) -> bool:

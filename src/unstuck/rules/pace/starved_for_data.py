@@ -2,8 +2,9 @@
 
 What it sees
     A tenth of the time or more goes into waiting for the next batch, over many batches. The first batch of a pass does
-    not count, nor does a loader on which no step is made while others train. For two seconds the stacks of those who
-    make the batches were sampled, and the line of the script was found in which most of that time is spent.
+    not count, nor does a single one that was long in coming, nor a loader on which no step is made while others train.
+    For two seconds the stacks of those who make the batches were sampled, and the line of the script was found in which
+    most of that time is spent.
 
 Why training stops
     It does not stop, it crawls: the model stands idle while the data set sleeps, reads, decodes or computes.
