@@ -114,8 +114,10 @@ def test_what_the_line_waits_for_is_said(kind: str, words: str) -> None:
         waits(trains=False),
         waits(waited=4.5, seconds=5.0, first_wait=30.0, drawn=100),
         waits(waited=14.1, longest=14.0, seconds=20.0, drawn=8),
+        waits(waited=14.0, longest=8.0, seconds=50.0),
+        waits(waited=20.0, longest=9.9, seconds=120.0),
     ],
-    ids=["little", "short", "few-batches", "validation", "a-slow-start", "one-batch-that-hung"],
+    ids=["little", "short", "few-batches", "validation", "a-slow-start", "one-hung", "one-most", "one-of-little"],
 )
 def test_what_is_not_worth_a_word(told: Fact) -> None:
     assert rules(case(told, strain())) == []

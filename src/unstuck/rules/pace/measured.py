@@ -64,13 +64,15 @@ class Waiting:
 
     @property
     def starves(self) -> bool:
-        return self.long_enough and self["drawn"] >= ENOUGH and self.steady >= COSTLY
+        return self.long_enough and self["drawn"] >= ENOUGH and self.share >= COSTLY and self.steady
 
     @property
-    def steady(self) -> float:
-        """The share without the one longest wait: a single batch that was long in coming is no pace."""
+    def steady(self) -> bool:
+        """It would be worth a word without the one longest wait too, which is not most of it: a single batch that was
+        long in coming is no pace, and what was seen meanwhile says nothing of the others."""
         longest = float(self.about.fact.data.get("longest", 0.0))
-        return min(1.0, max(0.0, float(self["waited"]) - longest) / max(1e-9, self.seconds - longest))
+        rest = float(self["waited"]) - longest
+        return rest >= longest and rest >= COSTLY * (self.seconds - longest)
 
     @property
     def long_enough(self) -> bool:
