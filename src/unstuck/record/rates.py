@@ -38,19 +38,8 @@ class Scheduler:
         self.steps = self.per_batch = 0
         self.last_step = -1
         self.batches = 0
-        names = (
-            "step_size",
-            "gamma",
-            "T_max",
-            "milestones",
-            "total_steps",
-            "patience",
-            "mode",
-            "factor",
-            "total_iters",
-        )
         own = vars(scheduler)
-        self.settings = {name: _plain(own[name]) for name in names if name in own}
+        self.settings = {name: _plain(own[name]) for name in SETTINGS if name in own}
 
     def plain(self) -> dict[str, object]:
         return {
