@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     from unstuck.attach.state import State
     from unstuck.attach.target import Target
 
-DAY = 86_400.0
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "attach")
     parser.add_argument("pid", nargs="?", metavar="PID", help="the process to look at (default: the only training)")
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=parsers.seconds("--seconds takes a number above 0", "unstuck attach --seconds 10 4711"),
         metavar="S",
         help="look for S seconds (default: 3; up to 31 while nothing moves and no cause is certain)",
     )
@@ -161,16 +159,6 @@ def _pid(text: str) -> int:
         cause="attach takes a pid, not a name or a script",
         next_command="unstuck attach   (lists what can be looked at)",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds") from None
-    if not 0 < value <= DAY:
-        raise argparse.ArgumentTypeError(f"{text}: more than 0 and at most {DAY:g} seconds")
-    return value
 
 
 class _Progress:

@@ -6,6 +6,15 @@ import argparse
 import os
 import sys
 
+from unstuck.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST = 1e7
+"""Seconds: more than a hundred days are a slip of the pen."""
+
 
 def formatter(prog: str) -> argparse.HelpFormatter:
     """argparse makes one for every argument, and without a width loads shutil and four compression libraries for it."""
@@ -33,3 +42,18 @@ def add(
         description=page,
         formatter_class=formatter,
     )
+
+
+def seconds(cause: str, example: str) -> Callable[[str], float]:
+    """A type for an option that takes seconds; `cause` and `example` are for who gives it something else."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 < value < LONGEST:
+            raise UsageError(f"{text!r} is not a number of seconds", cause=cause, next_command=example)
+        return value
+
+    return read

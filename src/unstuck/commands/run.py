@@ -37,8 +37,9 @@ _CUTS_US_OFF = {"E": "ignores PYTHONPATH", "I": "isolates it", "S": "skips site"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     import argparse
 
-    from unstuck.commands.parser import formatter
+    from unstuck.commands.parser import formatter, seconds
 
+    wait = seconds("--stall-after and --grace take a number above 0", "unstuck run --stall-after 60 train.py")
     parser = subparsers.add_parser(
         "run",
         help="run a training and say why it stands still",
@@ -58,14 +59,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--stall-after",
-        type=_seconds,
+        type=wait,
         metavar="S",
         help="take S seconds without progress for a standstill, instead of the run's own pace",
     )
     parser.add_argument("--report", metavar="FILE", help="write the report here too (.json)")
     parser.add_argument("--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands")
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
-    parser.add_argument("--grace", type=_seconds, metavar="S", help="seconds a stopped run gets to end (default 30)")
+    parser.add_argument("--grace", type=wait, metavar="S", help="seconds a stopped run gets to end (default 30)")
     parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
     parser.add_argument(
         "--trace-nan",
@@ -229,18 +230,3 @@ def _absolute(report: str) -> str:
             cause="the working directory is gone",
             next_command=f"cd / && unstuck run --report /tmp/{os.path.basename(report)} ...",
         ) from None
-
-
-def _seconds(text: str) -> float:
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e7:
-        raise UsageError(
-            f"{text!r} is not a number of seconds",
-            cause="--stall-after and --grace take a number above 0",
-            next_command="unstuck run --stall-after 60 train.py",
-        )
-    return value

@@ -32,7 +32,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--limit", type=_whole, metavar="N", help="look at the first N samples only")
     parser.add_argument("--workers", type=_whole, metavar="N", help="processes that read (default: one a core)")
     parser.add_argument(
-        "--seconds-per-sample", type=_seconds, metavar="S", default=10.0, help="a sample that takes longer hangs (10)"
+        "--seconds-per-sample",
+        type=parsers.seconds(
+            "--seconds-per-sample takes a number above 0", "unstuck scan --seconds-per-sample 30 train.py"
+        ),
+        metavar="S",
+        default=10.0,
+        help="a sample that takes longer hangs (10)",
     )
     parser.add_argument("--python", metavar="PY", help="the Python to run it with (default: see `unstuck env`)")
     parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
@@ -144,17 +150,3 @@ def _whole(text: str) -> int:
             next_command="unstuck scan --limit 10000 train.py",
         )
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e7:
-        raise UsageError(
-            f"{text!r} is not a number of seconds",
-            cause="--seconds-per-sample takes a number above 0",
-            next_command="unstuck scan --seconds-per-sample 30 train.py",
-        )
-    return value

@@ -29,7 +29,12 @@ OLDEST = (3, 10)
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "tune")
     parser.usage = "unstuck tune [options] train.py [arguments]"
-    parser.add_argument("--seconds", type=_seconds, metavar="S", help="how long to search, at most (default 60)")
+    parser.add_argument(
+        "--seconds",
+        type=parsers.seconds("--seconds takes a number above 0", "unstuck tune --seconds 120 train.py"),
+        metavar="S",
+        help="how long to search, at most (default 60)",
+    )
     parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="train.py …", help=argparse.SUPPRESS)
@@ -87,16 +92,6 @@ def _check(python: str) -> None:
             cause=f"{python} is older than 3.10",
             next_command="unstuck tune --python PY train.py    (another interpreter, with torch)",
         )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value
 
 
 class Bar:

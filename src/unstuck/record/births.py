@@ -24,7 +24,6 @@ ROWS = 6
 GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "batch1", "batch2", "query", "key",
          "value", "x1", "x2", "tensor1", "tensor2")  # fmt: skip
 """Names under which nodes keep what they were given."""
-_CARRIERS = ("Mul", "Mm", "Addmm", "Bmm", "Convolution", "MseLoss", "Relu", "Tanh", "Sigmoid", "NllLoss")
 
 
 def look(root: Any, frame: FrameType | None, names: Any) -> dict[str, Any]:
