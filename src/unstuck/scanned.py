@@ -119,7 +119,7 @@ class Scan:
         workers = (
             f"{about['workers']} worker{'s' if about['workers'] != 1 else ''}" if about["workers"] else "no worker"
         )
-        return f"{about['done']:,}{of} {about['what']} in {in_words(self.case.seconds)} with {workers}"
+        return f"{about['done']:,}{of} {about['what']} in {in_words(about['seconds'])} with {workers}"
 
 
 def _source(told: dict[str, Any], cwd: str) -> list[str]:

@@ -46,6 +46,7 @@ def plain(scan: Scan) -> dict[str, Any]:
             "limited": plan.limit is not None,
             "workers": 0 if plan.here else plan.workers,
             "why": plan.why,
+            "seconds": round(scan.took, 3),
             "interrupted": scan.interrupted,
             "gave_up": scan.gave_up,
             "failed": seen.failed,
