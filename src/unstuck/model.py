@@ -423,7 +423,9 @@ class Strain:
     cores: float = 0.0
     """Processors that it may use: affinity, and the quota of its cgroups."""
     cpu: float = 0.0
-    """Processors that the processes of the run kept busy."""
+    """Processors that the processes of the run kept busy,"""
+    training: float | None = None
+    """and of these the training process itself."""
     others: float = 0.0
     """Processors, of those allowed, that anybody else kept busy."""
     delayed: float = 0.0

@@ -102,7 +102,7 @@ class Probe(threading.Thread):
 
     def _look(self, main: Gauge, seen: list[_Seen]) -> Strain | None:
         began, busy, tree = time.monotonic(), cores.busy(main.pid), self._used()
-        before = cores.delays(main.pid)
+        before, trained = cores.delays(main.pid), _own(main.pid)
         for each in seen:
             each.before = cores.delays(each.pid)
         looks = together = alone = 0
@@ -136,6 +136,7 @@ class Probe(threading.Thread):
             looks=looks,
             cores=cores.allowed(main.pid),
             cpu=used,
+            training=max(0.0, _own(main.pid) - trained) / lasted,
             others=max(0.0, (cores.busy(main.pid) - busy) / lasted - used),
             delayed=max(0.0, after[1] - before[1]) / lasted,
             fetchers=tuple(_fetcher(each, looks, lasted) for each in seen),
@@ -147,6 +148,11 @@ class Probe(threading.Thread):
         """Processor seconds of the processes of the run, those of children that are gone included."""
         found = [stat for pid in self._tree if (stat := proc.stat(pid)) is not None]
         return sum(stat.cpu + stat.children_cpu for stat in found)
+
+
+def _own(pid: int) -> float:
+    stat = proc.stat(pid)
+    return 0.0 if stat is None else stat.cpu
 
 
 def _fetcher(seen: _Seen, looks: int, lasted: float) -> Fetcher:

@@ -120,6 +120,16 @@ class Waiting:
         return hot is not None and hot.waiting not in ("", "running") and hot.share >= 0.5
 
     @property
+    def helpers(self) -> float:
+        """Processors that processes of the run keep busy which neither train nor make batches: programs that the data
+        set starts. More workers would start more of them."""
+        strain = self.strain
+        if strain is None or strain.training is None:
+            return 0.0
+        known = sum(f.cpu for f in strain.fetchers) + (strain.training if self.workers else 0.0)
+        return max(0.0, strain.cpu - known)
+
+    @property
     def who(self) -> str:
         """A script that makes no step is none."""
         return "the training" if self["step"] else "the run"

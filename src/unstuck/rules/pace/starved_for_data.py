@@ -144,9 +144,11 @@ def better_number(waiting: Waiting) -> int:
     if strain is None or waiting.multiplies:
         return 0
     needed = math.ceil(waiting.making / max(waiting.between, waiting.making / MANY))
-    load = sum(f.cpu + f.delayed for f in strain.fetchers) / max(1e-9, sum(f.busy for f in strain.fetchers))
+    makers = max(1e-9, sum(f.busy for f in strain.fetchers))
+    load = sum(f.cpu + f.delayed for f in strain.fetchers) / makers
     if not waiting.workers:  # the process trains too, with all its threads
         load = 0.0 if waiting.stands else min(1.0, load)
+    load += waiting.helpers / makers
     if load < 0.3:  # it waits more than it computes: processors are not what it takes
         return min(needed, MANY)
     free = strain.cores - strain.others - min(1.0, waiting.between / waiting.period)
