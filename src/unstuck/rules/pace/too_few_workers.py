@@ -3,6 +3,7 @@
 What it sees
     Its workers make batches without a pause, the training waits a tenth of its time or more, and there is room for
     more of them: processors that it may use are idle, or the workers themselves wait for a disk or a network.
+    What programs use that they start for a sample counts as theirs.
 
 Why training stops
     It crawls: batches cannot come faster than those few can make them.
