@@ -101,6 +101,21 @@ def test_unscaled_is_silent_where_the_first_layer_normalizes() -> None:
     assert list(findings(told, given=(taken,))) == ["unscaled-input"]
 
 
+def test_numbers_next_to_nothing() -> None:
+    told = about(1e-9 * normal())
+    scale = told["parts"][0]["scale"]
+    first = {"layer": "net.0", "kind": "Linear", "shape": [50, 5], "scale": scale}
+    finding = findings(told, given=(first,))["unscaled-input"]
+    assert "all values within" in finding.title
+    assert "no value is beyond" in finding.evidence[0]
+    assert findings(told, given=({**first, "scale": about(normal())["parts"][0]["scale"]},)) == {}
+
+
+@pytest.mark.parametrize("x", [0.01 * normal(), torch.eye(5)[torch.arange(1000) % 5], 1e-5 * normal().abs() + 1.0])
+def test_small_numbers_that_a_layer_can_tell_apart(x: torch.Tensor) -> None:
+    assert not any("within" in finding.title for finding in findings(about(x)).values())
+
+
 def test_columns_of_different_size() -> None:
     x = normal()
     x[:, 0] *= 0.0001

@@ -1,13 +1,14 @@
-"""unscaled-input: the model is given numbers far too large, or columns of very different size.
+"""unscaled-input: the model is given numbers far too large or far too small, or columns of very different size.
 
 What it sees
     A column of the input with values beyond ±50, or a hundred times wider than the others, or far away from 0 for its
-    width; and that a layer which does not normalize is given it as it is.
+    width, or no value at all beyond a ten-thousandth; and that a layer which does not normalize is given it as it is.
 
 Why training stops
     A sum of large numbers drives sigmoid and tanh to where they are flat, and ReLU units to where they never answer:
     the gradient is 0 from the first step. Where it is not, one column outweighs all others, and the learning rate that
-    suits it does not suit them.
+    suits it does not suit them. Numbers next to nothing are lost beside the bias of the first layer, whose weights get
+    a gradient as small as they are.
 
 Evidence
     Range, mean and deviation of the column, over the samples read; which layer is given it; which units are flat or
@@ -36,6 +37,8 @@ LARGE = 50.0
 """Mean and twice the deviation together: a lone outlier is no matter of scale."""
 GROSS = 1000.0
 """Where no unit is seen to be flat or dead, a training that does not learn is laid to numbers like these only."""
+TINY = 1e-4
+"""No value of any column beyond this: a layer cannot tell them from 0."""
 UNEVEN = 100.0
 OFF_CENTRE = 10.0
 NORMALIZE = ("Norm", "Embedding")
@@ -58,6 +61,8 @@ def reasons(about: dict[str, Any], left_out: Collection[int] = ()) -> list[str]:
     column, size, low, high = scale["size"]
     if column not in left_out and size > LARGE and max(abs(low), abs(high)) > LARGE:
         found.append(f"column {column} lies between {number(low)} and {number(high)}")
+    if _tiny(scale):
+        return [f"no value is beyond {number(max(abs(low), abs(high)))}"]
     if "widest" in scale and scale["middle"] > 0 and scale["widest"][1] > UNEVEN * scale["middle"]:
         column, width = scale["widest"]
         times = f"{width / scale['middle']:,.0f} × that of the middle one"
@@ -67,6 +72,11 @@ def reasons(about: dict[str, Any], left_out: Collection[int] = ()) -> list[str]:
         column, times, mean, width = scale["offset"]
         found.append(f"column {column} has a mean of {number(mean)}, {times:,.0f} × its standard deviation")
     return found
+
+
+def _tiny(scale: dict[str, Any]) -> bool:
+    _, size, low, high = scale["size"]
+    return bool(0 < size <= TINY and max(abs(low), abs(high)) <= TINY)
 
 
 def _takers(data: Data) -> list[dict[str, Any]]:
@@ -82,6 +92,8 @@ def _normalized(data: Data) -> bool:
 def _severity(data: Data) -> tuple[Severity, float]:
     if data.scanned or data.learned or data.broken or not _takers(data):
         return "info", 0.7
+    if data.constant and all(_tiny(each["scale"]) for each in _takers(data)):
+        return "error", 0.85
     if blocked(data) is not None:
         return ("error", 0.9) if data.constant else ("warning", 0.8)
     gross = any(each["scale"]["size"][1] > GROSS for each in _takers(data))
@@ -95,6 +107,8 @@ def _finding(data: Data, part: dict[str, Any], why: list[str]) -> Finding:
     extent = f"values of {number(low)} to {number(high)}" if "between" in why[0] else "columns of very different size"
     if "mean" in why[0]:
         extent = "values far from 0"
+    if _tiny(part["scale"]):
+        extent = f"all values within {number(low)} and {number(high)}"
     return Finding(
         rule=RULE.name,
         family=RULE.family,

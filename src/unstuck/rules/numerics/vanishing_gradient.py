@@ -17,8 +17,9 @@ Fix
     and residual connections between the layers.
 
 When it is wrong
-    Embeddings, layers without any gradient (dead units, cut graphs) and recurrent cells are left out. A net that learns
-    all the same is not reported.
+    Embeddings, layers without any gradient (dead units, cut graphs) and recurrent cells are left out. So is a first
+    layer whose bias gets its gradient: there it is the input that is too small. A net that learns all the same is not
+    reported.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from unstuck.rules.learning.measured import Activation, Learning, Loss, Paramete
 from unstuck.rules.rule import Rule
 
 RATIO = 1e-3
+ARRIVES = 0.03
+"""Of the last layer's gradient: where the first layer's bias gets so much, nothing vanished on the way."""
 LAYERS = 4
 READINGS = 8
 STEPS = 60
@@ -77,9 +80,16 @@ def _fall(learning: Learning) -> Fall | None:
     for part in (slice(0, READINGS), slice(-READINGS, None)):
         top = max(_norm(p, part) for p in last)
         ratios.append(_norm(matrices[-1], part) / top if top > 0 else 1.0)
-    if max(ratios) >= RATIO:
+    if max(ratios) >= RATIO or _arrives(used, matrices, last):
         return None
     return Fall(matrices, max(p.grad for p in last), max(ratios))
+
+
+def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:
+    """The gradient comes down to the first layer; only its matrix gets none, because its input is next to nothing."""
+    near = [p for p in used if p.layer == matrices[-1].layer and len(p.shape) == 1] or matrices[-2:-1]
+    whole = slice(None)
+    return max(_norm(p, whole) for p in near) >= ARRIVES * max(_norm(p, whole) for p in last)
 
 
 def _norm(parameter: Parameter, part: slice) -> float:
