@@ -17,6 +17,8 @@ POINTS = 256
 RAW = 32
 SURE = 16
 """Losses that are no number, after which what became of the training is told once more."""
+KNOWN = 8
+"""Values after which a single one moves the usual level only so far."""
 SETTLED = 100
 """Values after which there is a usual level."""
 RATE = 0.02
@@ -110,6 +112,8 @@ class Series:
             self.usual += RATE * FAR * self.spread
         else:
             rate = RATE if self.count > 50 else 1 / self.count
+            if self.count > KNOWN and off > FAR * self.spread > 0:
+                off = FAR * self.spread  # one bad batch early on must not hide all later ones
             self.usual += rate * off
             self.spread += rate * ((off if off > 0 else -off) - self.spread)
         self.recent.append(value)

@@ -177,6 +177,15 @@ def test_balance_of_the_labels() -> None:
     assert findings(about(normal(), (torch.arange(1000) % 5 == 0).long())) == {}
 
 
+def test_batches_of_one_class_say_nothing_of_the_balance() -> None:
+    """Of data that is sorted some batches were read: more of one class by chance."""
+    y = torch.cat((torch.zeros(900), torch.arange(1, 4).repeat_interleave(33), torch.full((1,), 3))).long()
+    few = about(normal(), y, batch=25)
+    few["labels"] = {**few["labels"], "entropy": 1.0, "batch_entropy": 0.02}
+    assert "labels-imbalanced" not in findings(few)
+    assert "labels-imbalanced" in findings(few, "scan")
+
+
 def test_token_ids_and_masks_are_left_alone() -> None:
     ids = torch.randint(0, 30000, (500, 12), generator=torch.Generator().manual_seed(3))
     bias = torch.zeros(500, 12)

@@ -190,6 +190,13 @@ def test_large_targets_are_named_where_the_loss_does_not_get_there() -> None:
     assert found(target_scale.RULE, head("mse", target=numbers(-3, 3, 0, 1))) == []
 
 
+def test_one_target_far_away_is_no_scale() -> None:
+    outlier = head("mse", target={**numbers(-0.45, 17608.0, 5.7, 254.0), "count": 20_000}, prediction={"sd": 135.0})
+    assert found(target_scale.RULE, outlier, losses=[loss(7e4, 6.7e4)]) == []
+    broad = head("mse", target={**numbers(-900.0, 1100.0, 5.7, 254.0), "count": 20_000}, prediction={"sd": 1.0})
+    assert found(target_scale.RULE, broad, losses=[loss(7e4, 6.7e4)])
+
+
 def test_an_output_that_cannot_reach_its_targets() -> None:
     target = numbers(
         -5, 20, 8, 6, beyond={"sigmoid": {"share": 0.9, "floor": 60.0}, "relu": {"share": 0.01, "floor": 0.1}}

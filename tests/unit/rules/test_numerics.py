@@ -239,6 +239,11 @@ def test_spikes_are_told_only_with_what_they_come_from() -> None:
     assert not found(loss_spike.RULE, spikes=[first])
     assert not found(loss_spike.RULE, spikes=[first, {**second, "indices": [9, 8]}])
     rows = [{"name": "r", "rows": [1], "largest": 9.0, "usual": 0.1, "shape": [3]}]
+    large = [{**first, "indices": [1, 2, 3], "rows": rows}, {**second, "indices": [4, 5, 6], "rows": rows}]
+    unexplained = {**spike, "step": 310, "indices": [7, 8, 9]}
+    unseen = {name: value for name, value in unexplained.items() if name != "rows"}
+    assert found(loss_spike.RULE, spikes=[*large, unseen, unseen]), "nobody had time to look at these"
+    assert not found(loss_spike.RULE, spikes=[*large, unexplained, unexplained])
     own = [{**spike, "indices": None, "rows": rows}, {**spike, "step": 300, "indices": None, "rows": rows}]
     assert not found(loss_spike.RULE, spikes=own), "rewards have rare large values by nature"
 

@@ -14,8 +14,9 @@ Fix
     `shuffle=True` in the DataLoader; for a stream, shuffle the files and a buffer of samples.
 
 When it is wrong
-    A batch sampler of one's own (metric learning, curricula) is left alone. It is information unless the loss is seen
-    to fall and to come back, again and again, to that of a constant prediction, or never leaves that.
+    A batch sampler of one's own (metric learning, curricula) is left alone while the model learns. It is information
+    unless the loss is seen to fall and to come back, again and again, to that of a constant prediction, or never leaves
+    that.
 """
 
 from __future__ import annotations
@@ -37,17 +38,25 @@ STEPS = 60
 HIGH, LOW = 0.95, 0.75
 """Where the loss jumps to, beside that of a constant prediction; and falls to in between, beside where it jumps to."""
 AGAIN = 2
+PLAIN = "Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."
+OWN = "Shuffle the indices in the batch sampler before they are cut into batches, anew for every pass."
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
         labels = data.labels()
-        if labels is None or data.about.get("own_batches") or not _sorted(labels):
+        if labels is None or not class_by_class(labels) or (data.about.get("own_batches") and not _never_leaves(data)):
             continue
         yield _finding(data, labels)
 
 
-def _sorted(labels: dict[str, Any]) -> bool:
+def _never_leaves(data: Data) -> bool:
+    """The loss stays that of a constant prediction."""
+    return data.constant and not data.learned
+
+
+def class_by_class(labels: dict[str, Any]) -> bool:
+    """Each batch holds hardly more than one of many classes."""
     if labels["batches"] < BATCHES or labels["batch"] < BATCH or labels["batch_entropy"] is None:
         return False
     if labels["classes"] > labels["samples"] / 4:
@@ -87,7 +96,7 @@ def _returns(values: list[float], low: float, high: float) -> int:
 
 def _finding(data: Data, labels: dict[str, Any]) -> Finding:
     jumps = _jumps(data)
-    fails = jumps is not None or (data.constant and not data.learned)
+    fails = jumps is not None or _never_leaves(data)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -96,7 +105,7 @@ def _finding(data: Data, labels: dict[str, Any]) -> Finding:
         title=f"The batches are not shuffled: each holds hardly more than one of {labels['classes']} classes",
         evidence=tuple(_evidence(data, labels, jumps)),
         where=data.where_used(),
-        fix=Fix("Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."),
+        fix=Fix(OWN if data.about.get("own_batches") else PLAIN),
         seen_by="flight",
     )
 
@@ -113,6 +122,8 @@ def _evidence(data: Data, labels: dict[str, Any], jumps: tuple[float, float, flo
             f"in the second half of the training the loss falls to {low:.3g} and jumps to {high:.3g}, again and again; "
             f"a constant prediction gives {best:.3g}"
         )
+    elif _never_leaves(data):
+        yield "the loss never came below that of a constant prediction"
 
 
 RULE = Rule(

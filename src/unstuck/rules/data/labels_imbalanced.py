@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.rules.data.batches_not_shuffled import class_by_class
 from unstuck.rules.data.seen import seen
 from unstuck.rules.rule import Rule
 
@@ -39,6 +40,8 @@ def decide(case: Case) -> Iterable[Finding]:
         labels = data.labels()
         if labels is None or labels["samples"] < SAMPLES or labels["classes"] > CLASSES:
             continue
+        if not data.scanned and class_by_class(labels):
+            continue  # the batches that were read say nothing of the others
         (most, often), (least, rarely) = labels["counts"][0], labels["counts"][-1]
         if often > TIMES * (rarely + (0 if data.scanned else CHANCE)):
             yield Finding(

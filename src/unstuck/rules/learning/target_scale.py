@@ -24,6 +24,7 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.learning import curves
@@ -33,6 +34,8 @@ from unstuck.rules.rule import Rule
 LARGE = 100.0
 NUMBERS = ("mse", "squared", "absolute", "smooth_l1", "huber")
 STEPS = 30
+ALONE = 0.1
+"""Share of the targets' variance."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -54,8 +57,16 @@ def _size(head: Head) -> float:
 def _large(head: Head) -> bool:
     if "mean" not in head.target or head.target.get("count", 0) < 32:
         return False
+    if _by_one(head.target):
+        return False
     spread = head.prediction.get("sd", 0.0)
     return _size(head) > LARGE or (spread > 0 and head.target["sd"] > LARGE * spread and head.target["sd"] > 10)
+
+
+def _by_one(target: dict[str, Any]) -> bool:
+    """One value alone makes a good part of the whole spread: that is an outlier, and no scale."""
+    off = max(target["max"] - target["mean"], target["mean"] - target["min"])
+    return bool(off * off > ALONE * target["count"] * target["sd"] ** 2)
 
 
 def _not_there(head: Head, loss: Loss) -> bool:

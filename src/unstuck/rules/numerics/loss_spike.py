@@ -52,12 +52,14 @@ def _common(spikes: list[dict[str, Any]]) -> list[int]:
 
 
 def _rows(spikes: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Of nearly every one of them, and of two at least: rows far larger than the others, of batches out of a loader.
+    """Of nearly every one that was looked at, and of two at least: rows far larger than the others, of batches out of a
+    loader.
 
     What a training makes itself (rewards, noise) has rare large values by nature."""
     found = [(spike, spike["rows"][0]) for spike in spikes if spike.get("rows")]
     found = [(spike, row) for spike, row in found if _samples_of(spike, row)]
-    return found if len(found) >= max(2, 0.75 * len(spikes)) else []
+    looked = [spike for spike in spikes if spike.get("rows") is not None]  # while there was time for it
+    return found if len(found) >= max(2, 0.75 * len(looked)) else []
 
 
 def _finding(
