@@ -8,7 +8,7 @@ Why training stops
     Where an activation is flat its gradient is almost 0: the layers in front of it learn very slowly or not at all.
 
 Evidence
-    The layer, the share of its values that are flat, at the first batches and lately.
+    The layer, the share of its values that are flat, at the first batches and lately; the course of the loss.
 
 Fix
     Scale the inputs to about 1, begin with smaller weights, put a normalization in front, or use ReLU.
@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Activation, Learning, learnings
+from unstuck.rules.learning import curves
+from unstuck.rules.learning.measured import Activation, Learning, Loss, learnings
 from unstuck.rules.rule import Rule
 
 BATCHES = 12
@@ -61,6 +62,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             f"{each.early_saturated:.0%} of what the {each.kind} behind {layer} was given in the first batches lay "
             f"beyond ±{limit}, and {each.late_saturated:.0%} lately ({each.batches} batches looked at)",
             *_gradient(learning, each),
+            *_course(loss),
         ),
         where=learning.where(each.site or (loss.site if loss is not None else None)),
         fix=Fix(
@@ -77,6 +79,13 @@ def _gradient(learning: Learning, each: Activation) -> list[str]:
             if ratio < 1e-3:
                 return [f"the gradient of `{one.name}` is {ratio:.1e} of the size of its weights"]
     return []
+
+
+def _course(loss: Loss | None) -> list[str]:
+    if loss is None or loss.nonfinite or not loss.count:
+        return []
+    begin, end = curves.number(curves.began(loss)), curves.number(curves.ended(loss))
+    return [f"the loss went from {begin} to {end} in {loss.count:,} steps"]
 
 
 RULE = Rule(
