@@ -233,9 +233,10 @@ def test_a_loss_scale_that_collapsed() -> None:
 
 def test_spikes_are_told_only_with_what_they_come_from() -> None:
     spike = {"step": 200, "value": 6.0, "usual": 0.5, "spread": 0.1, "site": SITE, "number": 3, "rows": []}
-    first, second = {**spike, "indices": [1, 2, 137]}, {**spike, "step": 300, "indices": [9, 137, 8]}
+    first, second = {**spike, "indices": [1, 2, 1370]}, {**spike, "step": 300, "indices": [9, 1370, 8]}
     (finding,) = found(loss_spike.RULE, spikes=[first, second])
-    assert finding.where.sample == 137
+    assert finding.where.sample == 1370
+    assert not found(loss_spike.RULE, spikes=[{**spike, "indices": [*range(24), 90]}, {**second, "indices": [5, 90]}])
     assert not found(loss_spike.RULE, spikes=[first])
     assert not found(loss_spike.RULE, spikes=[first, {**second, "indices": [9, 8]}])
     rows = [{"name": "r", "rows": [1], "largest": 9.0, "usual": 0.1, "shape": [3]}]

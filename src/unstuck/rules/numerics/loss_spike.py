@@ -14,11 +14,13 @@ Fix
     Look at these samples: a wrong unit, a broken file, a wrong label. Remove or clip them, or clip the gradient.
 
 When it is wrong
-    Heavy tails are real in some data. Spikes that nothing in the batch explains are not reported.
+    Heavy tails are real in some data. Spikes that nothing in the batch explains are not reported, nor samples that
+    batches of a small data set share by chance.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -28,6 +30,7 @@ from unstuck.rules.learning.measured import Learning, Site, learnings
 from unstuck.rules.numerics.broken import listed
 from unstuck.rules.rule import Rule
 
+CHANCE = 0.02
 COMMON = 3
 """Samples that all the batches may share before it is no longer them."""
 
@@ -47,8 +50,16 @@ def _common(spikes: list[dict[str, Any]]) -> list[int]:
     if len(batches) < 2:
         return []
     counts = Counter(sample for batch in batches for sample in batch)
-    most = [sample for sample, count in counts.items() if count >= max(2, 0.75 * len(batches))]
-    return sorted(most) if len(most) <= COMMON else []
+    often = max(2, math.ceil(0.75 * len(batches)))
+    most = [sample for sample, count in counts.items() if count >= often]
+    return sorted(most) if len(most) <= COMMON and _by_chance(batches, often) < CHANCE else []
+
+
+def _by_chance(batches: list[set[int]], often: int) -> float:
+    """Samples that so many batches would share though none of them is special: small data sets come round again."""
+    known = 1 + max(max(batch) for batch in batches)
+    share = max(len(batch) for batch in batches) / known
+    return known * math.comb(len(batches), often) * share**often
 
 
 def _rows(spikes: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
