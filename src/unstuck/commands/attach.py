@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from unstuck.attach.state import State
     from unstuck.attach.target import Target
 
+DAY = 86_400.0
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "attach")
     parser.add_argument("pid", nargs="?", metavar="PID", help="the process to look at (default: the only training)")
     parser.add_argument(
         "--seconds",
-        type=parsers.seconds("--seconds takes a number above 0", "unstuck attach --seconds 10 4711"),
+        type=parsers.seconds("--seconds takes", "unstuck attach --seconds 10 4711", most=DAY),
         metavar="S",
         help="look for S seconds (default: 3; up to 31 while nothing moves and no cause is certain)",
     )

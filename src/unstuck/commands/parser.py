@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONGEST = 1e7
+LONGEST = 9_999_999.0
 """Seconds: more than a hundred days are a slip of the pen."""
 
 
@@ -44,16 +44,20 @@ def add(
     )
 
 
-def seconds(cause: str, example: str) -> Callable[[str], float]:
-    """A type for an option that takes seconds; `cause` and `example` are for who gives it something else."""
+def seconds(takes: str, example: str, most: float = LONGEST) -> Callable[[str], float]:
+    """A type for an option that takes seconds; `takes` and `example` are for who gives it something else."""
 
     def read(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = -1.0
-        if not 0 < value < LONGEST:
-            raise UsageError(f"{text!r} is not a number of seconds", cause=cause, next_command=example)
+        if not 0 < value <= most:
+            raise UsageError(
+                f"{text!r} is not a number of seconds",
+                cause=f"{takes} a number above 0, at most {most:,.0f}",
+                next_command=example,
+            )
         return value
 
     return read

@@ -39,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     from unstuck.commands.parser import formatter, seconds
 
-    wait = seconds("--stall-after and --grace take a number above 0", "unstuck run --stall-after 60 train.py")
+    wait = seconds("--stall-after and --grace take", "unstuck run --stall-after 60 train.py")
     parser = subparsers.add_parser(
         "run",
         help="run a training and say why it stands still",

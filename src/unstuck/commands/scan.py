@@ -33,9 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--workers", type=_whole, metavar="N", help="processes that read (default: one a core)")
     parser.add_argument(
         "--seconds-per-sample",
-        type=parsers.seconds(
-            "--seconds-per-sample takes a number above 0", "unstuck scan --seconds-per-sample 30 train.py"
-        ),
+        type=parsers.seconds("--seconds-per-sample takes", "unstuck scan --seconds-per-sample 30 train.py"),
         metavar="S",
         default=10.0,
         help="a sample that takes longer hangs (10)",

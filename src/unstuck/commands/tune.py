@@ -31,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.usage = "unstuck tune [options] train.py [arguments]"
     parser.add_argument(
         "--seconds",
-        type=parsers.seconds("--seconds takes a number above 0", "unstuck tune --seconds 120 train.py"),
+        type=parsers.seconds("--seconds takes", "unstuck tune --seconds 120 train.py", most=999_999.0),
         metavar="S",
         help="how long to search, at most (default 60)",
     )

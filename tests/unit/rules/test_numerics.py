@@ -195,6 +195,13 @@ def layers(ratio: float) -> list[dict[str, Any]]:
 def test_a_gradient_that_vanishes_while_the_loss_stands() -> None:
     (finding,) = found(vanishing_gradient.RULE, parameters=layers(1e-6))
     assert "1,000,000 times smaller" in finding.title
+    bias = {**parameter("model.7.bias", 1e-6), "shape": [8]}
+    assert found(vanishing_gradient.RULE, parameters=[*layers(1e-6), bias])
+
+
+def test_biases_without_a_name_are_nobodys() -> None:
+    nameless = [{**each, "name": ""} for each in (*layers(1e-6), {**parameter("model.12.bias", 1.0), "shape": [8]})]
+    assert found(vanishing_gradient.RULE, parameters=nameless)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +212,10 @@ def test_a_gradient_that_vanishes_while_the_loss_stands() -> None:
         {"parameters": layers(1e-6)[:3]},
         {"parameters": [*layers(1e-6)[:-1], parameter("model.embed.weight", 1e-6, module="Embedding")][2:]},
         {"parameters": [{**each, "module": "LSTM"} for each in layers(1e-6)]},
+        {"parameters": [*layers(1e-6), {**parameter("model.7.bias", 0.5), "shape": [8]}]},
+        {"parameters": [*layers(0.5)[:-1], parameter("model.7.weight", 1e-9)]},
     ],
-    ids=["not far", "it learns", "shallow", "embedding", "recurrent"],
+    ids=["not far", "it learns", "shallow", "embedding", "recurrent", "tiny input", "tiny input without a bias"],
 )
 def test_no_vanishing_gradient(more: dict[str, Any]) -> None:
     assert not found(vanishing_gradient.RULE, **more)

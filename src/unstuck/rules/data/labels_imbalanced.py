@@ -16,7 +16,8 @@ Fix
 
 When it is wrong
     The world is often so, and many models learn it well. It is information only; where the predictions collapse,
-    predicts-one-class says so. Counts as the target of a regression, and labels that the loss ignores, are left alone.
+    predicts-one-class says so. Counts as the target of a regression, and labels that the loss ignores, are left alone,
+    and so are batches of one class each: those that were read say nothing of the others.
 """
 
 from __future__ import annotations

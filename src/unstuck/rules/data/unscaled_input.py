@@ -59,10 +59,10 @@ def reasons(about: dict[str, Any], left_out: Collection[int] = ()) -> list[str]:
         return []
     found = []
     column, size, low, high = scale["size"]
-    if column not in left_out and size > LARGE and max(abs(low), abs(high)) > LARGE:
-        found.append(f"column {column} lies between {number(low)} and {number(high)}")
     if _tiny(scale):
         return [f"no value is beyond {number(max(abs(low), abs(high)))}"]
+    if column not in left_out and size > LARGE and max(abs(low), abs(high)) > LARGE:
+        found.append(f"column {column} lies between {number(low)} and {number(high)}")
     if "widest" in scale and scale["middle"] > 0 and scale["widest"][1] > UNEVEN * scale["middle"]:
         column, width = scale["widest"]
         times = f"{width / scale['middle']:,.0f} × that of the middle one"

@@ -65,7 +65,7 @@ def _finding(learning: Learning, loss: Loss, factor: float) -> Finding:
             f"{clips['clipped']:,} of {clips['calls']:,} gradients were scaled down to a norm of "
             f"{clips['max_norm']:g}; they were {number(usual)} on average, "
             f"{number(clips['hardest'] * clips['max_norm'])} at most",
-            f"the loss went from {number(curves.first(loss))} to {number(curves.ended(loss))} in {loss.count:,} steps",
+            curves.course(loss),
         ),
         where=learning.where((site[0], site[1], site[2]) if site else loss.site),
         fix=Fix(

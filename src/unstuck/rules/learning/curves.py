@@ -82,3 +82,8 @@ def adversarial(learning: Learning) -> bool:
 def number(value: float) -> str:
     """As a person writes it."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}" if abs(value) < 100 else f"{value:.4g}"
+
+
+def course(loss: Loss) -> str:
+    """How it went, as evidence."""
+    return f"the loss went from {number(first(loss))} to {number(ended(loss))} in {loss.count:,} steps"

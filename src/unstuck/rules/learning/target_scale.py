@@ -18,7 +18,8 @@ Fix
     orders of magnitude), and undo it when reading predictions.
 
 When it is wrong
-    A run that gets there all the same is not reported: the loss decides, not the scale.
+    A run that gets there all the same is not reported: the loss decides, not the scale. Nor is one whose targets are
+    large only for a single one far away from all others: that is an outlier.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _finding(learning: Learning, head: Head, loss: Loss, broke: bool) -> Finding
     )
     squared = head.op in ("mse", "squared")
     reached = f"{number(target['sd'] ** 2 if squared else 0.8 * target['sd'])}"
-    went = f"the loss went from {number(curves.first(loss))} to {number(curves.ended(loss))} in {loss.count:,} steps"
+    went = curves.course(loss)
     return Finding(
         rule=RULE.name,
         family=RULE.family,

@@ -31,6 +31,7 @@ from unstuck.rules.numerics.broken import listed
 from unstuck.rules.rule import Rule
 
 CHANCE = 0.02
+"""Samples shared by chance, from which on a shared one means nothing."""
 COMMON = 3
 """Samples that all the batches may share before it is no longer them."""
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Activation, Learning, Loss, learnings
+from unstuck.rules.learning.measured import Activation, Learning, learnings
 from unstuck.rules.rule import Rule
 
 BATCHES = 12
@@ -62,7 +62,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             f"{each.early_saturated:.0%} of what the {each.kind} behind {layer} was given in the first batches lay "
             f"beyond ±{limit}, and {each.late_saturated:.0%} lately ({each.batches} batches looked at)",
             *_gradient(learning, each),
-            *_course(loss),
+            *([curves.course(loss)] if loss is not None and loss.count and not loss.nonfinite else []),
         ),
         where=learning.where(each.site or (loss.site if loss is not None else None)),
         fix=Fix(
@@ -79,13 +79,6 @@ def _gradient(learning: Learning, each: Activation) -> list[str]:
             if ratio < 1e-3:
                 return [f"the gradient of `{one.name}` is {ratio:.1e} of the size of its weights"]
     return []
-
-
-def _course(loss: Loss | None) -> list[str]:
-    if loss is None or loss.nonfinite or not loss.count:
-        return []
-    begin, end = curves.number(curves.began(loss)), curves.number(curves.ended(loss))
-    return [f"the loss went from {begin} to {end} in {loss.count:,} steps"]
 
 
 RULE = Rule(

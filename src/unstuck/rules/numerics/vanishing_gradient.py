@@ -87,7 +87,8 @@ def _fall(learning: Learning) -> Fall | None:
 
 def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:
     """The gradient comes down to the first layer; only its matrix gets none, because its input is next to nothing."""
-    near = [p for p in used if p.layer == matrices[-1].layer and len(p.shape) == 1] or matrices[-2:-1]
+    layer = matrices[-1].layer  # without a name it is not known which bias is its own
+    near = [p for p in used if layer and p.layer == layer and len(p.shape) == 1] or matrices[-2:-1]
     whole = slice(None)
     return max(_norm(p, whole) for p in near) >= ARRIVES * max(_norm(p, whole) for p in last)
 
