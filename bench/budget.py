@@ -22,12 +22,12 @@ def share(pairs: int) -> tuple[Interval, float]:
     """Share of a step that goes into it, and the seconds of a step."""
     import torch
 
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        bootstrap.start(folder)
+        start.start(folder)
         _out()
         _in((*STEP, *FETCH))
         steps = _training()
@@ -38,18 +38,18 @@ def share(pairs: int) -> tuple[Interval, float]:
                 took[sampled] = _block(steps, sampled)
             ratios.append(took[True] / took[False] - 1)
             plain.append(took[False])
-        bootstrap.stop()
+        start.stop()
     return interval(ratios), sum(plain) / len(plain)
 
 
 def _block(steps: Iterator[None], sampled: bool) -> float:
-    from unstuck.record import flight, probes
-    from unstuck.record import layout as at
+    from unstuck.recorder import flight, guard
+    from unstuck.recorder import layout as at
 
     if sampled:
-        probes.OFF.pop("fingerprints", None)
+        guard.OFF.pop("fingerprints", None)
     else:
-        probes.OFF["fingerprints"] = "not in this block"
+        guard.OFF["fingerprints"] = "not in this block"
 
     for _ in range(WARM):
         next(steps)

@@ -34,21 +34,21 @@ def ratios(kind: str, pairs: int) -> Iterator[tuple[str, tuple[Interval, float]]
     import torch
 
     from bench import trainings
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
 
     torch.set_num_threads(1)
     model, steps = trainings.steps(kind)
     on_gpu = next(model.parameters()).is_cuda
     clock = _gpu_clock(torch) if on_gpu else time.process_time
     with tempfile.TemporaryDirectory() as folder:
-        bootstrap.start(folder)
+        start.start(folder)
         _in(_known(SEAMS))
         for _ in range(FIRST):
             next(steps)
         pause = _Pause()
         pause.begin()
         yield "unstuck", _paired(steps, clock, pause.end, pause.begin, pairs)
-        bootstrap.stop()
+        start.stop()
     switch = torch.autograd.set_detect_anomaly
     few = max(4, pairs // 10)
     yield "set_detect_anomaly", _paired(steps, clock, lambda: switch(True), lambda: switch(False), few)
@@ -65,18 +65,18 @@ class _Pause:
         self._since = time.monotonic()
 
     def end(self) -> None:
-        from unstuck.record import governor
+        from unstuck.recorder import governor
 
         governor._began += time.monotonic() - self._since
         _in(_known(SEAMS))
 
 
 def _known(names: tuple[str, ...]) -> tuple[str, ...]:
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
 
     for name in names:
         __import__(name)
-    return tuple(name for name in names if name in bootstrap.SEAMS)
+    return tuple(name for name in names if name in start.SEAMS)
 
 
 def _paired(

@@ -35,16 +35,16 @@ def per_batch(pairs: int, batch: int) -> Interval:
 def _measure(pairs: int, batch: int, seams: tuple[str, ...]) -> Interval:
     import torch
 
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        bootstrap.start(folder)
+        start.start(folder)
         _out()
         steps = _training(batch)
         differences = [_pair(steps, seams) for _ in range(pairs)]
-        bootstrap.stop()
+        start.stop()
     return interval(differences)
 
 
@@ -99,16 +99,16 @@ def _block(steps: Iterator[None]) -> float:
 
 
 def _in(seams: tuple[str, ...]) -> None:
-    from unstuck.record import bootstrap, flight
+    from unstuck.recorder import flight, start
 
     for name in seams:
-        module, installer = bootstrap.SEAMS[name]
-        getattr(importlib.import_module(f"unstuck.record.{module}"), installer)(sys.modules[name])
+        module, installer = start.SEAMS[name]
+        getattr(importlib.import_module(f"unstuck.recorder.{module}"), installer)(sys.modules[name])
     for change in flight.when_full_changes.values():
         change(flight.full)
 
 
 def _out() -> None:
-    from unstuck.record import probes
+    from unstuck.recorder import guard
 
-    probes.remove_all()
+    guard.remove_all()

@@ -15,15 +15,15 @@ WAITS = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize
 
 def counts(kind: str) -> tuple[Counter[str], Counter[str]]:
     """Calls of the CUDA runtime that wait, in as many steps from the first on: without it, with it."""
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
 
     plain = _trace(kind)
     with tempfile.TemporaryDirectory() as folder:
-        bootstrap.start(folder)
+        start.start(folder)
         _in(_known(SEAMS))
         watched = _trace(kind)
         _out()
-        bootstrap.stop()
+        start.stop()
     return plain, watched
 
 

@@ -32,9 +32,9 @@ class Watcher:
             _current = None
         if helper is None:
             return
-        from unstuck.record import bootstrap
+        from unstuck.recorder import start
 
-        bootstrap.stop()
+        start.stop()
         if helper.stdin is not None:
             helper.stdin.close()  # its sign to finish
         try:
@@ -81,18 +81,18 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
 
 def _at_exit(watcher: Watcher) -> None:
     """The hooks are about to be taken out: what the process ends of is noted first."""
-    from unstuck.record import ends
+    from unstuck.recorder.probes.death import process_end
 
-    ends.leaving()
+    process_end.leaving()
     watcher.stop()
 
 
 def _record(folder: str) -> None:
     """Hooks into this process; children inherit them through the environment, as below `unstuck run`."""
-    from unstuck.record import bootstrap
+    from unstuck.recorder import start
     from unstuck.supervise.child import SITE
 
-    bootstrap.start(folder, site=SITE)
+    start.start(folder, site=SITE)
     os.environ["UNSTUCK_FLIGHT_DIR"] = folder
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = SITE + (os.pathsep + before if before else "")

@@ -44,7 +44,7 @@ def find(argument: str | None = None) -> Saved:
 
 def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
-    from unstuck.record.reader import read_folder
+    from unstuck.observe.flights import read_folder
     from unstuck.supervise.memory_file import read_back
 
     flights, facts = read_folder(folder)

@@ -151,7 +151,10 @@ def scan(
     """
     import torch.utils.data
 
-    from unstuck.record import scan_pass, scan_plan, scan_progress, scan_told, sites
+    from unstuck.recorder import user_code
+    from unstuck.recorder.scan import plan as scan_plan
+    from unstuck.recorder.scan import progress as scan_progress
+    from unstuck.recorder.scan import report, scan_pass
 
     began = time.monotonic()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -167,10 +170,10 @@ def scan(
     told = {
         "trains": False,
         "made": None,
-        "site": sites.call_site(),
-        **scan_told.about(plan),
+        "site": user_code.call_site(),
+        **report.about(plan),
         "sampler": "",
-        **scan_told.plain(work),
+        **report.plain(work),
     }
     return judge(told, os.getpid(), sys.argv, time.monotonic() - began)
 

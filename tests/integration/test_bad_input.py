@@ -284,7 +284,7 @@ def _site() -> Path:
     return Path(SITE)
 
 
-RECORDED = "import sys; print('recorded' if sys.modules['_unstuck_record.flight'].recording else 'off')"
+RECORDED = "import sys; print('recorded' if sys.modules['_unstuck_recorder.flight'].recording else 'off')"
 
 
 def test_children_are_recorded_though_the_script_rewrites_pythonpath(unstuck: Runner) -> None:
@@ -294,7 +294,7 @@ def test_children_are_recorded_though_the_script_rewrites_pythonpath(unstuck: Ru
         import multiprocessing, os, subprocess, sys
 
         def work():
-            print('spawned', 'recorded' if sys.modules['_unstuck_record.flight'].recording else 'off', flush=True)
+            print('spawned', 'recorded' if sys.modules['_unstuck_recorder.flight'].recording else 'off', flush=True)
 
         def ask():
             subprocess.run([sys.executable, '-c', {RECORDED!r}], check=True)
@@ -321,7 +321,7 @@ def test_child_with_an_environment_of_its_own(unstuck: Runner) -> None:
         unstuck,
         """
         import subprocess, sys
-        ask = "import sys; print('_unstuck_record' in sys.modules, flush=True)"
+        ask = "import sys; print('_unstuck_recorder' in sys.modules, flush=True)"
         for options in ([], ['-E'], ['-I'], ['-S']):
             subprocess.run([sys.executable, *options, '-c', ask], env={} if not options else None, check=True)
         """,

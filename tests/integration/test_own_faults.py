@@ -74,7 +74,7 @@ def broken(name):
 
 for target in os.environ.get('INJECTED', '').split():
     module, _, name = target.partition(':')
-    part = importlib.import_module('_unstuck_record.' + module)
+    part = importlib.import_module('_unstuck_recorder.' + module)
     if name == 'os':
         part.os = type(os)('os')
         part.os.fsencode = broken(target)
@@ -105,7 +105,7 @@ def inject(folder: Path, targets: str) -> dict[str, str]:
     place = folder / "broken-site"
     place.mkdir(exist_ok=True)
     (place / "sitecustomize.py").write_text(
-        "import sys\nif '_unstuck_record.bootstrap' in sys.modules:\n" + textwrap.indent(INJECT, "    ")
+        "import sys\nif '_unstuck_recorder.start' in sys.modules:\n" + textwrap.indent(INJECT, "    ")
     )
     return {"PYTHONPATH": str(place), "INJECTED": targets}
 
@@ -349,7 +349,7 @@ def test_recorder_is_self_contained(path: Path) -> None:
     """It is injected into any environment: nothing but the standard library, itself, and the user's torch."""
     if path.name in OUTSIDE:
         return
-    allowed = {*sys.stdlib_module_names, "torch", "torchdata", "_unstuck_record", "sitecustomize"}
+    allowed = {*sys.stdlib_module_names, "torch", "torchdata", "_unstuck_recorder", "sitecustomize"}
     for node in ast.walk(ast.parse(path.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -373,9 +373,9 @@ HOOKS = """
 import atexit, faulthandler, os, posix, signal, sys, threading
 import torch
 from torch.utils.data import DataLoader, _utils, dataloader
-from _unstuck_record import attempts, bootstrap, facts, flight, imports, probes
+from _unstuck_recorder import attempts, facts, flight, guard, imports, start
 
-here = os.path.dirname(bootstrap.__file__)
+here = os.path.dirname(start.__file__)
 places = [
     (dataloader._BaseDataLoaderIter, '__next__'),
     (DataLoader, '__iter__'),
@@ -393,9 +393,9 @@ for function in hooked:
 from torch.optim import optimizer
 assert optimizer._global_optimizer_pre_hooks and optimizer._global_optimizer_post_hooks
 assert faulthandler.is_enabled() and imports._Finder in sys.meta_path
-assert set(bootstrap.self_test().values()) == {'on', 'waiting'}
+assert set(start.self_test().values()) == {'on', 'waiting'}
 
-bootstrap.stop()
+start.stop()
 
 for (owner, name), function in zip(places, hooked):
     now = getattr(owner, name)
@@ -409,22 +409,22 @@ with open('/proc/self/status') as status:
 assert not caught >> (signal.SIGRTMIN + 5 - 1) & 1
 assert not caught >> (signal.SIGTERM - 1) & 1
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-assert probes.installed() == [] and probes.OFF == {}, (probes.installed(), probes.OFF)
+assert guard.installed() == [] and guard.OFF == {}, (guard.installed(), guard.OFF)
 attempts.note = lambda *arguments: 1 / 0
 open(os.devnull).close()
-assert probes.OFF == {}
+assert guard.OFF == {}
 files = set(os.listdir(flight._folder))
 if os.fork() == 0:
     os._exit(0)
 os.wait()
 assert set(os.listdir(flight._folder)) == files
-seams = flight.words[bootstrap.at.W_PROGRESS]
+seams = flight.words[start.at.W_PROGRESS]
 weight = torch.nn.Parameter(torch.ones(1))
 for batch in DataLoader([1.0, 2.0]):
     (weight * batch).sum().backward()
-assert flight.words[bootstrap.at.W_PROGRESS] == seams
+assert flight.words[start.at.W_PROGRESS] == seams
 atexit._run_exitfuncs()
-assert flight.words[bootstrap.at.W_ENDED] == 0
+assert flight.words[start.at.W_ENDED] == 0
 print('clean')
 """
 

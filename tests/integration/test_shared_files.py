@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from unstuck.observe.gauge import WORKER
 from unstuck.observe.shared_files import same_file, shared_files
-from unstuck.record import layout as at
-from unstuck.record.gauge import WORKER
+from unstuck.recorder import layout as at
 from unstuck.supervise import sharing
 
 

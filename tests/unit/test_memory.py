@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from unstuck.observe import cgroups
-from unstuck.record import layout as at
+from unstuck.recorder import layout as at
 from unstuck.supervise import memory, memory_file
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Asking, Curve, Memory

@@ -28,9 +28,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def flights_reader(monkeypatch: pytest.MonkeyPatch, flights: dict[str, list[Flight]]) -> None:
     """Stand in for the reader of flight files: which folder (by name) holds which flights."""
-    reader = types.ModuleType("unstuck.record.reader")
+    reader = types.ModuleType("unstuck.observe.flights")
     reader.read_folder = lambda path: (flights.get(Path(path).name, []), [Fact(1, 0.0, "loader")])  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "unstuck.record.reader", reader)
+    monkeypatch.setitem(sys.modules, "unstuck.observe.flights", reader)
 
 
 def test_the_folder_is_private_and_ignored_by_git() -> None:

@@ -143,7 +143,7 @@ class Inspection:
         """What the processes wrote of themselves, where `unstuck run` started them."""
         if not self.flight_dir:
             return {}
-        from unstuck.record.reader import read_folder
+        from unstuck.observe.flights import read_folder
 
         flights, facts = read_folder(self.flight_dir)
         self._facts = tuple(facts)

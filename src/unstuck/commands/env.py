@@ -64,7 +64,7 @@ def _deep(python: str) -> Iterator[Row]:
 
     from unstuck.commands.machine import Row
 
-    found = importlib.util.find_spec("unstuck.record.selftest")
+    found = importlib.util.find_spec("unstuck.recorder.selftest")
     questions = {"torch import": ["-c", "import torch; print(torch.__version__)"]}
     if found is not None and found.origin:
         questions["recorder"] = [found.origin]

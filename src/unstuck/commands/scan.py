@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _told(place: str) -> tuple[Fact | None, list[str]]:
     """What was scanned; and faults of ours."""
-    from unstuck.record import layout as at
-    from unstuck.record.reader import parse_facts
+    from unstuck.observe.flights import parse_facts
+    from unstuck.recorder import layout as at
 
     told, faults = None, []
     for entry in os.scandir(place):

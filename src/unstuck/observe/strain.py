@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from unstuck.model import Fetcher, Strain
-from unstuck.record import layout as at
-from unstuck.record.gauge import WORKER, Gauge
+from unstuck.observe.gauge import WORKER, Gauge
+from unstuck.recorder import layout as at
 
 from . import cores, proc
 from .hot import drawing_line, hot_line, lock_line

@@ -13,7 +13,7 @@ import sys
 import time
 
 from unstuck import store
-from unstuck.record.gauge import stat_fields
+from unstuck.observe.gauge import stat_fields
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.options import Options
@@ -58,8 +58,8 @@ def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
 
 def _finish(watch: Watch, folder: store.RunFolder) -> None:
     from unstuck.model import Exit
-    from unstuck.record import layout as at
-    from unstuck.record.reader import read_facts
+    from unstuck.observe.flights import read_facts
+    from unstuck.recorder import layout as at
 
     watch.hangar.scan()
     gauge = watch.hangar.gauge_of(watch.root)

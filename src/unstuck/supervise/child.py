@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "record", "site")
+SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "recorder", "site")
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from unstuck.record import layout as at
-from unstuck.record.gauge import Gauge, stat_fields
+from unstuck.observe.gauge import Gauge, stat_fields
+from unstuck.recorder import layout as at
 
 NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs")
@@ -174,7 +174,7 @@ class Hangar:
             return ()
         if not self._lone:
             return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
-        from unstuck.record.reader import parse_facts
+        from unstuck.observe.flights import parse_facts
 
         off = []
         for name in sorted(self._lone):

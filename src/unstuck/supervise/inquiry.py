@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
+from unstuck.observe.flights import read_facts, read_flight
 from unstuck.observe.look import Observer
-from unstuck.record import layout as at
-from unstuck.record.reader import read_facts, read_flight
+from unstuck.recorder import layout as at
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler

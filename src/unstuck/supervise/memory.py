@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from unstuck.observe import cgroups
-from unstuck.record import layout as at
+from unstuck.recorder import layout as at
 from unstuck.supervise.memory_file import MemoryFile
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from unstuck.record import layout as at
-from unstuck.record.gauge import WORKER
+from unstuck.observe.gauge import WORKER
+from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from unstuck.record import layout as at
+from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.record.gauge import Gauge
+    from unstuck.observe.gauge import Gauge
 
 FIRST = 2.0
 """Seconds after the first seam, and between the first questions."""

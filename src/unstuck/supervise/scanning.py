@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from unstuck.record.scan_files import CLAIM, DONE, STOP
+from unstuck.recorder.scan.files import CLAIM, DONE, STOP
 from unstuck.supervise import child, from_the_top
 
 TYPE_CHECKING = False

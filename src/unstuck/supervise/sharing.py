@@ -5,8 +5,8 @@ Light: what asks the kernel is loaded when there are forked workers to ask about
 
 from __future__ import annotations
 
-from unstuck.record import layout as at
-from unstuck.record.gauge import WORKER
+from unstuck.observe.gauge import WORKER
+from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from unstuck.record import layout as at
-from unstuck.record.gauge import WORKER
+from unstuck.observe.gauge import WORKER
+from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import Strain
+    from unstuck.observe.gauge import Gauge
     from unstuck.observe.strain import Probe
-    from unstuck.record.gauge import Gauge
     from unstuck.supervise.hangar import Hangar
 
 LONG = 3.0

@@ -5,14 +5,14 @@ Light: reads the new entries of the ring at each tick, and calls for the rules w
 
 from __future__ import annotations
 
-from unstuck.record import layout as at
+from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from unstuck.model import Step, StepTrend
-    from unstuck.record.gauge import Gauge
+    from unstuck.observe.gauge import Gauge
     from unstuck.supervise.hangar import Hangar
 
 KEPT = 256

@@ -3,9 +3,10 @@
 import json
 
 import torch
-from _unstuck_record import late, learning, losses, updates
+from _unstuck_recorder import gpu
+from _unstuck_recorder.probes.learning import learning, losses, updates
 
-late.away = lambda tensor: getattr(tensor, "is_cpu", False) is True
+gpu.away = lambda tensor: getattr(tensor, "is_cpu", False) is True
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -18,7 +19,7 @@ for step in range(200):
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     opt.step()
     own.append(float(loss.detach()))
-late.collect()
+gpu.collect()
 series = next(iter(losses.series.values()))
 print(
     json.dumps(

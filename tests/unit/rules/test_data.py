@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from unstuck.model import Case, Fact, Finding
-from unstuck.record import data_told
-from unstuck.record.gathered import Gathered
+from unstuck.recorder.probes.data import statistics_report
+from unstuck.recorder.probes.data.statistics import Gathered
 from unstuck.rules import data as family
 from unstuck.rules.data.batches_not_shuffled import _jumps
 from unstuck.rules.data.missing_values import is_code
@@ -36,7 +36,7 @@ def about(x: torch.Tensor, y: torch.Tensor | None = None, batch: int = 0, **more
         "sampler": "RandomSampler",
         "own_batches": False,
         "own_order": False,
-        **data_told.told(gathered),
+        **statistics_report.told(gathered),
         **more,
     }
 
@@ -192,7 +192,7 @@ def test_token_ids_and_masks_are_left_alone() -> None:
     bias[:, 7:] = float("-inf")
     gathered = Gathered()
     gathered.take({"ids": ids, "bias": bias, "label": torch.arange(500) % 2}, None)
-    told = {**about(normal()), **data_told.told(gathered)}
+    told = {**about(normal()), **statistics_report.told(gathered)}
     assert findings(told) == {}
 
 
@@ -228,7 +228,7 @@ def test_a_label_that_the_loss_ignores_is_not_counted() -> None:
     y = torch.arange(1000) % 2
     y[::3] = 9
     gathered.take([normal(), y], None)
-    assert {value for value, _ in data_told.told(gathered)["labels"]["counts"]} == {0.0, 1.0}
+    assert {value for value, _ in statistics_report.told(gathered)["labels"]["counts"]} == {0.0, 1.0}
 
 
 def second_task(batch: Any, *targets: str, used: tuple[str, ...] = ()) -> list[str]:
@@ -236,7 +236,7 @@ def second_task(batch: Any, *targets: str, used: tuple[str, ...] = ()) -> list[s
     gathered.targets.update(dict.fromkeys(targets, ("mse", None)))
     gathered.used.update(used)
     gathered.take(batch, None)
-    return list(findings({**about(normal()), **data_told.told(gathered)}))
+    return list(findings({**about(normal()), **statistics_report.told(gathered)}))
 
 
 def test_gaps_in_what_comes_after_the_target_are_those_of_another_task() -> None:

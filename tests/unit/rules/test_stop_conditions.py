@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from unstuck.model import Case, Fact, Finding
-from unstuck.record import flight, loops
+from unstuck.recorder import flight
+from unstuck.recorder.probes.loops import describe
 from unstuck.rules.loop import stop_condition_never_met
 
 STEPS = 600
@@ -34,7 +35,7 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
         made += 1
         flight.steps = made
         if made in DESCRIBED:
-            told: Any = loops.describe(sys._getframe(1))
+            told: Any = describe.describe(sys._getframe(1))
             if told is not None:
                 facts.append(Fact(1, float(made), "loops", told))
         if made >= STEPS:

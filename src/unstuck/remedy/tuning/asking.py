@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 
-from ...record.dataset_state import names_read
+from ...recorder.probes.data.dataset_state import names_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

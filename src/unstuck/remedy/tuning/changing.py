@@ -6,7 +6,7 @@ import ast
 import os
 import sys
 
-from ...record.dataset_state import GIVING, names_read
+from ...recorder.probes.data.dataset_state import GIVING, names_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import stat
 import sys
 from collections import OrderedDict, defaultdict, deque
 
-from ...record import handle_names
-from ...record.dataset_state import names_read
-from ...record.handles import Handle
+from ...recorder.probes.data import handle_names
+from ...recorder.probes.data.dataset_state import names_read
+from ...recorder.probes.data.shared_handles import Handle
 from . import guard
 from .asking import asks_for_its_worker
 

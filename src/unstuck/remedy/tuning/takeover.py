@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from ...record import imports
+from ...recorder import imports
 from . import watching
 
 TYPE_CHECKING = False

@@ -1,0 +1,153 @@
+"""The few words of a flight file that are read every half second, without anything heavy imported. Not injected."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+
+from unstuck.recorder import layout as at
+
+WORKER = at.ROLES.index("worker")
+NANO = 1e9
+
+
+class Gauge:
+    """One process's flight file, mapped for reading while the writer runs, hangs, or after it died."""
+
+    __slots__ = ("_heard", "_map", "facts", "facts_read", "path", "pid", "words")
+
+    def __init__(self, path: str, mapped: mmap.mmap | bytes) -> None:
+        self.path = path
+        self._map = mapped
+        self.words = memoryview(mapped).cast("q")
+        self.pid = int(self.words[at.W_PID])
+        self.facts_read = 0
+        self.facts: list[object] = []
+        self._heard: dict[int, int] = {}
+
+    @classmethod
+    def open(cls, path: str) -> Gauge | None:
+        """None for a file that is not (yet) whole."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            if os.fstat(handle).st_size < at.SIZE:
+                return None
+            mapped = mmap.mmap(handle, at.SIZE, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(handle)
+        with memoryview(mapped) as raw, raw.cast("q") as words:
+            whole = words[at.W_MAGIC] == at.MAGIC and words[at.W_VERSION] == at.VERSION
+        if not whole:
+            mapped.close()
+            return None
+        return cls(path, mapped)
+
+    def ask(self, wanted: int) -> None:
+        """Put a request into the file of a living process; it is answered at its next seam."""
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            os.pwrite(handle, int(self.words[at.W_REQUEST] | wanted).to_bytes(8, sys.byteorder), at.W_REQUEST * 8)
+        finally:
+            os.close(handle)
+
+    def frozen(self) -> Gauge:
+        """A copy of the last state, which needs neither the file nor the process."""
+        copy = Gauge(self.path, bytes(self._map))
+        copy.facts, copy.facts_read = self.facts, self.facts_read
+        return copy
+
+    def close(self) -> None:
+        self.words.release()
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+
+    def text(self, length: int, offset: int, size: int) -> str:
+        raw = bytes(self._map[offset : offset + min(max(length, 0), size)])
+        return raw.decode("utf-8", "replace")
+
+    def beside(self, suffix: str) -> str:
+        """Path of a sibling: facts, stacks, signals."""
+        return self.path[: -len(at.FLIGHT)] + suffix
+
+    @property
+    def progress(self) -> int:
+        """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
+        w = self.words
+        return hash((w[at.W_SEAM], w[at.W_STEP], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
+
+    @property
+    def trains(self) -> bool:
+        """A training runs here: a loader, a backward pass or an optimizer was used, and not as a worker."""
+        w = self.words
+        return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS]) and not w[at.W_ENDED]
+
+    @property
+    def trained(self) -> bool:
+        """The same of a process that may have ended."""
+        w = self.words
+        return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS] > w[at.W_ENDED])
+
+    @property
+    def phase(self) -> int:
+        return int(self.words[at.W_SEAM]) & 7
+
+    @property
+    def p99(self) -> float:
+        """Seconds that the present kind of phase takes at the 99th percentile; 0 while there was none."""
+        phase = self.phase
+        if phase >= at.ENDED:
+            return 0.0
+        base = at.HISTOGRAMS + phase * at.KIND_WORDS
+        return quantile([int(n) for n in self.words[base : base + at.KIND_WORDS]], 0.99)
+
+    def alive(self) -> bool:
+        """The very process that wrote it still runs."""
+        fields = stat_fields(self.pid)
+        return bool(fields) and int(fields[19]) == self.words[at.W_START_TICKS] and fields[0] not in (b"Z", b"X")
+
+    def heard(self) -> dict[int, int]:
+        """How often it has handled each signal, by its number."""
+        try:
+            pipe = os.open(self.beside(at.HEARD), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return self._heard
+        try:
+            for number in os.read(pipe, 1 << 16):
+                self._heard[number] = self._heard.get(number, 0) + 1
+        except OSError:  # nothing there
+            pass
+        finally:
+            os.close(pipe)
+        return self._heard
+
+
+def quantile(kind: list[int], share: float) -> float:
+    """Upper bound of a quantile, in seconds, from one kind's words; less than twice the true value."""
+    counts = kind[: at.BUCKETS]
+    wanted = share * sum(counts)
+    if not wanted:
+        return 0.0
+    below = 0
+    for bucket, number in enumerate(counts):
+        below += number
+        if below >= wanted:
+            return min(1 << bucket, kind[at.LONGEST]) / NANO
+    return kind[at.LONGEST] / NANO
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """Fields of /proc/PID/stat from the state on; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""What is measured, by family: loaded at the first event that wants it."""

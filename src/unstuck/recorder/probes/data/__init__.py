@@ -1,0 +1,1 @@
+"""What is in the batches, and what happens to it."""

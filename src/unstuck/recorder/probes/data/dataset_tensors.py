@@ -1,0 +1,128 @@
+"""Tensors and arrays that a data set holds, with the names they are held by and the memory they lie in.
+
+Its own dictionary and those of what it holds, lists, tuples and dicts; of long lists only what the batch was drawn
+from. Nothing of the user's is run, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from time import thread_time
+
+from ... import objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+OBJECTS = 6000
+SECONDS = 0.004
+DEPTH = 6
+LONG = 256
+"""Lists with more elements are looked into at the drawn places only."""
+
+
+class Extent:
+    """Where a tensor or array lies in main memory: its first byte, and the byte after its last."""
+
+    __slots__ = ("begin", "end", "thing")
+
+    def __init__(self, thing: Any, begin: int, end: int) -> None:
+        self.thing, self.begin, self.end = thing, begin, end
+
+    def holds(self, other: Extent) -> bool:
+        return self.begin <= other.begin < self.end
+
+
+def extent(thing: Any) -> Extent | None:
+    """Of a plain tensor, or of an array by the slots of numpy's own type; None for anything else, and on a device."""
+    torch = sys.modules["torch"]
+    kind = type(thing)
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        return _of_tensor(thing, torch)
+    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    return _of_array(thing, array) if array is not None and issubclass(kind, array) else None
+
+
+def _of_tensor(tensor: Any, torch: Any) -> Extent | None:
+    if tensor.layout is not torch.strided or not tensor.is_cpu:
+        return None
+    begin = tensor.data_ptr()
+    if not begin:  # it has no elements, is a fake, or has given its memory back
+        return None
+    size = tensor.element_size()
+    if tensor.is_contiguous():
+        end = begin + tensor.numel() * size
+    else:
+        last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+        end = begin + (last + 1) * size
+    return Extent(tensor, begin, end) if end > begin else None
+
+
+def _of_array(array: Any, kind: Any) -> Extent | None:
+    size = kind.itemsize.__get__(array)
+    shape, strides = kind.shape.__get__(array), kind.strides.__get__(array)
+    if not kind.size.__get__(array) or kind.dtype.__get__(array).hasobject:
+        return None
+    first = kind.__array_interface__.__get__(array)["data"][0]
+    moves = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    begin = first + sum(move for move in moves if move < 0)
+    return Extent(array, begin, first + sum(move for move in moves if move > 0) + size)
+
+
+def held(dataset: Any, places: set[int], owners: set[int]) -> Iterator[tuple[str, Extent]]:
+    """Each tensor and array with its name, as far as time and number allow; `owners` gets the id of all that was met.
+    `places`: where in a long list to look; those of what a Subset or a ConcatDataset holds are added as it is met."""
+    waiting: deque[tuple[str, Any, int]] = deque([("", dataset, 0)])
+    until, number = thread_time() + SECONDS, 0
+    while waiting:
+        name, thing, depth = waiting.popleft()
+        if id(thing) in owners or type(thing) in _ATOMS:
+            continue
+        owners.add(id(thing))
+        number += 1
+        if number > OBJECTS or (number & 63 == 0 and thread_time() > until):
+            return
+        lies = extent(thing)
+        if lies is not None:
+            yield name, lies
+        elif depth < DEPTH:
+            waiting.extend((f"{name}{under}", value, depth + 1) for under, value in _beneath(thing, places))
+
+
+def _beneath(thing: Any, places: set[int]) -> Iterator[tuple[str, Any]]:
+    kind = type(thing)
+    if issubclass(kind, (list, tuple)):
+        base = list if issubclass(kind, list) else tuple
+        count = base.__len__(thing)
+        for place in range(count) if count <= LONG else sorted(p for p in places if 0 <= p < count):
+            yield f"[{place}]", base.__getitem__(thing, place)
+    elif issubclass(kind, dict):
+        if dict.__len__(thing) <= LONG:
+            for key, value in list(dict.items(thing)):
+                yield f"[{key!r}]" if type(key) in (str, int) else "[…]", value
+        else:
+            for place in sorted(places):
+                if dict.__contains__(thing, place):
+                    yield f"[{place}]", dict.__getitem__(thing, place)
+    else:
+        own = objects.instance_dict(thing) or {}
+        _draw_through(own, places)
+        for key, value in list(own.items()):
+            yield f".{key}", value
+
+
+def _draw_through(own: dict[str, Any], places: set[int]) -> None:
+    """What a Subset's indices and a ConcatDataset's parts make of the drawn places."""
+    indices, sizes = own.get("indices"), own.get("cumulative_sizes")
+    if type(indices) is list and "dataset" in own:
+        drawn = [indices[place] for place in list(places) if 0 <= place < len(indices)]
+        places.update(each for each in drawn if type(each) is int)
+    if type(sizes) is list and "datasets" in own:
+        begins = [0, *(size for size in sizes if type(size) is int)]
+        places.update(place - begin for place in list(places) for begin in begins if place >= begin)
+
+
+_ATOMS = frozenset((type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type))

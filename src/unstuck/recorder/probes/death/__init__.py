@@ -1,0 +1,1 @@
+"""How things fail: samples, batches, processes."""

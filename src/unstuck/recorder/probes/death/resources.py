@@ -1,0 +1,143 @@
+"""What is measured in a process at the moment something fails: descriptors, shared memory, file systems."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+from ... import flight
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHM = "/dev/shm"
+MOST = 70_000  # descriptors that are asked for one by one
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+FULL = 1 << 20
+"""Bytes left on a file system that count as none: what failed was larger, or left a part of itself behind."""
+
+
+def descriptors(pid: int | str = "self") -> dict[str, object]:
+    """How many are open, the limit, and of what kind they are."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    folder = f"/proc/{pid}/fd/"
+    try:
+        numbers = os.listdir(folder)
+    except FileNotFoundError:
+        raise
+    except OSError:  # none is left to list them with: then each is asked for
+        numbers = [
+            "listing",
+            *(str(number) for number in range(min(limit, MOST)) if os.path.lexists(f"{folder}{number}")),
+        ]
+    kinds: dict[str, int] = {}
+    if len(numbers) > limit // 2:
+        for number in numbers:
+            kind = _kind(folder + number)
+            kinds[kind] = kinds.get(kind, 0) + 1
+    most = sorted(kinds.items(), key=lambda pair: -pair[1])[:12]
+    return {"open": len(numbers) - (pid == "self"), "limit": limit, "kinds": dict(most)}
+
+
+def crowded_workers(pids: Iterable[int]) -> list[dict[str, object]]:
+    """Those of our workers that have no descriptor to spare; they have our limits."""
+    found = []
+    for pid in pids:
+        try:
+            counted = descriptors(pid)
+        except OSError:
+            continue
+        if counted["kinds"]:
+            found.append({"pid": pid, **counted})
+    return found
+
+
+def _kind(link: str) -> str:
+    """A pipe, a socket, shared memory, or the folder of a file."""
+    try:
+        target = os.readlink(link)
+    except OSError:
+        return "gone"
+    if not target.startswith("/"):
+        return target.partition(":[")[0].removeprefix("anon_inode:").strip("[]")
+    folder = os.path.dirname(target)
+    return SHM if target.startswith(SHM) else "of unstuck" if folder == os.path.dirname(flight.path) else folder
+
+
+def shared_memory(pids: Iterable[int] = ()) -> dict[str, object]:
+    """Room in /dev/shm, and how much of it each process has mapped, deleted files included."""
+    found = room(SHM)
+    if not found:
+        return {}
+    users = {str(pid): used for pid in (os.getpid(), *pids) if (used := _mapped(pid))}
+    return {**found, "users": users}
+
+
+def _mapped(pid: int) -> int:
+    """Bytes of shared memory a process has mapped, each file once."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            lines = [line for line in file if b" /dev/shm/" in line]
+    except OSError:
+        return 0
+    sizes: dict[bytes, int] = {}
+    for line in lines:
+        span, _, _, _, inode, *_ = line.split(None, 5)
+        low, _, high = span.partition(b"-")
+        sizes[inode] = max(sizes.get(inode, 0), int(high, 16) - int(low, 16))
+    return sum(sizes.values())
+
+
+def room(path: str) -> dict[str, object]:
+    """Size and room of the file system that a path is, or would be, on."""
+    place = os.path.abspath(path)
+    while place != "/" and not os.path.exists(place):
+        place = os.path.dirname(place)
+    try:
+        found = os.statvfs(place)
+        device = os.stat(place).st_dev
+    except OSError:
+        return {}
+    while place != "/" and os.stat(os.path.dirname(place)).st_dev == device:
+        place = os.path.dirname(place)
+    return {
+        "path": path,
+        "mount": place,
+        "kind": _file_system(place),
+        "size": found.f_blocks * found.f_frsize,
+        "free": found.f_bavail * found.f_frsize,
+        "full": found.f_bavail * found.f_frsize < FULL or (found.f_files > 0 and found.f_favail == 0),
+        "no_inodes": found.f_files > 0 and found.f_favail == 0,
+    }
+
+
+def _file_system(mount: str) -> str:
+    kind = ""
+    try:
+        with open("/proc/self/mounts") as mounts:
+            for line in mounts:
+                words = line.split()
+                if words[1] == mount:
+                    kind = words[2]
+    except OSError:
+        pass
+    return kind
+
+
+def written_paths() -> list[str]:
+    """Files this process has open for writing."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink("/proc/self/fd/" + number)
+            if not target.startswith("/") or target.startswith(("/dev/", "/proc/")):
+                continue
+            with open(f"/proc/self/fdinfo/{number}") as info:
+                flags = next((int(line.split()[1], 8) for line in info if line.startswith("flags:")), 0)
+        except (OSError, ValueError):
+            continue
+        if flags & os.O_ACCMODE:
+            found.append(target.removesuffix(" (deleted)"))
+    return found

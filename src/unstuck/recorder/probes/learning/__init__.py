@@ -1,0 +1,1 @@
+"""How a training learns: losses, gradients, updates, owners."""

@@ -1,0 +1,117 @@
+"""Lines worth naming, found in the source of the training: where the loss is computed, where the optimizer is made."""
+
+from __future__ import annotations
+
+import linecache
+import re
+
+from ... import user_code
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+BACK = 80
+"""Lines to look back for the assignment."""
+CALLS = {
+    "cross_entropy": ("cross_entropy", "CrossEntropyLoss"),
+    "nll": ("nll_loss", "NLLLoss"),
+    "mse": ("mse_loss", "MSELoss"),
+    "smooth_l1": ("smooth_l1_loss", "SmoothL1Loss"),
+    "huber": ("huber_loss", "HuberLoss"),
+    "bce": ("binary_cross_entropy", "BCELoss"),
+    "bce_logits": ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss"),
+    "kl_div": ("kl_div", "KLDivLoss"),
+    "ctc": ("ctc_loss", "CTCLoss"),
+}
+"""By operation: the function, and the module."""
+EVALUATES = re.compile(r"val|test|eval|predict|infer", re.IGNORECASE)
+_CALLED_ON = (
+    re.compile(r"scale\(\s*(\w+)"),
+    re.compile(r"\b(\w+)\s*(?:/\s*[\w.]+\s*\)\s*)?\.backward\("),
+    re.compile(r"backward\(\s*(\w+)"),
+)
+
+
+def site(frame: FrameType | None, op: str = "") -> list[str | int] | None:
+    """Where the name that backward is called on was last assigned, in the same function; else the call itself.
+
+    Where a framework calls backward, the one line of the script that calls this loss function."""
+    inner, frame = frame, user_frame(frame)
+    if frame is None:
+        return None
+    code, line = frame.f_code, frame.f_lineno
+    assigned = _assigned(code.co_filename, line, code.co_firstlineno)
+    if assigned is None and inner is not frame and op in CALLS:
+        called = _called(op, frame)
+        if called is not None:
+            return called
+    return [user_code.absolute(code.co_filename), assigned or line, user_code.name_of(code)]
+
+
+def _called(op: str, frame: FrameType) -> list[str | int] | None:
+    """The only call of a loss function in the files of the script, by its name or by that of the module made of it."""
+    from ..numerics import nan_lines
+
+    function, module = CALLS[op]
+    texts = {file: linecache.getlines(file) for file in nan_lines._files(frame)}
+    found = _lines(texts, re.compile(rf"\b{function}\("))
+    if not found:
+        made = [
+            match[1]
+            for lines in texts.values()
+            for text in lines
+            if (match := re.search(rf"(\w+)\s*=.*\b{module}\(", text))
+        ]
+        found = _lines(texts, re.compile(rf"\b{re.escape(made[0])}\(")) if len(made) == 1 else []
+    return [user_code.absolute(found[0][0]), found[0][1], ""] if len(found) == 1 else None
+
+
+def _lines(texts: dict[str, list[str]], wanted: re.Pattern[str]) -> list[tuple[str, int]]:
+    """Where that stands; where it stands several times, those that are not in a function that only evaluates."""
+    found = [(file, n) for file, lines in texts.items() for n, text in enumerate(lines, 1) if wanted.search(text)]
+    if len(found) < 2:
+        return found
+    return [(file, number) for file, number in found if not EVALUATES.search(_function(texts[file], number))]
+
+
+def _function(lines: list[str], number: int) -> str:
+    """Name of the function around a line."""
+    indent = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    for text in reversed(lines[: number - 1]):
+        match = re.match(r"(\s*)(?:async )?def (\w+)", text)
+        if match is not None and len(match[1]) < indent:
+            return match[2]
+    return ""
+
+
+def made(frame: FrameType | None, kind: str) -> list[str | int] | None:
+    """The only line in the file of the training that calls this class."""
+    frame = user_frame(frame)
+    if frame is None:
+        return None
+    call = re.compile(rf"\b{re.escape(kind)}\(")
+    found = [number for number, text in enumerate(linecache.getlines(frame.f_code.co_filename), 1) if call.search(text)]
+    return [user_code.absolute(frame.f_code.co_filename), found[0], ""] if len(found) == 1 else None
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and not user_code.is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _assigned(file: str, line: int, first: int) -> int | None:
+    lines = linecache.getlines(file)
+    if not 0 < line <= len(lines):
+        return None
+    name = next((match[1] for pattern in _CALLED_ON if (match := pattern.search(lines[line - 1]))), None)
+    if name is None:
+        return None
+    assigned = re.compile(rf"^\s*(?:[\w, ]+,\s*)?{re.escape(name)}(?:\s*,[\w, ]+)?\s*=[^=]")
+    divided = re.compile(rf"^\s*{re.escape(name)}\s*=\s*{re.escape(name)}\s*[/*]")
+    for number in range(line - 1, max(first, line - BACK) - 1, -1):
+        text = lines[number - 1]
+        if assigned.match(text) and not divided.match(text):
+            return number
+    return None

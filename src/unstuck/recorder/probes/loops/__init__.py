@@ -1,0 +1,1 @@
+"""The loops around a training step, read from its frames and source."""

@@ -1,0 +1,1 @@
+"""What grows: containers, graphs, memory of the GPU."""

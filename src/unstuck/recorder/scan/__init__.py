@@ -1,0 +1,1 @@
+"""Goes through a whole dataset: `unstuck scan`."""

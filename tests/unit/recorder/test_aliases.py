@@ -1,0 +1,379 @@
+"""Batches in the data set's memory: found by address, watched by content, and the line that writes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
+
+from unstuck.recorder import facts, flight, governor
+from unstuck.recorder.probes.data import aliases, dataset_tensors, passes, writing_line
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    said: list[dict[str, Any]] = []
+    monkeypatch.setattr(facts, "tell", lambda *about: said.append(about[1]))
+    monkeypatch.setattr(passes, "_ledgers", {})
+    monkeypatch.setattr(aliases, "_loaders", {})
+    monkeypatch.setattr(governor, "allows", lambda: True)
+    monkeypatch.setattr(flight, "steps", 0)
+    monkeypatch.setattr(writing_line, "_compiles", lambda: False)
+    yield said
+    aliases.stop()
+
+
+def names(dataset: Any, *places: int) -> set[str]:
+    return {name for name, _ in dataset_tensors.held(dataset, set(places), set())}
+
+
+class Store:
+    def __init__(self, n: int = 40) -> None:
+        self.rows = torch.arange(n * 4.0).reshape(n, 4)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.rows[i]
+
+    def push(self, value: float) -> None:
+        self.rows += value
+
+
+def test_tensors_and_arrays_are_found_through_whatever_holds_them() -> None:
+    class Odd:
+        def __init__(self) -> None:
+            self.parts = {"a": [np.zeros(3), (torch.zeros(2),)], "n": 3}
+            self.text = "x"
+
+        @property
+        def never(self) -> None:
+            raise AssertionError("a property was read")
+
+    assert names(Odd()) == {".parts['a'][0]", ".parts['a'][1][0]"}
+    nested = ConcatDataset([Subset(TensorDataset(torch.zeros(3)), [0, 1]), TensorDataset(torch.ones(2))])
+    assert names(nested) == {".datasets[0].dataset.tensors[0]", ".datasets[1].tensors[0]"}
+    for thing in (None, 3, [1, 2], object(), torch.zeros(0), np.array(["a", None])):
+        assert names(thing) == set()
+
+
+def test_of_long_lists_only_the_drawn_places() -> None:
+    class Many:
+        def __init__(self) -> None:
+            self.store = [torch.zeros(1) for _ in range(2000)]
+
+    assert names(Many(), 5, 1999, 7000) == {".store[5]", ".store[1999]"}
+    assert names(Subset(Many(), list(range(1000, 2000))), 3) == {".dataset.store[3]", ".dataset.store[1003]"}
+
+
+def test_where_an_array_lies_also_if_it_runs_backwards() -> None:
+    whole: Any = np.zeros((6, 4), np.float32)
+    all_of_it, turned = dataset_tensors.extent(whole), dataset_tensors.extent(whole[::-1, 1:3])
+    assert all_of_it is not None
+    assert turned is not None
+    assert all_of_it.end - all_of_it.begin == whole.nbytes
+    assert (turned.begin, turned.end) == (all_of_it.begin + 4, all_of_it.end - 4)
+
+
+def run(
+    dataset: Any,
+    step: Callable[[Any], object],
+    passes_made: int = 1,
+    fetch: Callable[[], object] = int,
+    **options: Any,
+) -> aliases.Shares:
+    """Draw from a loader as the seam does."""
+    loader: Any = DataLoader(dataset, **options)
+    book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
+    for _ in range(passes_made):
+        book.passes += 1
+        aliases.ended(book)
+        iterator = iter(loader)
+        drawn: list[Any] = []
+        for number in range(len(loader)):
+            aliases.asked()
+            fetch()
+            drawn.append((number, number, 0, number))
+            batch = next(iterator)
+            aliases.fetched()
+            aliases.came(book, iterator, batch, drawn)
+            step(batch)
+        aliases.asked()
+        aliases.ended(book)
+    return aliases._loaders[book.number]
+
+
+def double(x: Any) -> None:
+    x *= 2.0
+
+
+def test_harm_is_what_a_later_pass_is_given_as_it_was_left_and_changes_again(told: list[dict[str, Any]]) -> None:
+    run(Store(), double, passes_made=2, batch_size=None)
+    before, after = told
+    assert (before["harm"], after["harm"]) == (False, True)
+    assert after["again"] >= after["rewritten"] > 0
+    assert after["line"] == before["line"]
+
+
+def test_to_write_the_same_again_does_no_harm(told: list[dict[str, Any]]) -> None:
+    known = run(Store(), lambda x: x.clamp_(max=5.0), passes_made=4, batch_size=None)
+    assert known.again
+    assert not any(said["harm"] for said in told)
+    assert told[-1]["again"], "that it came again unchanged is told too"
+
+
+def test_what_is_read_anew_in_each_pass_is_not_changed_for_later_ones(told: list[dict[str, Any]]) -> None:
+    class Chunks(IterableDataset):  # type: ignore[misc]  # torch is Any here
+        def __iter__(self) -> Iterator[Any]:
+            for _ in range(4):
+                self.chunk = torch.arange(40.0).reshape(10, 4)
+                yield from self.chunk
+
+    loader: Any = DataLoader(Chunks(), batch_size=None)
+    book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
+    for _ in range(3):
+        book.passes += 1
+        aliases.ended(book)
+        iterator = iter(loader)
+        for _ in range(40):
+            aliases.asked()
+            batch = next(iterator)
+            aliases.fetched()
+            aliases.came(book, iterator, batch, None)
+            batch.sub_(5).div_(2)
+    assert aliases._loaders[book.number].changes
+    assert not told
+
+
+def test_a_thread_of_the_data_set_may_fill_what_is_not_in_work(told: list[dict[str, Any]]) -> None:
+    class Double(Store):
+        turn = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.buffers = [torch.zeros(8), torch.zeros(8)]
+
+        def __getitem__(self, i: int) -> Any:
+            return self.buffers[i % 2]
+
+    data, ask, done = Double(), threading.Event(), threading.Event()
+
+    def fill() -> None:
+        while ask.wait(10.0) and data.turn >= 0:
+            ask.clear()
+            data.buffers[(data.turn + 1) % 2].add_(1.0)
+            done.set()
+
+    def step(_: Any) -> None:
+        done.clear()
+        ask.set()
+        assert done.wait(10.0)
+        data.turn += 1
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    try:
+        known = run(data, step, passes_made=3, batch_size=None)
+    finally:
+        data.turn = -1
+        ask.set()
+        thread.join()
+    assert known.shared
+    assert not known.changes
+    assert not told
+
+
+def test_threads_that_only_report_are_no_company() -> None:
+    assert not aliases._has_company()
+    torchs = threading.Thread(target=torch.utils.data._utils.pin_memory._pin_memory_loop)
+    assert aliases._origin(torchs) == "torch"
+    assert aliases._origin(threading.Thread(target=Store().push)) == __name__.partition(".")[0]
+    assert aliases._origin(threading.Timer(1.0, print)) == "threading"
+
+
+def test_nothing_of_a_users_array_is_asked_for(told: list[dict[str, Any]]) -> None:
+    class Odd(np.ndarray):
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+        @property
+        def dtype(self) -> Any:
+            raise AssertionError("dtype")
+
+    class Whole:
+        def __init__(self) -> None:
+            self.table: Any = np.ones(12, np.float32).view(Odd)
+
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, i: int) -> Any:
+            return self.table
+
+    def write(x: Any) -> None:
+        np.ndarray.__setitem__(x, 0, np.ndarray.__getitem__(x, 0) + 1.0)
+
+    run(Whole(), write, passes_made=5, batch_size=None, collate_fn=lambda x: x)
+    assert told[-1]["attribute"] == "table"
+    assert told[-1]["values"] is not None
+    assert told[-1]["version"] == [None, None]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="a frame keeps no copy of its variables there")
+def test_variables_of_a_function_that_may_hold_them_are_not_kept() -> None:
+    class Thing:
+        pass
+
+    seen = []
+
+    def step(x: Any) -> None:
+        x *= 2.0
+        seen.append(weakref.ref(Thing()))
+
+    def holding() -> aliases.Shares:
+        thing = Thing()
+        seen.append(weakref.ref(thing))
+        vars(thing)
+        known = run(Store(), step, batch_size=None)
+        del thing
+        assert seen[0]() is None
+        return known
+
+    def drawing() -> Iterator[None]:
+        while True:
+            thing = Thing()
+            seen.append(weakref.ref(thing))
+            yield
+            del thing
+
+    holding()
+    seen.clear()
+    generator = drawing()
+    next(generator)
+    run(Store(), lambda x: (x.mul_(2.0), next(generator)), batch_size=None)
+    next(generator)
+    gc.collect()
+    assert [place for place, each in enumerate(seen) if each() is not None] == [len(seen) - 1]
+
+
+def test_a_view_that_is_written_to_is_told_once_with_its_line(told: list[dict[str, Any]]) -> None:
+    run(Store(), double, batch_size=None)
+    (said,) = told
+    assert (said["harm"], said["again"]) == (False, 0)
+    assert said["attribute"] == "rows"
+    assert said["values"][1] == 2 * said["values"][0]
+    assert said["version"][1] > said["version"][0]
+    assert said["line"][1:] == [double.__code__.co_firstlineno + 1, "double"]
+    assert sys.gettrace() is None
+
+
+@pytest.mark.parametrize(
+    ("step", "options"),
+    [
+        (double, {"batch_size": 4}),
+        (lambda x: x * 2.0, {"batch_size": None}),
+        (lambda x: x.mul_(1.0), {"batch_size": None}),
+        (lambda x: x.to(torch.float64).mul_(2.0), {"batch_size": None}),
+        (lambda x: x.clone().mul_(2.0), {"batch_size": None}),
+        (lambda x: x.requires_grad_(), {"batch_size": None}),
+    ],
+    ids=("copied", "only read", "nothing changed", "another type", "a copy", "asks for its gradient"),
+)
+def test_nothing_is_said_of(step: Callable[[Any], object], options: Any, told: list[dict[str, Any]]) -> None:
+    run(Store(), step, passes_made=2, **options)
+    assert not told
+
+
+def test_what_the_data_set_does_itself_is_its_own_affair(told: list[dict[str, Any]]) -> None:
+    data = Store()
+
+    def by_method(_: Any) -> None:
+        data.push(1.0)
+
+    def by_name(_: Any) -> None:
+        data.rows[:] = data.rows + 1.0
+
+    for step in (by_method, by_name):
+        known = run(data, step, batch_size=None)
+        assert known.own, step
+        assert known.changes
+    assert not told
+
+
+def test_a_buffer_that_is_filled_anew_is_no_data(told: list[dict[str, Any]]) -> None:
+    class Buffered(Store):
+        def __getitem__(self, i: int) -> Any:
+            return self.rows
+
+    data = Buffered()
+    known = run(data, double, batch_size=None, fetch=lambda: data.rows.fill_(1.0))
+    assert known.own
+    assert not told
+
+
+def test_what_is_trained_itself_is_no_data(told: list[dict[str, Any]]) -> None:
+    class Codes(Store):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = torch.nn.Parameter(self.rows)
+
+    data = Codes()
+
+    def train(x: Any) -> None:
+        with torch.no_grad():
+            x.mul_(0.9)
+
+    run(data, train, batch_size=None)
+    assert not told
+
+
+def test_arrays_handed_out_whole_again_and_again(told: list[dict[str, Any]]) -> None:
+    class Whole:
+        def __init__(self) -> None:
+            self.table: Any = np.ones((5, 3), np.float32)
+
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, i: int) -> Any:
+            return self.table
+
+    run(Whole(), double, passes_made=5, batch_size=None)
+    said = told[-1]
+    assert said["attribute"] == "table"
+    assert said["again"]
+    assert said["harm"]
+    assert said["version"][0] is None
+
+
+def test_data_that_went_away_are_not_read(told: list[dict[str, Any]]) -> None:
+    data = Store()
+
+    def replaced(_: Any) -> None:
+        data.rows = torch.zeros(40, 4)
+
+    run(data, replaced, batch_size=None)
+    assert not told
+
+
+def test_no_line_is_followed_under_a_debugger(told: list[dict[str, Any]]) -> None:
+    def debugger(*_: object) -> None:
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        run(Store(), double, batch_size=None)
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
+    assert told[0]["line"] is None

@@ -1,0 +1,40 @@
+"""What the script computed without a graph: told with its line only where it was given numbers, and in one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unstuck.recorder.probes.numerics import computed
+
+SCRIPT = """
+def main(returns, adv2):
+    adv = (returns - returns.mean()) / returns.std()
+    for adv2 in returns:
+        adv2 = adv2 / 0
+    plain = returns + 1
+"""
+
+
+def told(tmp_path: Path, name: str, **local: Any) -> dict[str, Any] | None:
+    file = tmp_path / "train.py"
+    file.write_text(SCRIPT)
+    return computed.computed(name, str(file), "main", local, torch)
+
+
+def test_the_spread_of_one_value(tmp_path: Path) -> None:
+    made = told(tmp_path, "adv", returns=torch.ones(1))
+    assert made is not None
+    assert (made["operation"], made["where"], made["site"][1]) == ("std", "standard deviation of 1 value", 3)
+    more = told(tmp_path, "adv", returns=torch.ones(5))
+    assert more is not None
+    assert more["where"] == "the value computed for `adv`"
+
+
+def test_not_of_what_came_so_or_in_several_ways(tmp_path: Path) -> None:
+    assert told(tmp_path, "adv", returns=torch.tensor([1.0, float("nan")])) is None
+    assert told(tmp_path, "adv2", returns=torch.ones(2)) is None, "a loop gives it values too"
+    assert told(tmp_path, "plain", returns=torch.ones(2)) is None, "a sum of numbers is one"
+    assert told(tmp_path, "missing", returns=torch.ones(2)) is None

@@ -1,0 +1,112 @@
+"""Which layers are taken to be given the data as it came."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from unstuck.recorder import governor
+from unstuck.recorder.probes.data import batch_statistics, statistics
+from unstuck.recorder.probes.learning import observed_steps as forward
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(governor, "spent", 0.0)
+    monkeypatch.setattr(forward, "observed", 0)
+    batch_statistics.given.clear()
+    yield
+    forward.end()
+    batch_statistics.given.clear()
+
+
+class Frozen(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
+    """Normalizes, goes through layers without a graph, and learns on top of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.ModuleList(nn.Linear(4, 4) for _ in range(9)).requires_grad_(False)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        x = x / 200
+        with torch.no_grad():
+            for layer in self.body:
+                x = torch.relu(layer(x))
+        return self.head(x)
+
+
+def raw(model: nn.Module, *inputs: Any) -> list[str]:
+    names = {id(module): name for name, module in model.named_modules()}
+    forward.begin()
+    observation = forward.now
+    assert observation is not None
+    model(*inputs)
+    forward.end()
+    return [names[id(call.module())] for call in observation.calls if call.raw is not None]
+
+
+def test_behind_a_layer_without_a_graph_nothing_is_as_it_came() -> None:
+    assert raw(Frozen(), 200 * torch.rand(32, 4)) == ["body.0"]
+
+
+class Two(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
+    """A teacher without a graph, then a student, both given the batch; and another branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.teacher, self.student, self.other = (nn.Linear(4, 2) for _ in range(3))
+
+    def forward(self, x: Any, z: Any) -> Any:
+        with torch.no_grad():
+            wanted = self.teacher(x)
+        return self.student(x) - wanted + self.other(z * 2)
+
+
+def test_what_the_loader_gave_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, z = torch.rand(8, 4), torch.rand(8, 4)
+    loader: Any = SimpleNamespace(gathered=statistics.Gathered())
+    monkeypatch.setattr(batch_statistics, "_now", (loader, [("[0]", weakref.ref(x)), ("[1]", weakref.ref(z))]))
+    assert raw(Two(), x, z) == ["teacher", "student"]
+    assert loader.gathered.used == {"[0]"}
+
+
+def test_branches_with_a_graph_are_each_seen() -> None:
+    class Branches(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 2), nn.Linear(3, 2)
+
+        def forward(self, x: Any, z: Any) -> Any:
+            return self.one(x) + self.two(z)
+
+    assert raw(Branches(), torch.rand(8, 4), torch.rand(8, 3)) == ["one", "two"]
+
+
+def test_no_more_than_a_few_and_only_while_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(9))
+
+    class Many(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = layers
+
+        def forward(self, x: Any) -> Any:
+            return sum(layer(x) for layer in self.layers)
+
+    assert len(raw(Many(), torch.rand(8, 4))) == batch_statistics.GIVEN
+    monkeypatch.setattr(governor, "spent", 1e9)
+    assert raw(Many(), torch.rand(8, 4)) == []
+
+
+def test_what_a_layer_is_given_is_measured_on_little_of_it() -> None:
+    about = batch_statistics.scale_of("Linear", torch.full((64, 40, 300), 70.0))
+    assert about is not None
+    assert about["scale"]["size"][1] == pytest.approx(70.0)
+    assert about["scale"]["columns"] == 300
