@@ -8,11 +8,6 @@ from time import monotonic_ns, process_time_ns
 
 from . import layout as at
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
 _scrap = memoryview(bytearray(at.SIZE)).cast("q")
 words = _scrap  # until a file is there
 path = ""
@@ -21,26 +16,34 @@ _map: mmap.mmap | None = None
 # All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
 _maps: list[mmap.mmap] = []
 _folder = ""
+FULL, FRESH, STEPS, DUE, WATCHED, SIZE, BACKWARDS = range(7)
+state = [1, 0, 0, 0, 0, 0, 0]
+"""The few numbers that the hooks of a step share. FULL: this step is sampled, its durations are counted. FRESH: a batch
+came since the last step. STEPS: steps made. DUE: the step at whose end `turn` is to be called. WATCHED: a probe wants to
+know when batches are asked for. SIZE: elements of the batch in work, where it was looked at. BACKWARDS: backward passes."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
 _longest = [0] * len(at.KINDS)
 _parts = [0] * len(at.PHASES)  # nanoseconds in each phase so far
 _parts_before = list(_parts)
-_seams = steps = 0
+_seams = 0
 _step_began = _since
 _cpu_before = 0
-batch_size = 0  # elements of the batch in work, where it was looked at
 _weight = 1
-full = True  # durations are being counted
-fresh = False  # a batch came since the last step
-passes = 0
-came = waited = 0  # when the last batch came, and the nanoseconds until it did
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
-SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being full
-when_full_changes: dict[str, Callable[[bool], object]] = {}  # by probe: hooks that are needed in full steps only
-answer: Callable[[], object] = int  # what to do about a request; the module that answers takes this place
+SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being sampled
+
+
+def steps() -> int:
+    """Training steps made."""
+    return state[STEPS]
+
+
+def full() -> bool:
+    """The present step is sampled."""
+    return bool(state[FULL])
 
 
 def start_ticks(pid: int | str = "self") -> int:
@@ -66,7 +69,7 @@ def let_go() -> None:
 
 def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
-    global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, steps, full, _weight, passes
+    global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight
     words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
     pid, ticks = os.getpid(), start_ticks()
     stem = os.path.join(folder, f"{pid}-{ticks}")
@@ -93,9 +96,8 @@ def open_file(folder: str, forked: bool) -> str:
     _longest[:] = [0] * len(_longest)
     _parts[:] = [0] * len(_parts)
     _parts_before[:] = _parts
-    _seams, steps, full, _weight, passes = 0, 0, True, 1, 0
-    for change in when_full_changes.values():
-        change(True)
+    _seams, _weight = 0, 1
+    state[:] = [1] + [0] * (len(state) - 1)
     return stem
 
 
@@ -120,56 +122,17 @@ def _map_high(handle: int) -> mmap.mmap:
 def enter(phase: int) -> None:
     """Begin a phase: one store. That the word changes is the sign that something moved."""
     now = monotonic_ns()
-    words[W_SEAM] = now << 3 | phase
-    if full:
+    words[at.W_SEAM] = now << 3 | phase
+    if state[FULL]:
         account(now, phase)
-
-
-# The seams of every training step, each written out: in the middle of a training nothing of this is in the processor's
-# cache, and each further call or lookup costs a tenth of the budget. Backward and the optimizer's begin are seams of
-# full steps only; in between they are not hooked at all.
-
-
-def batch_asked() -> int:
-    """The time, which the caller keeps: a data set may draw from another loader meanwhile."""
-    now = monotonic_ns()
-    words[W_SEAM] = now << 3 | DATA
-    if full:
-        account(now, DATA)
-    return now
-
-
-def batch_came(iterator: Any, asked: int) -> None:
-    global fresh, came, waited
-    now = monotonic_ns()
-    words[W_SEAM] = now << 3 | BETWEEN
-    fresh, came, waited = True, now, now - asked
-    if full:
-        account(now, BETWEEN)
-        words[at.W_BATCH] = iterator._num_yielded
-    elif words[W_REQUEST]:
-        answer()
-
-
-def stepped() -> None:
-    """Several optimizers may step on one batch: that is one training step."""
-    global fresh, steps
-    if fresh or not passes:
-        fresh = False
-        steps += 1
-        words[W_STEP] = steps
-    if full or not steps & SAMPLED:
-        _turn()
 
 
 def pass_began() -> None:
     """A pass over a loader begins; it counts as an epoch once a step is made in it."""
-    global passes
-    passes += 1
     w = words
-    if steps > w[at.W_PASS_STEP]:
+    if state[STEPS] > w[at.W_PASS_STEP]:
         w[at.W_EPOCH] += 1
-    w[at.W_PASS_STEP], w[at.W_LOADERS], w[at.W_BATCH] = steps, passes, 0
+    w[at.W_PASS_STEP], w[at.W_LOADERS], w[at.W_BATCH] = state[STEPS], w[at.W_LOADERS] + 1, 0
 
 
 def account(now: int, phase: int) -> None:
@@ -193,29 +156,26 @@ def count(kind: int, took: int, times: int = 1) -> None:
         _longest[kind] = w[at.HISTOGRAMS + kind * at.KIND_WORDS + at.LONGEST] = took
 
 
-def _turn() -> None:
-    """End a full step, which goes into the ring, or begin one."""
-    global full, _weight, _since, _phase, _step_began, _cpu_before, batch_size
+def turn() -> bool:
+    """A step has ended that was sampled, or after which one is. True: whether steps are sampled has changed."""
+    global _weight, _since, _phase, _step_began, _cpu_before
     now, cpu = monotonic_ns(), process_time_ns()
-    words[W_SEAM] = now << 3 | BETWEEN
-    was_full = full
+    words[at.W_SEAM] = now << 3 | at.BETWEEN
+    was_full, made = state[FULL], state[STEPS]
     if was_full:
-        account(now, BETWEEN)
+        account(now, at.BETWEEN)
         place = at.RING + _ring_place() * at.STEP_WORDS
         words[place], words[place + 1] = now, now - _step_began
-        for offset, phase in enumerate((DATA, at.BACKWARD, at.OPTIMIZER), 2):
+        for offset, phase in enumerate((at.DATA, at.BACKWARD, at.OPTIMIZER), 2):
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
-        words[place + 5], words[place + 6], words[place + 7] = cpu - _cpu_before, batch_size, steps
+        words[place + 5], words[place + 6], words[place + 7] = cpu - _cpu_before, state[SIZE], made
     slow = was_full and now - _step_began >= SLOW
-    full = steps < FULL_STEPS or slow or not steps & SAMPLED
-    _weight = 1 if steps < FULL_STEPS or slow else SAMPLED + 1
-    _since, _phase, _step_began, _cpu_before, batch_size = now, BETWEEN, now, cpu, 0
+    state[FULL] = int(made < FULL_STEPS or slow or not made & SAMPLED)
+    state[DUE] = 0 if state[FULL] else (made | SAMPLED) + 1
+    _weight = 1 if made < FULL_STEPS or slow else SAMPLED + 1
+    _since, _phase, _step_began, _cpu_before, state[SIZE] = now, at.BETWEEN, now, cpu, 0
     _parts_before[:] = _parts
-    if full != was_full:
-        for change in when_full_changes.values():
-            change(full)
-    if words[W_REQUEST]:
-        answer()
+    return state[FULL] != was_full
 
 
 def _ring_place() -> int:
@@ -260,6 +220,3 @@ def write_off(probe: str, why: str) -> None:
     if name not in _map[at.OFF_AT : place] and length[0] + len(line) <= at.OFF_SIZE:
         _map[place : place + len(line)] = line
         length[0] += len(line)
-
-
-W_SEAM, W_STEP, W_REQUEST, DATA, BETWEEN = at.W_SEAM, at.W_STEP, at.W_REQUEST, at.DATA, at.BETWEEN

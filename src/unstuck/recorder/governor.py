@@ -1,4 +1,5 @@
-"""Keeps what is dear within its budget: measures what it took, and allows a reading only where that is paid for."""
+"""Keeps what all probes together cost within one budget: measures every call, and allows a dear one only where the
+time for it is earned."""
 
 from __future__ import annotations
 
@@ -7,47 +8,69 @@ from time import monotonic, thread_time
 from . import flight, hiding, one_thread
 
 SHARE = 0.005
-"""Of the run's time, for all readings together."""
+"""Of the run's time, for all probes together."""
 ADVANCE = 0.15
 """Seconds that may be spent before they are earned: the first steps tell the most."""
 LOADING = 0.4
 """… where a GPU is used: the first use of each kind of its kernels loads it."""
 LATER = 0.015
 """Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
-spent = 0.0
-loads = 0.0
-"""Seconds more in advance, once something was on a GPU."""
-_began = 0.0
+PORTIONS = {"data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2}
+"""Of that, the most that one probe may take; the others may take all of it."""
 
 
-def allows() -> bool:
-    """There is time left for a reading, and nobody listens to it."""
-    global _began
-    if hiding.overheard():
-        return False
-    if not _began:
-        _began = monotonic()
-    advance = ADVANCE + loads + LATER * max(0, flight.steps.bit_length() - 7)
-    return spent < advance + SHARE * (monotonic() - _began)
+class Governor:
+    """What was spent, in all and by probe, in seconds of processor time."""
+
+    __slots__ = ("_began", "by_probe", "loading", "spent")
+
+    def __init__(self) -> None:
+        self.spent = self._began = 0.0
+        self.by_probe: dict[str, float] = {}
+        self.loading = 0.0
+
+    def allows(self, probe: str = "") -> bool:
+        """There is time left for a dear call."""
+        now = monotonic()
+        self._began = self._began or now
+        earned = ADVANCE + self.loading + LATER * max(0, flight.steps().bit_length() - 7) + SHARE * (now - self._began)
+        return self.spent < earned and self.by_probe.get(probe, 0.0) <= PORTIONS.get(probe, 1.0) * earned
+
+    def uses_gpu(self) -> None:
+        self.loading = LOADING
+
+    def add(self, probe: str, seconds: float) -> None:
+        self.spent += seconds
+        self.by_probe[probe] = self.by_probe.get(probe, 0.0) + seconds
+
+    def share(self) -> float:
+        """Spent, of the time since the first question."""
+        lasted = monotonic() - self._began if self._began else 0.0
+        return self.spent / lasted if lasted > 0 else 0.0
 
 
-class Reading(hiding.Uncompiled):
-    """Counts the processor time of what is done inside, on one thread, which is not for the compiler to see."""
+class Reading(hiding.Hidden):
+    """While this is open, what is done is counted, runs on one thread, and is seen by no compiler and no mode."""
 
     __slots__ = ("_from", "_threads")
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Reading:
         self._from = thread_time()
         super().__enter__()
         self._threads = one_thread.begin()
+        return self
 
     def __exit__(self, *raised: object) -> None:
-        global spent
         one_thread.end(self._threads)
         super().__exit__(*raised)
-        spent += thread_time() - self._from
+        self.spent_by("")
+
+    def spent_by(self, probe: str) -> None:
+        """What was spent since the last such call goes to its account."""
+        now = thread_time()
+        governor.add(probe, now - self._from)
+        self._from = now
 
 
-def cost() -> dict[str, float]:
-    lasted = monotonic() - _began if _began else 0.0
-    return {"seconds": round(spent, 6), "share": round(spent / lasted, 6) if lasted > 0 else 0.0}
+governor = Governor()
+allows = governor.allows

@@ -11,6 +11,10 @@ from types import CodeType, FunctionType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
+
+GUARDS = ("DisableTorchFunction", "_DisableTorchDispatch")
+"""Of torch's core: what is done beneath them reaches neither function modes nor dispatch modes."""
 
 
 def overheard() -> bool:
@@ -48,25 +52,33 @@ def stand_aside(function: FunctionType) -> None:
     _skip([function.__code__])
 
 
-class Uncompiled:
-    """While this is open, the compiler sees no frame of this thread and function modes no operation: for what is loaded
-    and run now and then."""
+class Hidden:
+    """While this is open, the compiler sees no frame of this thread, and no mode or subclass of the user's an operation."""
 
-    __slots__ = ("_before", "_deaf", "_set")
+    __slots__ = ("_before", "_guards", "_set")
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         torch = sys.modules.get("torch")
-        self._set = None if torch is None else torch._C._dynamo.eval_frame.set_eval_frame
+        core = getattr(torch, "_C", None)
+        frames = getattr(getattr(core, "_dynamo", None), "eval_frame", None)
+        self._set = None if frames is None else frames.set_eval_frame
         self._before = None if self._set is None else self._set(None)
-        self._deaf = None if torch is None else torch._C.DisableTorchFunction()
-        if self._deaf is not None:
-            self._deaf.__enter__()
+        self._guards = [kind() for name in GUARDS if (kind := getattr(core, name, None)) is not None]
+        for guard in self._guards:
+            guard.__enter__()
+        return self
 
     def __exit__(self, *raised: object) -> None:
-        if self._deaf is not None:
-            self._deaf.__exit__(None, None, None)
+        for guard in reversed(self._guards):
+            guard.__exit__(None, None, None)
         if self._set is not None:
             self._set(self._before)
+
+
+def pass_over_ours(package: str) -> None:
+    """Tell the compiler to leave all that is loaded of the recorder alone."""
+    if "torch" in sys.modules:
+        pass_over(tuple(sys.modules[name] for name in list(sys.modules) if name.startswith(f"{package}.")))
 
 
 def _is_of(value: object, module: ModuleType) -> bool:

@@ -63,7 +63,7 @@ def _answer() -> None:
     try:
         from . import hiding
 
-        with hiding.Uncompiled():
+        with hiding.Hidden():
             from . import answers
 
             answers.give()

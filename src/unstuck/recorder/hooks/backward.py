@@ -32,17 +32,17 @@ def install(module: Any) -> None:
             dataloader.scans.at_backward()
         try:
             if hiding.listened():
-                with hiding.Uncompiled():
+                with hiding.Hidden():
                     losses.note(arguments, options)
             else:
                 losses.note(arguments, options)
         except Exception as fault:
             guard.off("learning", fault)
-        if not flight.full:
+        if not flight.full():
             return original(*arguments, **options)
         try:
             if hiding.listened():
-                with hiding.Uncompiled():
+                with hiding.Hidden():
                     _look(arguments, options)
             else:
                 _look(arguments, options)

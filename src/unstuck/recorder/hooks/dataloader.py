@@ -78,7 +78,7 @@ def _wrap_next(iterator_class: Any, name: str) -> None:
                 _part("handles", shared_handles.works)
             if watched:
                 _part("aliases", aliases.fetched)
-            if flight.full or number < FIRST or not number & 31:
+            if flight.full() or number < FIRST or not number & 31:
                 looked(self, batch)
         except Exception as fault:
             guard.off(name, fault)
@@ -143,9 +143,9 @@ def _wrap_index(iterator_class: Any, name: str) -> None:
                 if drawn is not failures.latest or drawn is None:
                     drawn = own[DRAWN] = failures.drawing(drawn)
                 if "_send_idx" in own:
-                    drawn.append((own["_send_idx"], own["_rcvd_idx"] - 1, flight.steps, index))
+                    drawn.append((own["_send_idx"], own["_rcvd_idx"] - 1, flight.steps(), index))
                 else:
-                    drawn.append((own["_num_yielded"], own["_num_yielded"], flight.steps, index))
+                    drawn.append((own["_num_yielded"], own["_num_yielded"], flight.steps(), index))
             except Exception as fault:
                 guard.off(name, fault)
 

@@ -65,7 +65,7 @@ def _learn(look: Callable[[Any], object], optimizer: Any) -> None:
         return
     try:
         if hiding.listened():
-            with hiding.Uncompiled():
+            with hiding.Hidden():
                 look(optimizer)
         else:
             look(optimizer)

@@ -312,7 +312,7 @@ def _note(each: Watched, now: bytes, followed: bool) -> None:
         "bytes": each.end - each.begin,
         "version": [each.version, memory_bytes.version(lies.thing)],
         "values": memory_bytes.values(lies, each.before, now),
-        "step": flight.steps,
+        "step": flight.steps(),
     }
 
 

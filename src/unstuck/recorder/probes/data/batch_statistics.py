@@ -102,7 +102,7 @@ def look(ledger: Ledger, iterator: Any, batch: Any) -> None:
 
 def _note_training(known: Loader, ledger: Ledger, iterator: Any) -> None:
     """A step was made between two batches of one pass."""
-    if iterator._num_yielded > 1 and flight.steps > ledger.steps:
+    if iterator._num_yielded > 1 and flight.steps() > ledger.steps:
         known.trains = True
 
 
@@ -237,7 +237,11 @@ def plain() -> dict[str, Any]:
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
         told = [known.plain() for known in loaders.values() if known.gathered.batches]
-    return {"loaders": told, "given": [{"layer": name, **about} for name, about in given.items()], "step": flight.steps}
+    return {
+        "loaders": told,
+        "given": [{"layer": name, **about} for name, about in given.items()],
+        "step": flight.steps(),
+    }
 
 
 # --- where it is written ---------------------------------------------------------------------------------------

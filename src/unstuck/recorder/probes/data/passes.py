@@ -84,7 +84,7 @@ class Ledger:
             "loaders": self.loaders,
             "opening": self.opening / 1e9,
             "since_first": (monotonic_ns() - self.first) / 1e9,
-            "step": flight.steps,
+            "step": flight.steps(),
         }
 
 
@@ -109,7 +109,7 @@ def ledger_of(loader: Any, site: list[str | int] | None) -> tuple[Ledger, bool]:
 def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
     """A pass begins, which took so many nanoseconds; the one before it was left early if nobody saw its end."""
     ledger.opening += took
-    if not ledger.ended and flight.steps - ledger.steps <= 1:
+    if not ledger.ended and flight.steps() - ledger.steps <= 1:
         ledger.short += 1
         if ledger.short >= 8 and not ledger.short & (ledger.short - 1):
             facts.tell("short-passes", ledger.facts())
@@ -117,7 +117,7 @@ def began(ledger: Ledger, site: list[str | int] | None, took: int) -> None:
         ledger.short = 0
     ledger.passes += 1
     ledger.ended, ledger.site, ledger.again = False, site, 0
-    ledger.begin(flight.steps)
+    ledger.begin(flight.steps())
 
 
 def ended(ledger: Ledger, batches: int) -> None:
@@ -128,7 +128,7 @@ def ended(ledger: Ledger, batches: int) -> None:
             facts.tell("asked-after-end", {**ledger.facts(), "again": ledger.again})
         return
     ledger.ended = True
-    ledger.trained += flight.steps - ledger.steps
+    ledger.trained += flight.steps() - ledger.steps
     if batches:
         ledger.full_passes += 1
         ledger.empty = 0

@@ -134,5 +134,5 @@ def _tell(each: Handle, dataset: Any) -> None:
     worker = flight.words[at.W_WORKER]
     about = {"fd": each.number, "path": each.path, "file": list(each.file), "times": each.times, "seen": each.seen}
     named = handle_names.about(dataset, each.number) if dataset is not None else {}
-    told = {**about, **named, "worker": worker if worker >= 0 else None, "reads": _reads, "step": flight.steps}
+    told = {**about, **named, "worker": worker if worker >= 0 else None, "reads": _reads, "step": flight.steps()}
     facts.tell("handle-moved", told)

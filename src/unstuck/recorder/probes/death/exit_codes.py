@@ -49,7 +49,7 @@ def left(status: int, frame: FrameType | None) -> None:
             [code.co_filename, frame.f_lineno, user_code.name_of(code), user_code.is_user_file(code.co_filename)]
         )
         frame = frame.f_back
-    facts.write("left", {"code": status, "frames": stack, "step": flight.steps, **failures.in_work()})
+    facts.write("left", {"code": status, "frames": stack, "step": flight.steps(), **failures.in_work()})
 
 
 def _hear_children(util: Any) -> None:

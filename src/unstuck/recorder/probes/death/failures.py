@@ -119,7 +119,7 @@ def batches() -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for drawn in [each for each in (latest, _other) if each]:
         number, step = drawn[-1][1], drawn[-1][2]
-        if number < 0 or (drawn is not latest and step != flight.steps):
+        if number < 0 or (drawn is not latest and step != flight.steps()):
             continue
         indices = next((list(i) for key, _, _, i in reversed(drawn) if key == number and _is_batch(i)), None)
         plain = indices is not None and all(type(each) is int for each in indices)
@@ -148,7 +148,7 @@ def _position(index: object, sample: int, position: int) -> int | None:
 
 def note(kind: str, error: BaseException, more: dict[str, object] | None = None) -> None:
     """Write the fact. Nothing on this way may need a descriptor: there may be none left."""
-    about = {**errors.describe(error), **(more or {}), "step": flight.steps, "measured": measured(error)}
+    about = {**errors.describe(error), **(more or {}), "step": flight.steps(), "measured": measured(error)}
     facts.write(kind, about)
 
 

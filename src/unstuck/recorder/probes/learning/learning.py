@@ -149,16 +149,16 @@ def after_step(optimizer: Any) -> None:
         losses.when_traced = None
     entry = updates.known(optimizer)
     entry.steps += 1
-    if not (flight.full or entry.fresh or observed_steps.now):
+    if not (flight.full() or entry.fresh or observed_steps.now):
         if entry.steps >= _next:
             tell()
         return
-    entry.fresh = flight.full
+    entry.fresh = flight.full()
     if entry.steps == 1 and len(updates.optimizers) <= FEW:
-        with hiding.Uncompiled():
+        with hiding.Hidden():
             entry.site = loss_lines.made(sys._getframe(1), entry.kind)
-    if flight.full:
-        entry.note_rate(optimizer, flight.steps)
+    if flight.full():
+        entry.note_rate(optimizer, flight.steps())
     else:
         entry.last = None  # the next sampled step does not follow on this one
     copies = _stepping.pop(id(optimizer), None)
@@ -177,7 +177,7 @@ def after_step(optimizer: Any) -> None:
 
 def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     """A loss is no number: look for where that was born, while the graph is there."""
-    with hiding.Uncompiled():
+    with hiding.Hidden():
         _born(root, frame, series)
 
 
@@ -193,10 +193,10 @@ def _born(root: Any, frame: FrameType | None, series: losses.Series) -> None:
     if _named_at < 0:
         _name_all()
     found = nan_origin.look(root, frame, _names)
-    found["step"], found["site"] = flight.steps, series.site
+    found["step"], found["site"] = flight.steps(), series.site
     found["before"], found["last"] = series.count, series.last
     found["since"], found["late"] = series.nonfinite_step, gpu.away(root) and not gpu.exact
-    if found["broken_parameters"] and singular.steep is not None and flight.steps - singular.steep["step"] <= 1:
+    if found["broken_parameters"] and singular.steep is not None and flight.steps() - singular.steep["step"] <= 1:
         found["operations"] = [dict(singular.steep)]
     for about in found["operations"][:2]:
         about["site"] = nan_lines.written(about["operation"], frame)
@@ -214,7 +214,7 @@ def _trace(series: losses.Series) -> None:
 
 
 def _traced(root: Any) -> None:
-    with hiding.Uncompiled():
+    with hiding.Hidden():
         if nan_lines.traced(root):
             tell(news=True)
     if not nan_lines.waiting():
@@ -223,7 +223,7 @@ def _traced(root: Any) -> None:
 
 def finite(root: Any, frame: FrameType | None, series: losses.Series, value: float) -> None:
     """A loss that stands out, or whose gradient may be no number."""
-    with hiding.Uncompiled():
+    with hiding.Hidden():
         if series.far:
             spikes.note(series, value, frame)
         before = singular.steep
@@ -273,7 +273,7 @@ def plain(*, at_the_end: bool = False) -> dict[str, Any]:
         _owners.look()
     ownership.count(_owners.rest["built"])
     return {
-        "steps": flight.steps,
+        "steps": flight.steps(),
         "backwards": losses.backwards,
         "losses": [series.plain() for series in losses.series.values()],
         "optimizers": [each.plain(number) for number, each in enumerate(updates.optimizers)],

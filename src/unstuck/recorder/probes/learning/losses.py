@@ -177,18 +177,18 @@ def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         late.collect()
         if not known.doubtful:
             if known.count < EACH or backwards % EVERY < 2:
-                late.read([unscaled(root)], _arrival(known, flight.steps))
+                late.read([unscaled(root)], _arrival(known, flight.steps()))
             return
         known.doubtful = False
     value = unscale(root)
     if value - value == 0.0:  # neither infinite nor not a number
-        known.add(value, flight.steps or known.count)
+        known.add(value, flight.steps() or known.count)
         if (known.far or known.steep or known.count in LOOKS) and when_finite is not None:
             when_finite(root, frame, known, value)
         return
     known.nonfinite += 1
     if known.nonfinite_step < 0:
-        known.nonfinite_step = flight.steps
+        known.nonfinite_step = flight.steps()
     if known.nonfinite in (1, 2, SURE) and when_nonfinite is not None:
         when_nonfinite(root, frame, known)
 

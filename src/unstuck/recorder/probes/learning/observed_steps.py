@@ -95,7 +95,7 @@ class Observation:
         """Where in the order of events the first backward pass came."""
         self.events = graph_cut.Events() if deep else None
         self.deep = deep
-        self.step = flight.steps
+        self.step = flight.steps()
         self.order = 0
 
     def next(self) -> int:
@@ -109,13 +109,13 @@ def after_step(names: Any, optimizer: Any) -> None:
     """After an optimizer step: an observation ends, or one begins where it is due."""
     if now is not None:
         _finish(names, optimizer)
-    if flight.steps < _due or not flight.full or not governor.allows():
+    if flight.steps() < _due or not flight.full() or not governor.allows():
         return
     begin()
 
 
 def full_changed(full: bool) -> None:
-    if full and now is None and flight.steps >= _due and governor.allows():
+    if full and now is None and flight.steps() >= _due and governor.allows():
         try:
             begin()
         except Exception as fault:
@@ -274,10 +274,10 @@ def _finish(names: Any, optimizer: Any) -> None:
     if observation.raw and (observation.backwards or observation.missed):
         _note_given(observation, names)
     if not observation.whole or not observation.backwards or not observation.calls:
-        _due = flight.steps + 3
+        _due = flight.steps() + 3
         return
     observed += 1
-    _due = max(flight.steps + 3, int(flight.steps * 1.5))
+    _due = max(flight.steps() + 3, int(flight.steps() * 1.5))
     with governor.Reading():
         called = _module_names(names)
         _note_modes(observation, called)
@@ -286,7 +286,7 @@ def _finish(names: Any, optimizer: Any) -> None:
             stepping = {id(p) for group in optimizer.param_groups for p in group["params"]}
             lost = (suspects() - observation.leaves) & stepping
             if not lost:  # the step of another optimizer: the next one may be theirs
-                _due = flight.steps
+                _due = flight.steps()
             found = graph_cut.find(observation, lost, called) if lost else None
             _found += found is not None
             if found is not None and (cut is None or found["proven"] >= cut["proven"]):

@@ -76,13 +76,13 @@ def _scheduler_stepped(scheduler: Any) -> None:
         if len(schedulers) > 16:
             return
         known = schedulers[id(scheduler)] = Scheduler(scheduler)
-        known.last_step = flight.steps
+        known.last_step = flight.steps()
         return  # its constructor calls it once
     known.steps += 1
     if known.site is None:
         known.site = user_code.call_site_of(("torch/optim/",))
-    known.per_batch += flight.steps - known.last_step == 1
-    known.last_step = flight.steps
+    known.per_batch += flight.steps() - known.last_step == 1
+    known.last_step = flight.steps()
 
 
 def install_zero_grad(module: Any) -> None:
@@ -130,7 +130,7 @@ def _clipped(norm: Any, limit: Any) -> None:
         clip_site = user_code.call_site_of(("torch/nn/utils/",))
     scaled = scaler.get("unscaled") is False
     if late.away(norm):
-        if flight.steps < EACH or not flight.steps % EVERY:
+        if flight.steps() < EACH or not flight.steps() % EVERY:
             late.read([norm], lambda values: _clipped_to(values[0], float(limit), scaled))
     elif getattr(norm, "is_cpu", False):
         _clipped_to(float(norm), float(limit), scaled)
@@ -190,7 +190,7 @@ def _scaler_updated(owner: Any) -> None:
     value, own = _scale_of(owner), getattr(owner, "_scale", None)
     if value is not None:
         _scale_is(value)
-    elif own is not None and late.away(own) and (flight.steps < EACH or not flight.steps % EVERY):
+    elif own is not None and late.away(own) and (flight.steps() < EACH or not flight.steps() % EVERY):
         late.read([own], lambda values: _scale_is(values[0]))
 
 

@@ -102,7 +102,7 @@ class Given:
         if width > CLASSES or kept.numel() == 0 or int(kept.min()) < 0:
             return
         self.classes = _plus(self.classes, torch.bincount(kept, minlength=width))
-        self.predicted.append((flight.steps, torch.bincount(prediction.argmax(axis).reshape(-1), minlength=width)))
+        self.predicted.append((flight.steps(), torch.bincount(prediction.argmax(axis).reshape(-1), minlength=width)))
         self._look_at_output(prediction)
         if self.batches <= ROWS_READ:
             self.out_rows = _stretched(self.out_rows, prediction.float().exp().sum(axis))
@@ -123,7 +123,7 @@ class Given:
         self.count += count
         if prediction is not None and prediction.shape == target.shape:
             counts = torch.bincount(prediction.argmax(dim).reshape(-1), minlength=target.shape[dim])
-            self.predicted.append((flight.steps, counts))
+            self.predicted.append((flight.steps(), counts))
             self._look_at_output(prediction)
 
     def _take_numbers(self, target: Any, prediction: Any) -> None:
@@ -154,7 +154,7 @@ class Given:
             self._look_at_output(prediction)
             if self.op in BINARY_LOSSES:
                 above = int((prediction > (0.5 if self.op == "bce" else 0.0)).sum())
-                self.predicted.append((flight.steps, torch.tensor([int(prediction.numel()) - above, above])))
+                self.predicted.append((flight.steps(), torch.tensor([int(prediction.numel()) - above, above])))
 
     def look_for_ids(self, target: Any, frame: FrameType | None) -> None:
         """Does the function that calls backward have the same as whole numbers (`y`, of which it took `y.float()`)?"""
@@ -245,7 +245,7 @@ class Given:
             told["min"], told["max"] = self.out_low, self.out_high
             told["mean"] = sum(mean for mean, _ in self.spread) / len(self.spread)
             told["sd"] = sum(deviation for _, deviation in self.spread) / len(self.spread)
-        late = [counts for step, counts in self.predicted if step >= flight.steps // 2]
+        late = [counts for step, counts in self.predicted if step >= flight.steps() // 2]
         if late and all(each.shape == late[0].shape for each in late):
             counts = sum(late)
             told["recent"], told["samples"] = len(late), int(counts.sum())

@@ -203,7 +203,7 @@ def before(optimizer: Any) -> list[Any]:
 
 
 def _sizes_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
-    step = flight.steps
+    step = flight.steps()
 
     def take(values: list[float]) -> None:
         for each, grad, weight in zip(entries, values[: len(entries)], values[len(entries) :], strict=True):
@@ -233,7 +233,7 @@ def after(optimizer: Any, copies: list[Any]) -> None:
 
 
 def _moves_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
-    step = flight.steps
+    step = flight.steps()
 
     def take(values: list[float]) -> None:
         for each, move in zip(entries, values, strict=True):

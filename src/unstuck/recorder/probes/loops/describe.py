@@ -31,7 +31,7 @@ def describe(frame: FrameType) -> dict[str, object] | None:
     if not found:
         return None
     w = flight.words
-    return {"step": flight.steps, "passes": flight.passes, "batch": w[at.W_BATCH], "frames": found}
+    return {"step": flight.steps(), "passes": flight.words[at.W_LOADERS], "batch": w[at.W_BATCH], "frames": found}
 
 
 def _frames(frame: FrameType) -> list[dict[str, object]]:

@@ -40,7 +40,7 @@ def sample() -> None:
     if _unkept < _stride:
         return
     _unkept = 0
-    curve.append((flight.steps, handed_out))
+    curve.append((flight.steps(), handed_out))
     if len(curve) >= POINTS:
         curve = curve[::2]
         _stride = max(2, 2 * _stride)

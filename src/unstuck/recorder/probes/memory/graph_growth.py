@@ -90,7 +90,7 @@ def _note(found: Walk) -> None:
     grown = more or (bool(_points) and found.capped)  # what is old, and more than could be walked through
     if not grown:
         _points.clear()  # it let go of what it had, or keeps a part that stays as it is
-    point = {"call": _calls, "step": flight.steps, "nodes": found.nodes, "old": found.older}
+    point = {"call": _calls, "step": flight.steps(), "nodes": found.nodes, "old": found.older}
     _points.append({**point, "capped": found.capped, "oldest": found.oldest})
     if grown:
         facts.tell("graph", {"points": _points[-16:], "site": _site()})

@@ -55,7 +55,7 @@ _newest = -1  # the youngest node that any graph had at the last answer
 def describe(frame: FrameType) -> dict[str, object] | None:
     """What is longer than at the answer before; None where nothing is."""
     global _known, _newest
-    began, step = thread_time(), flight.steps
+    began, step = thread_time(), flight.steps()
     kept: dict[str, Known] = {}
     growing: list[tuple[float, dict[str, object]]] = []
     in_hooks: dict[int, Found] = {}

@@ -209,7 +209,7 @@ def _told(found: tuple[str, Any, str], kind: str, path: tuple[int, ...]) -> dict
     why, mask, value = found
     rows = nan_origin._rows(mask) if mask is not None else {}
     about = {"made": True, "backward": True, "where": why, "example": value, "path": list(path), "layer": ""}
-    return {"operation": nan_origin._plain(kind), "step": flight.steps, "order": 0, **about, **rows}
+    return {"operation": nan_origin._plain(kind), "step": flight.steps(), "order": 0, **about, **rows}
 
 
 def _find(root: Any) -> list[tuple[tuple[int, ...], str]]:

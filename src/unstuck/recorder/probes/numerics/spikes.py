@@ -25,7 +25,7 @@ def note(series: losses.Series, value: float, frame: FrameType | None) -> None:
     """A value that stands out."""
     if len(spikes) >= MOST:
         return
-    came_late(series, value, flight.steps, failures.batches())
+    came_late(series, value, flight.steps(), failures.batches())
     if governor.allows():
         with governor.Reading():
             spikes[-1]["rows"] = _unlike(frame)

@@ -55,7 +55,7 @@ def much(ledger: Ledger) -> None:
 
 def trains(ledger: Ledger) -> bool:
     """Steps are made on what it gives, or none are made at all: not a validation."""
-    return not flight.steps or bool(ledger.trained) or flight.steps > ledger.steps
+    return not flight.steps() or bool(ledger.trained) or flight.steps() > ledger.steps
 
 
 def told(ledger: Ledger) -> dict[str, object]:

@@ -113,7 +113,7 @@ def _tell(ledger: Ledger, known: Measured, size: int, parts: list[Any]) -> None:
             "period": lasted / max(1, ledger.drawn - known.drawn),
             "waits": (ledger.waited - known.waited) / 1e9 / max(lasted, 1e-9),
             "moved": _moved(max(int(part.numel()) for part in parts)),
-            "trains": bool(ledger.trained) or flight.steps > ledger.steps,
+            "trains": bool(ledger.trained) or flight.steps() > ledger.steps,
         },
     )
 

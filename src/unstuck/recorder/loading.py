@@ -1,0 +1,164 @@
+"""Loaders as every probe knows them, and the samples that their last batches were made of."""
+
+from __future__ import annotations
+
+from _weakref import ref
+from itertools import count
+from time import monotonic_ns
+
+from . import flight, lengths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .records.base import Site
+    from .records.numerics import DrawnBatch
+
+KEPT = 192  # batches whose indices are remembered: more than are in flight
+LONGEST = 100_000  # samples of a batch that are remembered
+MANY = 64  # loaders that are known at one time
+
+
+class Loading:
+    """One loader. One made anew at the same line, when the one before is gone, carries on what was known of that."""
+
+    __slots__ = (
+        "again", "drawn", "drawn_first", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest",
+        "number", "passes", "since", "site", "starting", "starts", "steps", "tell_at", "trained", "until", "waited",
+        "workers", "opened", "begun",
+    )  # fmt: skip
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.loader: Callable[[], Any] = int
+        self.site: Site | None = None
+        """Where the present pass was begun."""
+        self.length: int | None = None
+        self.iterable = False
+        self.workers = 0
+        self.loaders = 0
+        """So many loaders were this one, one after another."""
+        self.first = monotonic_ns()
+        self.passes = 0
+        self.ended = True
+        """The last pass came to its own end."""
+        self.steps = 0
+        """Training steps made when the present pass began."""
+        self.trained = 0
+        """Training steps made in passes that have ended."""
+        self.indices: dict[int, Any] = {}
+        """By number in the pass: what the last batches were made of."""
+        # Waiting for batches, in nanoseconds; noted by the hook itself at every batch but the first of a pass.
+        self.waited = self.longest = self.drawn = 0
+        self.until = 0
+        """When the last batch came."""
+        self.tell_at = 0
+        """How long must have been waited for the next telling; the probe of the waits sets it."""
+        # The first batch of a pass is made while nothing else runs: that wait is a cost of beginning.
+        self.opened = 0
+        """What making the iterator of the present pass took."""
+        self.since = self.begun = 0
+        """When the first batch of all came, and how long that was waited for."""
+        self.starts = self.starting = 0
+        """Passes after the first, and what beginning them took."""
+
+    def trains(self) -> bool:
+        """Steps are made on what it gives, or none are made at all: it is not a validation."""
+        return not flight.steps() or bool(self.trained) or flight.steps() > self.steps
+
+
+class Loadings:
+    """All loaders of this process."""
+
+    __slots__ = ("_known", "_numbers", "latest", "other")
+
+    def __init__(self) -> None:
+        self._numbers = count()  # a number is for good: the place of a loader in memory may be taken by another
+        self.forget()
+
+    def forget(self) -> None:
+        """In a forked child: the loaders are its parent's."""
+        self._known: dict[int, Loading] = {}
+        self.latest: tuple[Loading, Callable[[], Any]] | None = None
+        """The loader that gave out a batch last, and its iterator;"""
+        self.other: tuple[Loading, Callable[[], Any]] | None = None
+        """another one before it, which a step may use as well."""
+
+    def of(self, loader: Any, site: Site | None) -> tuple[Loading, bool]:
+        """The loader's, and whether the loader is new."""
+        known = self._known.get(id(loader))
+        if known is not None and known.loader() is loader:
+            return known, False
+        gone = [each for each in set(self._known.values()) if each.loader() is None and each.site == site]
+        known = gone[0] if gone else Loading(next(self._numbers))
+        for key in [key for key, each in self._known.items() if each is known]:
+            del self._known[key]
+        if len(self._known) >= MANY:
+            for key in [key for key, each in self._known.items() if each.loader() is None]:
+                del self._known[key]
+        known.loader, known.site = ref(loader), site
+        known.loaders += 1
+        known.length, known.iterable = lengths.loader_length(loader), lengths.is_iterable(loader)
+        known.workers = loader.__dict__.get("num_workers", 0)
+        self._known[id(loader)] = known
+        return known, True
+
+    def all(self) -> list[Loading]:
+        return list({id(each): each for each in self._known.values()}.values())
+
+    def opened(self, loading: Loading, iterator: Any) -> None:
+        """A pass begins."""
+        if self.latest is None or self.latest[0] is not loading:
+            self.other = self.latest
+        self.latest = loading, ref(iterator)
+
+    def batches(self) -> list[DrawnBatch]:
+        """The last batch handed out, and the samples that made it up. Two, if a step uses two loaders."""
+        from .records.numerics import DrawnBatch
+
+        found: list[DrawnBatch] = []
+        for each in (self.latest, self.other):
+            iterator = each[1]() if each is not None else None
+            if each is None or (iterator is None and each is not self.latest):
+                continue
+            number = _handed_out(iterator) if iterator is not None else max(each[0].indices, default=-1)
+            indices = each[0].indices.get(number)
+            if number < 0:
+                continue
+            listed = list(indices) if _is_batch(indices) else None
+            plain = listed is not None and all(type(index) is int for index in listed)
+            size = len(listed) if listed is not None else None
+            found.append(DrawnBatch(number=number, size=size, indices=listed if plain else None))
+        return found
+
+
+def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, bool]:
+    """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
+    one sample."""
+    own = iterator.__dict__
+    if not loading.indices or own.get("_in_order") is False or own.get("_dataset_kind") == 1:
+        return None, False
+    index = loading.indices.get(_handed_out(iterator))
+    if type(index) is int:
+        return [index], True
+    if type(index) in (list, tuple) and index and type(index[0]) is int:  # the others are looked at where they are read
+        return index, False
+    return None, False
+
+
+def _handed_out(iterator: Any) -> int:
+    """Number, in the order in which indices are drawn, of the batch handed out last."""
+    own = iterator.__dict__
+    return int(own["_rcvd_idx"] if "_rcvd_idx" in own else own.get("_num_yielded", 0)) - 1
+
+
+def _is_batch(index: object) -> bool:
+    return type(index) in (list, tuple) and len(index) <= LONGEST  # type: ignore[arg-type]
+
+
+_loadings = Loadings()
+of, everything, opened, batches, forget = (
+    _loadings.of, _loadings.all, _loadings.opened, _loadings.batches, _loadings.forget
+)  # fmt: skip
