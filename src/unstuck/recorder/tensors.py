@@ -1,45 +1,165 @@
-"""The parts of a batch, or of a sample: tensors and texts in nested tuples, lists and dicts, each with its path."""
+"""The one walk over a batch: what lies in nested tuples, lists, dicts and dataclasses, each with its path.
+
+Nothing of the user's is run, and whatever it is given, it looks at no more than a few hundred things.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections import UserDict
+from itertools import islice
+
+from .objects import instance_dict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterator, Sequence
+    from typing import Any, Literal
 
+    Inside = list[tuple[str, Any]]
+
+NODES = 256
+"""Things that one walk looks at, containers too."""
 PARTS = 16
+"""A container with more is long: it is looked into as the walk says."""
+SPREAD = 8
+"""Of a long one, so many evenly spread over it."""
 DEEP = 4
-LINES = 4096
-"""Of so many it is looked whether they are texts."""
+FLAT = 64
+"""Of so many, spread over a sequence, it is looked whether they are plain values."""
+NAME = 80
+"""Characters of a key that a path shows."""
 TARGET_KEYS = ("label", "labels", "target", "targets", "y", "class", "classes")
+_ATOMS = frozenset((str, int, float, bool, bytes, type(None)))
 
 
-def parts(batch: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(path, tensor or list of texts); what is neither is passed over. Nothing of the user's is called."""
-    kind = type(batch)
-    if kind is sys.modules["torch"].Tensor:
-        yield path, batch
-    elif depth >= DEEP:
-        return
-    elif kind in (list, tuple):
-        if batch and all(type(each) is str for each in batch[:: 1 + len(batch) // LINES]):
-            yield path, batch if kind is list else list(batch)
-        elif len(batch) <= PARTS:
-            for place, part in enumerate(batch):
-                yield from parts(part, f"{path}[{place}]", depth + 1)
-    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        for name, part in zip(kind._fields, tuple.__iter__(batch), strict=False):
-            yield from parts(part, f"{path}.{name}", depth + 1)
-    elif issubclass(kind, dict):
-        for key, part in list(dict.items(batch))[:PARTS]:
-            if type(key) in (str, int):
-                yield from parts(part, f"{path}[{key!r}]", depth + 1)
-    elif issubclass(kind, UserDict):  # tokenizers give these
-        yield from parts(vars(batch).get("data"), path, depth + 1)
+class Leaf:
+    """What is no container, or one of plain values only."""
+
+    __slots__ = ("path", "place", "times", "value")
+
+    def __init__(self, path: str, value: Any, place: int | None, times: float) -> None:
+        self.path, self.value = path, value
+        self.place = place
+        """In the outermost sequence that is as long as the batch has samples."""
+        self.times = times
+        """It stands for so many: not all of a long container were looked at."""
+
+
+class Walk:
+    """One walk. `long`: of a long container the first elements are looked at, some spread over it, or none."""
+
+    __slots__ = ("deep", "left", "long", "samples", "seen")
+
+    def __init__(self, long: Literal["first", "spread", "none"] = "first", deep: int = DEEP, samples: int = 0) -> None:
+        self.long, self.deep, self.samples, self.left = long, deep, samples, NODES
+        self.seen: set[int] = set()
+        """The id of everything that was looked at."""
+
+    def leaves(
+        self, thing: Any, path: str = "", depth: int = 0, place: int | None = None, times: float = 1.0
+    ) -> Iterator[Leaf]:
+        self.left -= 1
+        if self.left < 0:
+            return
+        self.seen.add(id(thing))
+        count, inside = self._inside(thing) if depth < self.deep else (0, None)
+        if inside is None:
+            yield Leaf(path, thing, place, times)
+            return
+        in_order = issubclass(type(thing), (list, tuple))
+        by_sample = place is None and self.samples > 1 and count == self.samples and in_order
+        step = count / len(inside) if inside else 0.0
+        for number, (name, part) in enumerate(inside):
+            at = int(number * step if self.long == "spread" else number) if by_sample else place
+            yield from self.leaves(part, path + name, depth + 1, at, times * step)
+
+    def _inside(self, thing: Any) -> tuple[int, Inside | None]:
+        """How much a container holds, and what of it is looked at, each with how it is written; None: it is none."""
+        kind = type(thing)
+        if kind in _ATOMS:
+            return 0, None
+        if issubclass(kind, tuple):
+            return self._in_sequence(thing, tuple, _of_class(kind, "_fields"))
+        if issubclass(kind, list):
+            return self._in_sequence(thing, list, None)
+        if issubclass(kind, dict):
+            return self._in_dict(thing)
+        if any(each is UserDict for each in kind.__mro__):  # tokenizers give these; issubclass would ask its subclasses
+            data = (instance_dict(thing) or {}).get("data")
+            return self._in_dict(data) if issubclass(type(data), dict) else (0, [])
+        fields = _of_class(kind, "__dataclass_fields__")
+        if type(fields) is dict:
+            own = instance_dict(thing) or {}
+            names = [name for name in islice(fields, PARTS) if type(name) is str and name in own]
+            return len(names), [(f".{name}", own[name]) for name in names]
+        return 0, None
+
+    def _in_sequence(self, thing: Any, base: Any, names: Any) -> tuple[int, Inside | None]:
+        count = base.__len__(thing)
+        if is_flat(thing, base, count):
+            return count, None
+        places: Sequence[int] = range(count)
+        if count > PARTS:
+            spread = [number * count // SPREAD for number in range(SPREAD)]
+            places = {"first": range(PARTS), "spread": spread, "none": ()}[self.long]
+        named = type(names) is tuple and len(names) == count and all(type(name) is str for name in names[:PARTS])
+        return count, [(f".{names[at]}" if named else f"[{at}]", base.__getitem__(thing, at)) for at in places]
+
+    def _in_dict(self, thing: Any) -> tuple[int, Inside]:
+        return dict.__len__(thing), [
+            (_key(key, number), part) for number, (key, part) in enumerate(list(islice(dict.items(thing), PARTS)))
+        ]
+
+
+def parts(batch: Any) -> Iterator[tuple[str, Any]]:
+    """(path, plain tensor | list or tuple of texts); what is neither is passed over, and so are long lists: those are
+    of samples that were not put together."""
+    tensor = sys.modules["torch"].Tensor
+    for leaf in Walk("none").leaves(batch):
+        kind = type(leaf.value)
+        if kind is tensor or (kind in (list, tuple) and leaf.value and is_texts(leaf.value)):
+            yield leaf.path, leaf.value
+
+
+def plain_tensors(batch: Any, deep: int = DEEP) -> Iterator[tuple[str, Any]]:
+    """(path, plain tensor); of long lists the first."""
+    tensor = sys.modules["torch"].Tensor
+    return ((leaf.path, leaf.value) for leaf in Walk(deep=deep).leaves(batch) if type(leaf.value) is tensor)
+
+
+def total_bytes(batch: Any) -> int:
+    """Of its plain tensors and arrays, wherever they are; of a long list, as some of its elements let expect."""
+    tensor, array = sys.modules["torch"].Tensor, getattr(sys.modules.get("numpy"), "ndarray", None)
+    total = 0.0
+    for leaf in Walk("spread", deep=6).leaves(batch):
+        kind = type(leaf.value)
+        if kind is tensor:
+            total += leaf.times * leaf.value.numel() * leaf.value.element_size()
+        elif kind is array:
+            total += leaf.times * leaf.value.nbytes
+    return int(total)
+
+
+def is_flat(thing: Any, base: Any, count: int) -> bool:
+    """It holds plain values: nothing in it is a tensor."""
+    return all(type(base.__getitem__(thing, at)) in _ATOMS for at in range(0, count, 1 + count // FLAT))
+
+
+def is_texts(values: Any) -> bool:
+    return all(type(each) is str for each in values[:: 1 + len(values) // FLAT])
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """An attribute of a class as it was written: neither a metaclass nor a descriptor is run."""
+    return next((each.__dict__[name] for each in kind.__mro__ if name in each.__dict__), None)
+
+
+def _key(key: Any, number: int) -> str:
+    if type(key) is str:
+        return f"[{key[:NAME]!r}]"
+    return f"[{key}]" if type(key) is int and -(1 << 63) <= key < 1 << 63 else f"[key {number}]"
 
 
 def target_among(paths: list[str]) -> str | None:
