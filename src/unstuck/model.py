@@ -11,6 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from unstuck.recorder.records.loaders import (
+    AskedAfterEnd,
+    DataWait,
+    EmptyPass,
+    GpuCopies,
+    LoaderSettings,
+    OverLength,
+    PassEnded,
+    Repeats,
+    SameBatch,
+    ShortPasses,
+    WorkersStarted,
+)
+
 SCHEMA = 1
 
 Severity = Literal["error", "warning", "info"]
@@ -537,6 +551,17 @@ class Case:
     """Oldest first; the last is the present."""
     flights: tuple[Flight, ...] = ()
     facts: tuple[Fact, ...] = ()
+    loaders: tuple[LoaderSettings, ...] = ()
+    workers_started: tuple[WorkersStarted, ...] = ()
+    passes_ended: tuple[PassEnded, ...] = ()
+    empty_passes: tuple[EmptyPass, ...] = ()
+    asked_after_end: tuple[AskedAfterEnd, ...] = ()
+    short_passes: tuple[ShortPasses, ...] = ()
+    over_length: tuple[OverLength, ...] = ()
+    same_batches: tuple[SameBatch, ...] = ()
+    repeats: tuple[Repeats, ...] = ()
+    data_waits: tuple[DataWait, ...] = ()
+    gpu_copies: tuple[GpuCopies, ...] = ()
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
