@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from .base import Record, Site, record
-from .numerics import Birth, Clips, Scaler, Spike, SteepOperation
+from .numerics import Birth, Clips, Operation, Scaler, Spike
 
 LossOp = Literal[
     "cross_entropy", "nll", "mse", "smooth_l1", "huber", "bce", "bce_logits", "kl_div", "ctc",
@@ -16,7 +16,7 @@ LossOp = Literal[
 ActivationKind = Literal[
     "relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "gelu", "silu", "log_softmax", "log"
 ]
-Setting = bool | int | float | str | list[float] | list[int] | None
+Setting = bool | int | float | str | list[int] | list[float] | None
 
 
 @record
@@ -351,7 +351,7 @@ class Learning(Record):
     scaler: Scaler | None = None
     births: list[Birth] = field(default_factory=list)
     spikes: list[Spike] = field(default_factory=list)
-    steep: SteepOperation | None = None
+    steep: Operation | None = None
     """The last operation whose slope was NaN or infinite though the loss was a number."""
     flat: FlatOperation | None = None
     kept_in: list[KeptInList] = field(default_factory=list)

@@ -58,13 +58,8 @@ class Operation(BadRows):
     site: Site | None = None
     traced: bool = False
     """The site was seen in the next step's own stack, not only read in the source."""
-
-
-@record
-class SteepOperation(Operation):
-    """The same, with the step at which a backward pass went through it."""
-
     step: int = 0
+    """Where `backward`: at which a backward pass went through it."""
 
 
 @record
@@ -183,7 +178,8 @@ class Spike:
     number: int | None = None
     """Of the batch in its pass."""
     indices: list[int] | None = None
-    rows: list[LargeRows] = field(default_factory=list)
+    rows: list[LargeRows] | None = None
+    """None: there was no time to look."""
 
 
 @record
