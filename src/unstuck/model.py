@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AskedAfterEnd,
     DataWait,
@@ -562,6 +563,8 @@ class Case:
     repeats: tuple[Repeats, ...] = ()
     data_waits: tuple[DataWait, ...] = ()
     gpu_copies: tuple[GpuCopies, ...] = ()
+    learnings: tuple[Learning, ...] = ()
+    """The latest of each process that trains."""
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()

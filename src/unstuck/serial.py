@@ -116,6 +116,8 @@ def _read(hint: Any, data: Any, at: str) -> Any:
         return _read_union(arguments, data, at)
     if origin is tuple:
         return _read_tuple(arguments, data, at)
+    if origin is list:
+        return list(_read_tuple((arguments[0], Ellipsis), data, at))
     if origin is dict:
         if not isinstance(data, dict):
             raise _misfit(at, "an object", data)
