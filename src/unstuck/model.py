@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from unstuck.recorder.records.data import DataSeen
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AskedAfterEnd,
@@ -25,6 +26,7 @@ from unstuck.recorder.records.loaders import (
     ShortPasses,
     WorkersStarted,
 )
+from unstuck.recorder.records.scan import Scanned
 
 SCHEMA = 1
 
@@ -565,6 +567,9 @@ class Case:
     gpu_copies: tuple[GpuCopies, ...] = ()
     learnings: tuple[Learning, ...] = ()
     """The latest of each process that trains."""
+    data: tuple[DataSeen, ...] = ()
+    """The latest of each process."""
+    scans: tuple[Scanned, ...] = ()
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
