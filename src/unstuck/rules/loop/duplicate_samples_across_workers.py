@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.loop.loaders import Told, told
+from unstuck.recorder.records.loaders import Repeats
+from unstuck.rules.loop.loaders import LoaderReport, latest
 from unstuck.rules.rule import Rule
 
 ENOUGH = 32
@@ -34,39 +35,39 @@ LEAST = 0.05
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in told(case, "repeats"):
-        workers, other = about["workers"], about["other"]
-        if not about["iterable"] or workers < 2 or other < max(ENOUGH, LEAST * about["rows"]):
+    for about in latest(case, case.repeats):
+        state = about.state
+        workers, other = state.workers, state.other
+        if not state.iterable or workers < 2 or other < max(ENOUGH, LEAST * state.rows):
             continue
-        if about["own"] * (workers - 1) * 4 > other:
+        if state.own * (workers - 1) * 4 > other:
             continue  # the data repeats within each worker too: then it is the data itself
-        dataset = about.settings.get("dataset") or "the data set"
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="info" if about.settings.get("asks_worker") else "warning",
+            severity="info" if about.settings.asks_worker else "warning",
             confidence=0.95,
             title=f"all {workers} workers give the same samples: each comes {workers} times in an epoch",
             evidence=(
-                f"of {about['rows']:,} samples looked at in the first {about['batches']:,} batches of a pass, "
+                f"of {state.rows:,} samples looked at in the first {state.batches:,} batches of a pass, "
                 f"{other:,} had already come from another worker, byte for byte the same",
-                f"within one worker {about['own'] or 'none'} of them came twice: it is not the data that repeats",
-                *_length(about, workers),
+                f"within one worker {state.own or 'none'} of them came twice: it is not the data that repeats",
+                *_length(about),
             ),
-            where=about.where("dataset_site"),
+            where=about.where(about.settings.dataset_site),
             fix=Fix(
-                f"In {dataset}.__iter__, give each worker its own part: `info = torch.utils.data.get_worker_info()`, "
-                f"then every info.num_workers-th sample from info.id on."
+                f"In {about.dataset}.__iter__, give each worker its own part: `info = "
+                "torch.utils.data.get_worker_info()`, then every info.num_workers-th sample from info.id on."
             ),
             seen_by="flight",
         )
 
 
-def _length(about: Told, workers: int) -> tuple[str, ...]:
-    samples = about.settings.get("samples")
+def _length(about: LoaderReport[Repeats]) -> tuple[str, ...]:
+    samples = about.settings.samples
     if not samples:
         return ()
-    return (f"the data set says it has {samples:,} samples; a pass gives about {samples * workers:,}",)
+    return (f"the data set says it has {samples:,} samples; a pass gives about {samples * about.state.workers:,}",)
 
 
 RULE = Rule("duplicate-samples-across-workers", "loop", decide)

@@ -26,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.loop.loaders import Told, nobody_leaves, told
+from unstuck.recorder.records.loaders import LoaderState, OverLength, Repeats
+from unstuck.rules.loop.loaders import LoaderReport, latest, nobody_leaves
 from unstuck.rules.loop.rounds import Loop, moments
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -42,44 +43,44 @@ ROUNDS = 50
 def decide(case: Case) -> Iterable[Finding]:
     if case.outcome in ("finished", "died"):
         return
-    for about in told(case, "over-length"):
-        if about["length"] and about["batches"] >= TIMES * about["length"] and _current(case, about):
-            loop = nobody_leaves(case, about)
+    for over in latest(case, case.over_length):
+        length = over.state.length
+        if length and over.state.batches >= TIMES * length and _current(case, over.state):
+            loop = nobody_leaves(case, over.state)
             if loop is not None:
-                yield _over(about, loop)
-    for about in told(case, "repeats"):
-        if about["length"] is None and about["own"] >= REPEATED and _goes_on(about) and _current(case, about):
-            loop = nobody_leaves(case, about)
+                yield _over(over, length, loop)
+    for again in latest(case, case.repeats):
+        state = again.state
+        if state.length is None and state.own >= REPEATED and _goes_on(state) and _current(case, state):
+            loop = nobody_leaves(case, state)
             if loop is not None:
-                yield _again(about, loop)
+                yield _again(again, loop)
     yield from _by_index(case)
 
 
-def _goes_on(about: Told) -> bool:
+def _goes_on(state: Repeats) -> bool:
     """Samples may be given several times on purpose: its code has no end, or they come so often that no number of
     times can be meant."""
-    distinct = max(1, about["rows"] - about["own"] - about["other"])
-    return bool(about.fact.data.get("endless", True)) or about["own"] >= ROUNDS * distinct
+    distinct = max(1, state.rows - state.own - state.other)
+    return state.endless or state.own >= ROUNDS * distinct
 
 
-def _current(case: Case, about: Told) -> bool:
-    """The pass it was written in is still going on: no later fact of this loader tells of another."""
-    return not any(
-        fact.kind in ("pass", "empty-pass") and fact.pid == about.fact.pid and fact.at > about.fact.at
-        for fact in case.facts
-        if fact.data.get("number") == about["number"]
-    )
+def _current(case: Case, state: LoaderState) -> bool:
+    """The pass it was written in is still going on: no later record of this loader tells of its end."""
+    ended: tuple[LoaderState, ...] = (*case.passes_ended, *case.empty_passes)
+    same = (state.pid, state.number)
+    return not any((each.pid, each.number) == same and each.at > state.at for each in ended)
 
 
-def _over(about: Told, loop: Loop) -> Finding:
-    sampler = about.settings.get("sampler_site") or about.settings.get("dataset_site")
+def _over(about: LoaderReport[OverLength], length: int, loop: Loop) -> Finding:
+    state, settings = about.state, about.settings
+    sampler = settings.sampler_site or settings.dataset_site
     what = sampler[2].rpartition(".")[0] or sampler[2] if sampler else "the sampler"
-    length = about["length"]
     return _finding(
-        about.where("sampler_site", "dataset_site"),
+        about.where(settings.sampler_site, settings.dataset_site),
         f"the epoch never ends: {what} goes on after the {length:,} batches that the loader says it has",
         (
-            f"this pass has given {about['batches']:,} batches in {seconds(about['seconds'])}; the loader's own length "
+            f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}; the loader's own length "
             f"is {length:,}",
             f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
         ),
@@ -89,14 +90,14 @@ def _over(about: Told, loop: Loop) -> Finding:
     )
 
 
-def _again(about: Told, loop: Loop) -> Finding:
-    dataset = about.settings.get("dataset") or "the data set"
+def _again(about: LoaderReport[Repeats], loop: Loop) -> Finding:
+    state, dataset = about.state, about.dataset
     return _finding(
-        about.where("dataset_site", "sampler_site"),
+        about.where(about.settings.dataset_site, about.settings.sampler_site),
         f"the epoch never ends: {dataset} starts over instead of ending",
         (
-            f"this pass has given {about['batches']:,} batches in {seconds(about['seconds'])}, and {about['own']:,} of "
-            f"{about['rows']:,} samples looked at had been given before in the same pass",
+            f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}, and {state.own:,} of "
+            f"{state.rows:,} samples looked at had been given before in the same pass",
             f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
         ),
         f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line "

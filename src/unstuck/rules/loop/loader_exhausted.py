@@ -23,37 +23,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.loop.loaders import told
+from unstuck.recorder.records.loaders import LoaderState
+from unstuck.rules.loop.loaders import latest
 from unstuck.rules.rule import Rule
 
 AGAIN = 2
 """Times an iterator was asked after its end; once is how a loop notices that it must be made anew."""
-KINDS = ("pass", "empty-pass", "over-length", "repeats")
 
 
 def decide(case: Case) -> Iterable[Finding]:
     yield from _iterators(case)
-    for about in told(case, "empty-pass"):
-        if not about["full_passes"]:
+    for about in latest(case, case.empty_passes):
+        state, what = about.state, about.dataset
+        if not state.full_passes:
             continue
-        times = "a pass" if about["empty"] == 1 else f"{about['empty']:,} passes"
-        given = "one pass" if about["full_passes"] == 1 else f"{about['full_passes']:,} passes"
-        what = about.settings.get("dataset") or "the data set"
+        times = "a pass" if state.empty == 1 else f"{state.empty:,} passes"
+        given = "one pass" if state.full_passes == 1 else f"{state.full_passes:,} passes"
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="error" if about["empty"] > 1 else "warning",
-            confidence=0.97 if about["empty"] > 1 else 0.8,
+            severity="error" if state.empty > 1 else "warning",
+            confidence=0.97 if state.empty > 1 else 0.8,
             title=f"{what} is used up after {given}: every further pass is empty",
             evidence=(
                 f"{given} over the loader at {about.line} gave batches, and then {times} in a row gave none",
-                f"the training stands at step {about['step']:,}",
+                f"the training stands at step {state.step:,}",
             ),
-            where=about.where("dataset_site", "sampler_site"),
+            where=about.where(about.settings.dataset_site, about.settings.sampler_site),
             fix=Fix(
                 f"Begin anew in {what}.__iter__: make the generator, open the file or set the position there, not in "
                 f"__init__."
-                if about["iterable"]
+                if state.iterable
                 else "Let the sampler's __iter__ begin anew each time it is called."
             ),
             seen_by="flight",
@@ -63,9 +63,11 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _iterators(case: Case) -> Iterable[Finding]:
     """`pairs = zip(a, b)` or `it = iter(loader)`, made before the epochs: it has ended and is asked again and again."""
-    passes = {about.fact.data["number"]: about["passes"] for kind in KINDS for about in told(case, kind)}
-    for about in told(case, "asked-after-end"):
-        if about["again"] < AGAIN or passes.get(about["number"], 0) > about["passes"]:
+    others: tuple[LoaderState, ...] = (*case.passes_ended, *case.empty_passes, *case.over_length, *case.repeats)
+    passes = {(each.pid, each.number): each.passes for each in sorted(others, key=lambda each: each.passes)}
+    for about in latest(case, case.asked_after_end):
+        state = about.state
+        if state.again < AGAIN or passes.get((state.pid, state.number), 0) > state.passes:
             continue
         yield Finding(
             rule=RULE.name,
@@ -74,8 +76,8 @@ def _iterators(case: Case) -> Iterable[Finding]:
             confidence=0.95,
             title=f"the iterator made at {about.line} is used up: every further epoch gets nothing from it",
             evidence=(
-                f"its one pass came to an end, and it was asked {about['again']:,} more times without being made anew",
-                f"the training stands at step {about['step']:,}",
+                f"its one pass came to an end, and it was asked {state.again:,} more times without being made anew",
+                f"the training stands at step {state.step:,}",
             ),
             where=about.where(),
             fix=Fix("Make the iterator (`iter(loader)`, `zip(…)`) inside the loop over the epochs, not before it."),

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.loop.loaders import told
+from unstuck.rules.loop.loaders import latest
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -32,13 +32,14 @@ COSTLY = 0.1
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in told(case, "short-passes"):
-        if about["short"] < ENOUGH or about["length"] == 1:
+    for about in latest(case, case.short_passes):
+        state = about.state
+        if state.short < ENOUGH or state.length == 1:
             continue
-        share = about["opening"] / about["since_first"] if about["since_first"] else 0.0
-        each = about["opening"] / max(about["passes"], 1)
-        anew = f"{about['loaders']:,} DataLoaders were made and " if about["loaders"] > 2 else ""
-        workers = f", its {about['workers']} workers included" if about["workers"] else ""
+        share = state.opening / state.since_first if state.since_first else 0.0
+        each = state.opening / max(state.passes, 1)
+        anew = f"{state.loaders:,} DataLoaders were made and " if state.loaders > 2 else ""
+        workers = f", its {state.workers} workers included" if state.workers else ""
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -47,10 +48,10 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"{about.line} starts the loader anew for every step"
             + (f": {share:.0%} of the time goes into it" if share >= COSTLY else ""),
             evidence=(
-                f"{anew}{about['passes']:,} passes were begun at {about.line} for {about['step']:,} training steps; "
-                f"the last {about['short']:,} were left after one batch",
-                f"beginning one takes {seconds(each)}{workers}: {seconds(about['opening'])} of "
-                f"{seconds(about['since_first'])} so far",
+                f"{anew}{state.passes:,} passes were begun at {about.line} for {state.step:,} training steps; "
+                f"the last {state.short:,} were left after one batch",
+                f"beginning one takes {seconds(each)}{workers}: {seconds(state.opening)} of "
+                f"{seconds(state.since_first)} so far",
             ),
             where=about.where(),
             fix=Fix(

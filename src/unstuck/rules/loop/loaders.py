@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
-from unstuck.model import Case, Fact, Where
+from unstuck.model import Case, Where
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.loaders import LoaderSettings, LoaderState
 from unstuck.rules.loop.endings import endless_by_itself, why_never_taken, why_test_holds
 from unstuck.rules.loop.rounds import Loop, moments
 
+State = TypeVar("State", bound=LoaderState)
+
 
 @dataclass(frozen=True)
-class Told:
-    """The latest fact of a kind about one loader, beside the loader's settings."""
+class LoaderReport(Generic[State]):
+    """The latest record of a kind about one loader, with the loader's settings."""
 
-    fact: Fact
-    settings: dict[str, Any]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fact.data[name]
+    state: State
+    settings: LoaderSettings
 
     @property
     def name(self) -> str:
-        """DataLoader over LineStream (train.py:31)."""
-        return f"the DataLoader over {self.settings.get('dataset') or 'a data set'}"
+        """the DataLoader over LineStream"""
+        return f"the DataLoader over {self.settings.dataset or 'a data set'}"
 
-    def where(self, *sites: str) -> Where:
-        """The first of the named places that is in the user's code, else where the pass began."""
-        known = [self.settings.get(site) for site in sites] + [self.fact.data.get("site")]
-        file, line, function = next((site for site in known if site), (None, None, None))
-        return Where(file=file, line=line, function=function, pid=self.fact.pid, step=self.fact.data.get("step"))
+    @property
+    def dataset(self) -> str:
+        return self.settings.dataset or "the data set"
 
     @property
     def line(self) -> str:
-        site = self.fact.data.get("site")
+        """train.py:31"""
+        site = self.state.site
         return f"{site[0].rpartition('/')[2]}:{site[1]}" if site else "an unknown line"
 
-
-def told(case: Case, kind: str) -> Iterator[Told]:
-    """The last fact of this kind of each loader."""
-    last: dict[tuple[int, int], Fact] = {}
-    settings: dict[tuple[int, int], dict[str, Any]] = {}
-    for fact in case.facts:
-        if fact.kind == "loader":
-            settings[fact.pid, fact.data.get("number", -1)] = fact.data
-        elif fact.kind == kind:
-            last[fact.pid, fact.data["number"]] = fact
-    for key, fact in last.items():
-        yield Told(fact, settings.get(key, {}))
+    def where(self, *sites: Site | None) -> Where:
+        """The first of these places that is in the user's code, else where the pass began."""
+        return first_of(self.state.pid, self.state.step, *sites, self.state.site)
 
 
-def nobody_leaves(case: Case, about: Told) -> Loop | None:
+def first_of(pid: int, step: int | None, *sites: Site | None) -> Where:
+    file, line, function = next((site for site in sites if site), (None, None, None))
+    return Where(file=file, line=line, function=function, pid=pid, step=step)
+
+
+def latest(case: Case, records: Iterable[State]) -> Iterator[LoaderReport[State]]:
+    """The last of these records of each loader."""
+    settings = {(about.pid, about.number): about for about in case.loaders}
+    last = {(state.pid, state.number): state for state in records}
+    for (pid, number), state in last.items():
+        yield LoaderReport(state, settings.get((pid, number)) or LoaderSettings(pid=pid, number=number))
+
+
+def nobody_leaves(case: Case, state: LoaderState) -> Loop | None:
     """The loop that draws from this loader, if nothing in it can end the drawing; None if something may, or if the
     loop is not in code that could be read."""
-    site = about.fact.data.get("site")
+    site = state.site
     for moment in moments(case):
-        if moment.fact.pid != about.fact.pid or not site:
+        if moment.fact.pid != state.pid or not site:
             continue
         direct = [loop for loop in moment.loops if _draws(loop, site)]
         if direct:
@@ -70,7 +74,7 @@ def nobody_leaves(case: Case, about: Told) -> Loop | None:
     return None
 
 
-def _draws(loop: Loop, site: list[Any]) -> bool:
+def _draws(loop: Loop, site: Site) -> bool:
     """The `for` whose own line asked for the iterator."""
     here = loop.frame["file"] == site[0] and not loop.is_while
     return here and loop.told["first"] <= site[1] <= loop.told["header"]

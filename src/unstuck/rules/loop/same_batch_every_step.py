@@ -8,8 +8,9 @@ Why training stops
     It does not stop, but it learns one batch by heart: the loss falls, and everything else stays as bad as it was.
 
 Evidence
-    How many batches in a row had the same contents (bytes of up to 16 of their samples), and how many passes over the
-    loader were begun for them.
+    How many batches that were compared had the same contents (bytes of up to 8 of their samples), whether they followed
+    each other, and how many passes over the loader were begun for them. Every batch is compared in the first steps and
+    at the beginning of a pass, later about one in thirty-two.
 
 Fix
     Make the iterator once, before the loop, or write `for batch in loader`.
@@ -24,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.loop.loaders import Told, told
+from unstuck.recorder.records.loaders import SameBatch
+from unstuck.rules.loop.loaders import LoaderReport, latest
 from unstuck.rules.rule import Rule
 
 ENOUGH = 7
@@ -32,39 +34,51 @@ ENOUGH = 7
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in told(case, "same-batch"):
-        if about["same"] < ENOUGH or about["length"] == 1 or not about["step"]:
+    for about in latest(case, case.same_batches):
+        state = about.state
+        if state.same < ENOUGH or state.length == 1 or not state.step:
             continue
-        rebuilt = about["short"] >= about["same"] - 1
-        if not rebuilt and about["passes"] > 1 and about["batches"] <= about["same"]:
+        rebuilt = state.short >= state.same - 1
+        if not rebuilt and state.passes > 1 and state.batches <= state.same:
             continue  # the first batch of many passes: drawn now and then, to look at
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
             severity="error" if rebuilt else "info",
             confidence=0.95 if rebuilt else 0.7,
-            title=f"{about['same'] + 1} batches in a row had the same contents",
+            title=f"{state.same + 1} batches {'in a row' if state.apart == 1 else 'that were compared'} had the same "
+            "contents",
             evidence=_evidence(about, rebuilt),
-            where=about.where() if rebuilt else about.where("dataset_site"),
-            fix=Fix(
-                f"Make the iterator once before the loop (`it = iter(loader)`, then `next(it)`), or write `for batch "
-                f"in loader`: {about.line} begins a new pass each time and takes its first batch."
-                if rebuilt
-                else "If that is not meant so, look at what the data set does with the index it is given."
-            ),
+            where=about.where() if rebuilt else about.where(about.settings.dataset_site),
+            fix=Fix(_fix(about, rebuilt)),
             seen_by="flight",
         )
 
 
-def _evidence(about: Told, rebuilt: bool) -> tuple[str, ...]:
-    length = f", though a pass has {about['length']:,}" if about["length"] else ""
-    first = f"the last {about['same'] + 1} batches of {about.name} were byte for byte the same{length}"
-    if not rebuilt:
-        return (first, "they came from one pass: the data set gives the same for every index")
-    return (
-        first,
-        f"{about['passes']:,} passes over it were begun at {about.line}, for {about['step']:,} training steps",
-    )
+def _evidence(about: LoaderReport[SameBatch], rebuilt: bool) -> tuple[str, ...]:
+    state = about.state
+    length = f", though a pass has {state.length:,}" if state.length else ""
+    which = "batches" if state.apart == 1 else "compared batches"
+    first = f"the last {state.same + 1} {which} of {about.name} were byte for byte the same{length}"
+    if rebuilt:
+        return (
+            first,
+            f"{state.passes:,} passes over it were begun at {about.line}, for {state.step:,} training steps",
+        )
+    if state.apart > 1:
+        return (first, f"up to {state.apart} batches lie from one to the next: those between were not compared")
+    return (first, "they came from one pass: the data set gives the same for every index")
+
+
+def _fix(about: LoaderReport[SameBatch], rebuilt: bool) -> str:
+    if rebuilt:
+        return (
+            "Make the iterator once before the loop (`it = iter(loader)`, then `next(it)`), or write `for batch in "
+            f"loader`: {about.line} begins a new pass each time and takes its first batch."
+        )
+    if about.state.apart > 1:
+        return "If that is not meant so, look whether the data comes round again, or is the same for every index."
+    return "If that is not meant so, look at what the data set does with the index it is given."
 
 
 RULE = Rule("same-batch-every-step", "loop", decide, explains=frozenset(("loader-rebuilt-every-step",)))

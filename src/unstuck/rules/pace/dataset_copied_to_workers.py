@@ -23,11 +23,10 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.rules.death.sizes import size
-from unstuck.rules.pace.measured import COSTLY, Waiting, loaders, times, waits
+from unstuck.rules.pace.measured import COSTLY, Waiting, first_gone_through, times, waits
 from unstuck.rules.pace.workers_restart_every_epoch import restarting
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -53,55 +52,61 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _costs(waiting: Waiting) -> bool:
     """Making the pickle is a good part of what the start of the workers takes; undoing it in them is another."""
-    lost = max(restarting(waiting), float(waiting["pickling"]))
-    whole = max(waiting.seconds, float(waiting["since_first"]))
-    large = waiting["pickled"] >= LARGE and lost >= LEAST and lost >= COSTLY * whole
-    return large and waiting["pickling"] >= MOSTLY * waiting["opening"] and waiting["pickling"] >= MOSTLY * lost / 2
+    state = waiting.state
+    lost, whole = _lost(waiting)
+    large = state.pickled >= LARGE and lost >= LEAST and lost >= COSTLY * whole
+    return large and state.pickling >= MOSTLY * state.opening and state.pickling >= MOSTLY * lost / 2
+
+
+def _lost(waiting: Waiting) -> tuple[float, float]:
+    """Seconds that starting workers took, and of how many."""
+    state = waiting.state
+    return max(restarting(waiting), state.pickling), max(waiting.seconds, state.since_first)
 
 
 def _slow(waiting: Waiting) -> Finding:
-    whole = max(waiting.seconds, float(waiting["since_first"]))
-    lost = max(restarting(waiting), float(waiting["pickling"]))
+    state = waiting.state
+    lost, whole = _lost(waiting)
     share = lost / whole
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="warning",
         confidence=0.9,
-        title=f"{size(waiting['pickled'])} of data set are copied to each of {waiting.workers} workers, which takes "
+        title=f"{size(state.pickled)} of data set are copied to each of {waiting.workers} workers, which takes "
         f"{share:.0%} of the time",
         evidence=(
-            f"the pickle that each worker is started with has {size(waiting['pickled'])}; making them took "
-            f"{seconds(waiting['pickling'])} over {waiting['passes']:,} passes",
+            f"the pickle that each worker is started with has {size(state.pickled)}; making them took "
+            f"{seconds(state.pickling)} over {state.passes:,} passes",
             f"starting workers took {seconds(lost)} of {seconds(whole)} in all",
             f"{times(1 / max(0.05, 1 - share))} as fast if there were nothing to copy",
         ),
-        where=waiting.where(None, "none"),
-        fix=Fix(_advice(once=waiting["passes"] < 2)),
+        where=waiting.loop,
+        fix=Fix(_advice(once=state.passes < 2)),
         seen_by="flight",
     )
 
 
 def _large(case: Case) -> Iterable[Finding]:
     """A copy that costs memory only."""
-    settings = {(about.fact.pid, about.settings.get("number", -1)): about for about in loaders(case)}
-    for fact in case.facts:
-        data: dict[str, Any] = fact.data
-        if fact.kind != "workers" or data.get("pickled", 0) * len(data["pids"]) < HUGE:
+    settings = {(about.pid, about.number): about for about in case.loaders}
+    for started in case.workers_started:
+        copies = len(started.pids)
+        if started.pickled * copies < HUGE:
             continue
-        about = settings.get((fact.pid, data.get("number", -1)))
+        about = settings.get((started.pid, started.number))
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
             severity="info",
             confidence=0.9,
-            title=f"each of {len(data['pids'])} workers has its own copy of the data set, {size(data['pickled'])}",
+            title=f"each of {copies} workers has its own copy of the data set, {size(started.pickled)}",
             evidence=(
-                f"the pickle that each worker is started with has {size(data['pickled'])}: "
-                f"{size(data['pickled'] * len(data['pids']))} in all",
-                f"making them took {seconds(data['pickling'])}",
+                f"the pickle that each worker is started with has {size(started.pickled)}: "
+                f"{size(started.pickled * copies)} in all",
+                f"making them took {seconds(started.pickling)}",
             ),
-            where=about.where() if about is not None else Where(pid=fact.pid),
+            where=first_gone_through(about) if about is not None else Where(pid=started.pid),
             fix=Fix(_advice(once=True)),
             seen_by="flight",
         )
@@ -117,7 +122,7 @@ def _read(case: Case) -> Iterable[Finding]:
     if grown < HUGE:
         return
     most = max(copied, key=lambda each: each.private - each.private_before)
-    about = next(iter(loaders(case)), None)
+    about = next(iter(case.loaders), None)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -131,7 +136,7 @@ def _read(case: Case) -> Iterable[Finding]:
             f"{size(most.private)} of its own and {size(most.shared)} shared",
             f"in all {size(grown)} more than at the start, in {len(copied)} workers",
         ),
-        where=about.where("dataset_site") if about is not None else Where(pid=most.pid),
+        where=first_gone_through(about, about.dataset_site) if about is not None else Where(pid=most.pid),
         fix=Fix(_advice(once=True)),
         seen_by="kernel",
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from unstuck.model import Case, HotLine, Severity, Strain, Where
-from unstuck.rules.loop.loaders import Told, told
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.loaders import DataWait, LoaderSettings
+from unstuck.rules.loop.loaders import LoaderReport, first_of, latest
 
 COSTLY = 0.1
 """Share of the time from which on a loss is a warning."""
@@ -31,63 +33,68 @@ MOST = 20.0
 class Waiting:
     """One loader that training goes on from, and what was seen of those who make its batches."""
 
-    about: Told
+    about: LoaderReport[DataWait]
     strain: Strain | None
     fetched: float = 0.0
     """Seconds that its workers took for a batch, on average of all; 0: not known."""
 
-    def __getitem__(self, name: str) -> Any:
-        return self.about[name]
+    @property
+    def state(self) -> DataWait:
+        return self.about.state
+
+    @property
+    def settings(self) -> LoaderSettings:
+        return self.about.settings
 
     @property
     def pid(self) -> int:
-        return self.about.fact.pid
+        return self.state.pid
 
     @property
     def seconds(self) -> float:
         """Since the first batch."""
-        return max(1e-9, float(self["seconds"]))
+        return max(1e-9, self.state.seconds)
 
     @property
     def share(self) -> float:
         """Of the time since the first batch that was waited for batches, but for the first of each pass."""
-        return min(1.0, float(self["waited"]) / self.seconds)
+        return min(1.0, self.state.waited / self.seconds)
 
     @property
     def starting(self) -> float:
         """Of that time: beginning passes after the first, and waiting for their first batch."""
-        return min(1.0, float(self["starting"]) / self.seconds)
+        return min(1.0, self.state.starting / self.seconds)
 
     @property
     def workers(self) -> int:
-        return int(self["workers"])
+        return self.state.workers
 
     @property
     def starves(self) -> bool:
-        return self.long_enough and self["drawn"] >= ENOUGH and self.share >= COSTLY and self.steady
+        return self.long_enough and self.state.drawn >= ENOUGH and self.share >= COSTLY and self.steady
 
     @property
     def steady(self) -> bool:
         """It would be worth a word without the one longest wait too, which is not most of it: a single batch that was
         long in coming is no pace, and what was seen meanwhile says nothing of the others."""
-        longest = float(self.about.fact.data.get("longest", 0.0))
-        rest = float(self["waited"]) - longest
+        longest = self.state.longest
+        rest = self.state.waited - longest
         return rest >= longest and rest >= COSTLY * (self.seconds - longest)
 
     @property
     def long_enough(self) -> bool:
         """The first batch of all had to be made too: so much of the wait for it counts, the rest is the start."""
-        return bool(self["waited"] + min(self["first_wait"], self.making) >= LEAST)
+        return self.state.waited + min(self.state.first_wait, self.making) >= LEAST
 
     @property
     def period(self) -> float:
         """Seconds from batch to batch, within a pass."""
-        return max(1e-9, (self.seconds - float(self["starting"])) / max(1, int(self["drawn"])))
+        return max(1e-9, (self.seconds - self.state.starting) / max(1, self.state.drawn))
 
     @property
     def between(self) -> float:
         """Seconds a batch that are not waited for data."""
-        return max(0.0, self.period - float(self["waited"]) / max(1, int(self["drawn"])))
+        return max(0.0, self.period - self.state.waited / max(1, self.state.drawn))
 
     @property
     def making(self) -> float:
@@ -95,7 +102,7 @@ class Waiting:
         if self.workers and self.fetched:
             return self.fetched
         if self.strain is None or not self.workers:
-            return float(self["waited"]) / max(1, int(self["drawn"]))
+            return self.state.waited / max(1, self.state.drawn)
         return mean(f.busy for f in self.strain.fetchers) * max(1, len(self.strain.fetchers)) * self.period
 
     def faster(self, making: float, workers: int | None = None) -> float:
@@ -132,17 +139,17 @@ class Waiting:
     @property
     def who(self) -> str:
         """A script that makes no step is none."""
-        return "the training" if self["step"] else "the run"
+        return "the training" if self.state.step else "the run"
 
     @property
     def multiplies(self) -> bool:
         """A stream that does not ask which worker it is in: each worker would give all of it."""
-        return bool(self.about.settings.get("iterable")) and not self.about.settings.get("splits")
+        return self.settings.iterable and not self.settings.splits
 
     @property
     def sample(self) -> float:
         """Seconds that making a sample takes."""
-        return self.making / max(1, int(self.about.settings.get("batch_size") or 1))
+        return self.making / max(1, self.settings.batch_size or 1)
 
     @property
     def stolen(self) -> float:
@@ -181,27 +188,32 @@ class Waiting:
     def lost(self) -> str:
         """The measured loss, as evidence."""
         return (
-            f"{self['waited']:.1f} s of the {self.seconds:.1f} s since the first batch went into waiting for the next "
-            f"one ({self.share:.0%}), over {self['drawn']:,} batches of {self.about.name}; the first of each pass is "
-            "not counted"
+            f"{self.state.waited:.1f} s of the {self.seconds:.1f} s since the first batch went into waiting for the "
+            f"next one ({self.share:.0%}), over {self.state.drawn:,} batches of {self.about.name}; the first of each "
+            "pass is not counted"
         )
 
-    def where(self, line: HotLine | None = None, *sites: str) -> Where:
-        found = self.about.where(*(sites or ("dataset_site",)))
+    def where(self, line: HotLine | None = None) -> Where:
+        """The line, or where the dataset makes a sample."""
         if line is None:
-            return found
-        return Where(file=line.file, line=line.line, function=line.function, pid=self.pid, step=found.step)
+            return self.about.where(self.settings.dataset_site)
+        return Where(file=line.file, line=line.line, function=line.function, pid=self.pid, step=self.state.step)
+
+    @property
+    def loop(self) -> Where:
+        """Where the loader is gone through."""
+        return self.about.where()
 
 
 def waits(case: Case) -> list[Waiting]:
     """Loaders of trainings that said they lose time, the worst first. While it runs, only once it was looked why."""
     found = [
-        Waiting(about, telling(case, about.fact.pid), _fetched(case, about))
-        for about in told(case, "waits")
-        if about["trains"]
+        Waiting(about, telling(case, about.state.pid), _fetched(case, about.state))
+        for about in latest(case, case.data_waits)
+        if about.state.trains
     ]
     known = [each for each in found if each.strain is not None or case.outcome != "running"]
-    return sorted(known, key=lambda each: -each["waited"] - each["starting"])
+    return sorted(known, key=lambda each: -each.state.waited - each.state.starting)
 
 
 def _theirs(strain: Strain) -> float:
@@ -209,9 +221,9 @@ def _theirs(strain: Strain) -> float:
     return strain.others / max(1e-9, strain.others + strain.cpu)
 
 
-def loaders(case: Case) -> list[Told]:
-    """Every loader's settings, as they were written when it was first gone through."""
-    return [Told(fact, fact.data) for fact in case.facts if fact.kind == "loader"]
+def first_gone_through(loader: LoaderSettings, *sites: Site | None) -> Where:
+    """The first of these places that is in the user's code, else where its first pass was begun."""
+    return first_of(loader.pid, None, *sites, loader.site)
 
 
 def telling(case: Case, pid: int) -> Strain | None:
@@ -221,10 +233,9 @@ def telling(case: Case, pid: int) -> Strain | None:
     return next((s for s, done in reversed(list(zip(found, effort, strict=True))) if 2 * done >= max(effort)), None)
 
 
-def _fetched(case: Case, about: Told) -> float:
-    number = about["number"]
-    known = [f.data for f in case.facts if f.kind == "workers" and f.pid == about.fact.pid]
-    pids = {pid for data in known if data.get("number") == number for pid in data["pids"]}
+def _fetched(case: Case, state: DataWait) -> float:
+    same = (state.pid, state.number)
+    pids = {pid for each in case.workers_started if (each.pid, each.number) == same for pid in each.pids}
     paces = [flight.paces["fetch"] for flight in case.flights if flight.pid in pids and "fetch" in flight.paces]
     return sum(pace.total for pace in paces) / max(1, sum(pace.count for pace in paces))
 
@@ -234,7 +245,7 @@ def starving(case: Case) -> Waiting | None:
     return next((each for each in waits(case) if each.starves), None)
 
 
-def mean(values: Any) -> float:
+def mean(values: Iterable[float]) -> float:
     known = list(values)
     return sum(known) / len(known) if known else 0.0
 

@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Question
+from unstuck.recorder.records.loaders import GpuCopies
 from unstuck.rules.death.sizes import size
-from unstuck.rules.loop.loaders import Told, told
+from unstuck.rules.loop.loaders import latest
 from unstuck.rules.pace.measured import COSTLY
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -40,29 +41,30 @@ KEEPS_UP = 0.7
 
 
 def decide(case: Case) -> Iterable[Question]:
-    costs = [(_share(about.fact.data), about) for about in told(case, "copies") if _may_help(about)]
-    share, about = max(costs, key=lambda each: each[0], default=(0.0, None))
-    if about is None or share < COSTLY:
+    known = [about for about in latest(case, case.gpu_copies) if _may_help(about.state)]
+    about = max(known, key=lambda each: _share(each.state), default=None)
+    if about is None or _share(about.state) < COSTLY:
         return
+    copies = about.state
     yield Question(
         RULE.name,
-        f"whether the training at {about.line} would be faster with pinned batches: one of {size(about['bytes'])} "
-        f"takes {seconds(about['ordinary'])} to the GPU as it is and {seconds(about['pinned'])} out of pinned memory, "
-        f"{share:.0%} of a step less",
+        f"whether the training at {about.line} would be faster with pinned batches: one of {size(copies.bytes)} "
+        f"takes {seconds(copies.ordinary)} to the GPU as it is and {seconds(copies.pinned)} out of pinned memory, "
+        f"{_share(copies):.0%} of a step less",
         "the same training with pin_memory=True and .to(device, non_blocking=True)",
     )
 
 
-def _may_help(about: Told) -> bool:
+def _may_help(copies: GpuCopies) -> bool:
     """Batches are pinned by a thread beside the training, where there are workers: it must keep up."""
-    if not (about["moved"] and about["trains"] and about["workers"]) or about["waits"] >= WAITS:
+    if not (copies.moved and copies.trains and copies.workers) or copies.waits >= WAITS:
         return False
-    return bool(about["pinning"] < KEEPS_UP * about["period"])
+    return copies.pinning < KEEPS_UP * copies.period
 
 
-def _share(copies: dict[str, float]) -> float:
+def _share(copies: GpuCopies) -> float:
     """Of a step: what copying takes longer than it need."""
-    return min(1.0, (copies["ordinary"] - copies["pinned"]) / max(1e-9, copies["period"]))
+    return min(1.0, (copies.ordinary - copies.pinned) / max(1e-9, copies.period))
 
 
 RULE = Rule("slow-host-to-device", "pace", decide, asks_only=True)

@@ -59,7 +59,7 @@ def decide(case: Case) -> Iterable[Finding]:
             machine(waiting.strain),
             *([described(hot)] if hot is not None else []),
         ),
-        where=waiting.where(None, "none"),
+        where=waiting.loop,
         fix=Fix(f"Set num_workers={wanted} there; `unstuck tune` measures which number is best."),
         seen_by="flight",
         also=(waiting.where(hot),) if hot is not None else (),

@@ -30,7 +30,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Strain, Where
 from unstuck.rules.pace.crowding import crowded, late, threads
-from unstuck.rules.pace.measured import COSTLY, Waiting, loaders, machine, starving, times
+from unstuck.rules.pace.measured import COSTLY, Waiting, first_gone_through, machine, starving, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -78,7 +78,7 @@ def _in_vain(waiting: Waiting) -> Iterable[Finding]:
     gain = waiting.faster(waiting.fetched, 0)
     if gain < WORTH:
         return
-    waited = waiting["waited"] / max(1, waiting["drawn"])
+    waited = waiting.state.waited / max(1, waiting.state.drawn)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -93,7 +93,7 @@ def _in_vain(waiting: Waiting) -> Iterable[Finding]:
             machine(strain),
             f"{times(gain)} as fast if the training made its batches itself",
         ),
-        where=waiting.where(None, "none"),
+        where=waiting.loop,
         fix=Fix("Set num_workers=0 there, or make the batches larger; `unstuck tune` measures which is best."),
         seen_by="flight",
     )
@@ -107,9 +107,9 @@ def too_many(strain: Strain) -> bool:
 
 def _loader(case: Case, strain: Strain) -> Where:
     """The loader that has so many workers."""
-    own = [about for about in loaders(case) if about.fact.pid == strain.pid]
-    own.sort(key=lambda about: about.settings.get("num_workers") != len(strain.fetchers))
-    return own[0].where() if own else Where(pid=strain.pid)
+    own = [about for about in case.loaders if about.pid == strain.pid]
+    own.sort(key=lambda about: about.num_workers != len(strain.fetchers))
+    return first_gone_through(own[0]) if own else Where(pid=strain.pid)
 
 
 RULE = Rule("too-many-workers", "pace", decide, explains=frozenset(("starved-for-data",)), gathers=True)

@@ -32,7 +32,6 @@ from unstuck.rules.words import seconds
 LEAST = 2.5
 """Seconds that must have been lost."""
 STARTS = 3
-ITSELF = "the data set itself"
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -41,7 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
         share = lost / waiting.seconds
         if lost < LEAST or share < COSTLY:
             continue
-        anew, changed = waiting["loaders"] > 2, changes(case, waiting)
+        state = waiting.state
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
@@ -50,53 +49,52 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"{share:.0%} of the time goes into starting the workers again for every pass at "
             f"{waiting.about.line}",
             evidence=(
-                f"{waiting['starts']:,} passes after the first: from asking for one to its first batch took "
-                f"{seconds(waiting['starting'] / waiting['starts'])}, making a batch takes "
+                f"{state.starts:,} passes after the first: from asking for one to its first batch took "
+                f"{seconds(state.starting / state.starts)}, making a batch takes "
                 f"{seconds(waiting.fetched)}",
                 f"that is {seconds(lost)} of the {seconds(waiting.seconds)} since the first batch, for "
                 f"{waiting.workers} workers{_started(waiting)}",
                 f"{times(1 / max(0.05, 1 - share))} as fast if they lived on",
             ),
-            where=waiting.where(None, "none"),
-            fix=Fix(_fix(anew, changed)),
+            where=waiting.loop,
+            fix=Fix(_fix(case, waiting)),
             seen_by="flight",
         )
 
 
-def _fix(anew: bool, changed: str) -> str:
-    if changed == ITSELF:
+def _fix(case: Case, waiting: Waiting) -> str:
+    same = (waiting.pid, waiting.state.number)
+    started = [each for each in case.workers_started if (each.pid, each.number) == same]
+    if any(each.replaced for each in started):
         return (
             "Make one data set for all passes, and one DataLoader with persistent_workers=True: now a new one is "
             "handed to new workers in every pass."
         )
+    anew = waiting.state.loaders > 2
     build = "Build the DataLoader once, before the loop, and give it" if anew else "Give the DataLoader"
+    changed = [name for each in started for name in each.changed]
     if changed:
+        most = max(changed, key=changed.count)
         return (
-            f"{build} persistent_workers=True, but only together with this: the script changes `{changed}` of the data "
+            f"{build} persistent_workers=True, but only together with this: the script changes `{most}` of the data "
             "set between passes, which workers that live on would not see. Keep it where they do: in a "
             "multiprocessing.Value, or a tensor after share_memory_()."
         )
     return f"{build} persistent_workers=True: its workers then live from pass to pass."
 
 
-def changes(case: Case, waiting: Waiting) -> str:
-    """What the script changes in the data set between passes; "" for nothing."""
-    known = [fact.data for fact in case.facts if fact.kind == "workers" and fact.pid == waiting.pid]
-    names = [name for data in known if data.get("number") == waiting["number"] for name in data.get("changed", ())]
-    return ITSELF if ITSELF in names else max(names, key=names.count, default="")
-
-
 def restarting(waiting: Waiting) -> float:
     """Seconds that went into starting workers that could have lived on."""
-    lives = waiting.about.settings.get("persistent_workers") and waiting["loaders"] <= 2
-    if not waiting.workers or lives or waiting["starts"] < STARTS:
+    state = waiting.state
+    lives = waiting.settings.persistent_workers and state.loaders <= 2
+    if not waiting.workers or lives or state.starts < STARTS:
         return 0.0
-    lost = max(0.0, float(waiting["starting"]) - int(waiting["starts"]) * waiting.fetched)
+    lost = max(0.0, state.starting - state.starts * waiting.fetched)
     return lost * (1 - waiting.stolen)  # on a machine that others use everything takes longer
 
 
 def _started(waiting: Waiting) -> str:
-    method = waiting.about.settings.get("start_method")
+    method = waiting.settings.start_method
     return f" (start method {method})" if method else ""
 
 
