@@ -27,6 +27,7 @@ from unstuck.recorder.records.loaders import (
     WorkersStarted,
 )
 from unstuck.recorder.records.scan import Scanned
+from unstuck.recorder.records.sharing import AliasedBatch, ChangedDataset, MovedHandle, WorkerDataset
 
 SCHEMA = 1
 
@@ -570,6 +571,10 @@ class Case:
     data: tuple[DataSeen, ...] = ()
     """The latest of each process."""
     scans: tuple[Scanned, ...] = ()
+    aliased_batches: tuple[AliasedBatch, ...] = ()
+    moved_handles: tuple[MovedHandle, ...] = ()
+    changed_datasets: tuple[ChangedDataset, ...] = ()
+    worker_datasets: tuple[WorkerDataset, ...] = ()
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
