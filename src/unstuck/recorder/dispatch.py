@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from . import governor, guard, hiding
+from . import guard, hiding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,21 +46,33 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "fetch_began": ("dataset state", "handles"),  # (fetcher)
     "fetch_ended": ("handles",),  # ()
     "sample_failed": ("failures",),  # (index, error)
+    "error_handed_over": ("failures",),  # (error): a worker sends main what did not come out of a fetch
+    "workers_failed": ("failures",),  # (error): torch noticed it between two batches, in main
     # Of steps, in sampled ones.
     "before_backward": ("graph", "device", "learning"),  # (root or None, frame)
-    "before_step": ("learning",),  # (optimizer)
-    "after_step": ("learning",),  # (optimizer)
-    "losses_read": ("learning",),  # (values, frame or None)
-    "loss_stands_out": ("learning",),  # (root, value, frame)
+    "before_step": ("learning",),  # (optimizer; None: an update written by hand)
+    "after_step": ("learning",),  # (optimizer or None, its steps)
+    # Of losses. A value is handed over once, by one of the three, and in order.
+    "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
+    "loss_stands_out": ("learning",),  # (root, value, frame): outside the probe's `limits()`
+    "gpu_loss": ("learning",),  # (root, frame, the same before a scaler multiplied it)
     "sampling_changed": ("learning",),  # (full)
-    "optimizer_built": ("learning",),  # (optimizer, frame)
-    "gradients_clipped": ("learning",),  # (norm, limit)
-    "scheduler_stepped": ("learning",),  # (scheduler)
-    "model_compiled": ("learning",),  # ()
+    "optimizer_built": ("learning",),  # (optimizer, frame, counts)
+    "gradients_clipped": ("learning",),  # (norm, limit, calls since the last of these)
+    "scheduler_stepped": ("learning",),  # (scheduler, counts): at its first calls
+    "scaler_scaled": ("learning",),  # (scaler)
+    "scaler_unscaled": ("learning",),  # (scaler)
+    "scaler_updated": ("learning",),  # (scaler)
+    "model_compiled": ("learning",),  # (): once
+    "saved_tensor_hooks_used": ("learning",),  # (): once
     # What the supervisor asks for.
     "asked_loops": ("loops",),  # (frame)
     "asked_growth": ("growth",),  # (frame)
-    "process_failed": ("failures",),  # (error)
+    # How things end.
+    "process_failed": ("failures",),  # (error): a process ends of it
+    "thread_failed": ("failures",),  # (error, thread or None)
+    "left_by_exit": ("failures",),  # (status, frame): os._exit
+    "child_ended": ("failures",),  # (pid, code): of multiprocessing, not 0
 }
 
 
@@ -85,11 +97,23 @@ class Dispatch:
             guard.on(name, known.remove)
         return known
 
+    def ask(self, name: str, method: str, *arguments: Any) -> Any:
+        """One probe asks another, and does not fail with it; None where that is off."""
+        if name in guard.OFF:
+            return None
+        try:
+            return getattr(self.probe(name), method)(*arguments)
+        except Exception as fault:
+            guard.off(name, fault)
+            return None
+
     def emit(self, event: str, *arguments: Any) -> None:
         """Have everybody hear it who wants to."""
         listening = self._listening.get(event)
         if listening is None:
             listening = self._listen(event)
+        from . import governor  # with the first event, not with torch
+
         with governor.Reading() as reading:
             for probe, hear in listening:
                 if probe.name in guard.OFF:
@@ -136,4 +160,5 @@ def _each(probe: Probe, event: str) -> None:
 
 
 _dispatch = Dispatch()
-emit, probe, forget, last = _dispatch.emit, _dispatch.probe, _dispatch.forget, _dispatch.last
+emit, ask, probe = _dispatch.emit, _dispatch.ask, _dispatch.probe
+forget, last = _dispatch.forget, _dispatch.last

@@ -10,24 +10,19 @@ import sys
 from collections import deque
 from time import monotonic, sleep
 
-from . import governor
+from . import governor, guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    Waiting = tuple[Any, list[Any], Callable[[list[Any]], object], str]
+
 MANY = 64
 """Copies that may be on their way at one time."""
 LAST = 0.3
 """Seconds for which the end of the process waits for them."""
-exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))
-"""Wait for each loss instead: `--trace-nan`."""
-used = False
-"""Something was on a GPU."""
-_waiting: deque[tuple[Any, list[Any], Callable[[list[Any]], object]]] = deque()
-_parents: list[list[Any]] = []
-"""In a forked child: what it must not free."""
 
 
 def away(tensor: Any) -> bool:
@@ -47,34 +42,6 @@ def near(tensor: Any) -> bool:
     return bool(tensor.device.type == "cpu") and not away(tensor)
 
 
-def bring(tensors: list[Any], then: Callable[[list[Any]], object]) -> bool:
-    """Have these copied, all of one device; `then` gets the copies. False where too many wait already."""
-    global used
-    used, governor.loads = True, governor.LOADING
-    torch = sys.modules["torch"]
-    on_gpu = tensors[0].is_cuda
-    if len(_waiting) >= MANY or (on_gpu and torch.cuda.is_current_stream_capturing()):
-        return False
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        copies = [tensor.detach().to("cpu", non_blocking=True, copy=True) for tensor in tensors]
-    event = None
-    if on_gpu:
-        event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(tensors[0].device))
-    _waiting.append((event, copies, then))
-    return True
-
-
-def read(numbers: list[Any], then: Callable[[list[float]], object]) -> bool:
-    """The same for single numbers."""
-    torch = sys.modules["torch"]
-    if len(_waiting) >= MANY:
-        return False
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        whole = torch.stack([number.detach().reshape(()).float() for number in numbers])
-    return bring([whole], lambda copies: then([float(number) for number in copies[0].tolist()]))
-
-
 def thinned(tensor: Any, most: int, kept: int) -> Any:
     """Every second entry along its longest dimension, until it is small; the dimension `kept` stays whole."""
     while tensor.numel() > most:
@@ -86,34 +53,84 @@ def thinned(tensor: Any, most: int, kept: int) -> Any:
     return tensor
 
 
-def forget() -> None:
-    """In a forked child: what was on its way is its parent's."""
-    abandon(_waiting)
+class Copies:
+    """Those on their way, oldest first."""
+
+    __slots__ = ("_parents", "_waiting", "exact", "used")
+
+    def __init__(self) -> None:
+        self.exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))
+        """Wait for each loss instead: `--trace-nan`."""
+        self.used = False
+        """Something was on a GPU."""
+        self._waiting: deque[Waiting] = deque()
+        self._parents: list[object] = []
+        """In a forked child: what it must not free."""
+
+    def bring(self, tensors: list[Any], then: Callable[[list[Any]], object], probe: str = "learning") -> bool:
+        """Have these copied, all of one device; `then` gets the copies. False where too many wait already."""
+        torch = sys.modules["torch"]
+        self.used = True
+        governor.governor.uses_gpu()
+        on_gpu = tensors[0].is_cuda
+        if len(self._waiting) >= MANY or (on_gpu and torch.cuda.is_current_stream_capturing()):
+            return False
+        with torch.no_grad():
+            copies = [tensor.detach().to("cpu", non_blocking=True, copy=True) for tensor in tensors]
+        event = None
+        if on_gpu:
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(tensors[0].device))
+        self._waiting.append((event, copies, then, probe))
+        return True
+
+    def read(self, numbers: list[Any], then: Callable[[list[float]], object]) -> bool:
+        """The same for single numbers."""
+        torch = sys.modules["torch"]
+        if len(self._waiting) >= MANY:
+            return False
+        with torch.no_grad():
+            whole = torch.stack([number.detach().reshape(()).float() for number in numbers])
+        return self.bring([whole], lambda copies: then([float(number) for number in copies[0].tolist()]))
+
+    def numbers(self, tensors: list[Any], take: Callable[[list[float]], object]) -> None:
+        """Their values: now, or when the GPU has come to them."""
+        if away(tensors[0]):
+            self.read(tensors, take)
+        else:
+            take([float(tensor) for tensor in tensors])
+
+    def collect(self) -> None:
+        """Take what has come, oldest first."""
+        while self._waiting:
+            event, copies, then, probe = self._waiting[0]
+            if event is not None and not event.query():
+                return
+            self._waiting.popleft()
+            try:
+                then(copies)
+            except Exception as fault:
+                guard.off(probe, fault)
+
+    def last(self) -> None:
+        """At the end of the process: what is still on its way, if it comes soon."""
+        until = monotonic() + LAST
+        self.collect()
+        while self._waiting and monotonic() < until:
+            sleep(0.005)
+            self.collect()
+
+    def forget(self) -> None:
+        """In a forked child: what was on its way is its parent's."""
+        self.abandon(self._waiting)
+        self._waiting = deque()
+
+    def abandon(self, held: object) -> None:
+        """In a forked child: let go of something, but free nothing of what is in it. What was on a GPU, or in pinned
+        memory, is given back to a driver that does not run in the child: that would end the child."""
+        if self.used:
+            self._parents.append(held)
 
 
-def abandon(held: Any) -> None:
-    """In a forked child: empty a dict, list or queue, but free nothing of what was in it. What was on a GPU, or in
-    pinned memory, is given back to a driver that does not run in the child: that would end the child."""
-    if used:
-        _parents.append(list(held.items() if isinstance(held, dict) else held))
-    held.clear()
-
-
-def collect() -> None:
-    """Take what has come, oldest first."""
-    while _waiting:
-        event, copies, then = _waiting[0]
-        if event is not None and not event.query():
-            return
-        _waiting.popleft()
-        with governor.Reading():
-            then(copies)
-
-
-def last() -> None:
-    """At the end of the process: what is still on its way, if it comes soon."""
-    until = monotonic() + LAST
-    collect()
-    while _waiting and monotonic() < until:
-        sleep(0.005)
-        collect()
+copies = Copies()
+bring = copies.bring
