@@ -5,29 +5,45 @@ from __future__ import annotations
 from _weakref import ref
 from itertools import count
 from time import monotonic_ns
+from typing import TypeVar
 
 from . import flight, lengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypedDict
 
     from .records.base import Site
     from .records.numerics import DrawnBatch
 
+    class LoaderAbout(TypedDict):
+        """Fields of records.loaders.LoaderState."""
+
+        number: int
+        length: int | None
+        iterable: bool
+        workers: int
+        loaders: int
+        passes: int
+        site: Site | None
+        step: int
+
+
 KEPT = 192  # batches whose indices are remembered: more than are in flight
-LONGEST = 100_000  # samples of a batch that are remembered
+FEW, ELEMENTS = 16, 1 << 18  # … but no fewer, and no more samples in all than these
 MANY = 64  # loaders that are known at one time
+SUSPECT = 2_500_000_000  # nanoseconds of waiting after which it is first told
+T = TypeVar("T")
 
 
 class Loading:
     """One loader. One made anew at the same line, when the one before is gone, carries on what was known of that."""
 
     __slots__ = (
-        "again", "drawn", "drawn_first", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest",
-        "number", "passes", "since", "site", "starting", "starts", "steps", "tell_at", "trained", "until", "waited",
-        "workers", "opened", "begun",
+        "begun", "drawn", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest", "number",
+        "oldest", "opened", "opening", "passes", "pickled", "pickling", "since", "site", "starting", "starts", "steps",
+        "tell_at", "trained", "until", "waited", "workers",
     )  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -49,16 +65,22 @@ class Loading:
         self.trained = 0
         """Training steps made in passes that have ended."""
         self.indices: dict[int, Any] = {}
-        """By number in the pass: what the last batches were made of."""
+        """By number in the pass: what the last batches were made of,"""
+        self.oldest = 0
+        """from this one on."""
         # Waiting for batches, in nanoseconds; noted by the hook itself at every batch but the first of a pass.
         self.waited = self.longest = self.drawn = 0
         self.until = 0
         """When the last batch came."""
-        self.tell_at = 0
+        self.tell_at = SUSPECT
         """How long must have been waited for the next telling; the probe of the waits sets it."""
         # The first batch of a pass is made while nothing else runs: that wait is a cost of beginning.
         self.opened = 0
-        """What making the iterator of the present pass took."""
+        """What making the iterator of the present pass took;"""
+        self.opening = 0
+        """of all together. The probe of the passes keeps these:"""
+        self.pickled = self.pickling = 0
+        """bytes of the largest pickle that a worker was started with, and the time for all."""
         self.since = self.begun = 0
         """When the first batch of all came, and how long that was waited for."""
         self.starts = self.starting = 0
@@ -67,6 +89,36 @@ class Loading:
     def trains(self) -> bool:
         """Steps are made on what it gives, or none are made at all: it is not a validation."""
         return not flight.steps() or bool(self.trained) or flight.steps() > self.steps
+
+    def given(self) -> int:
+        """Batches so far, of all passes."""
+        return self.drawn + self.starts + bool(self.since)
+
+    def about(self) -> LoaderAbout:
+        """What every record about a loader says."""
+        return {
+            "number": self.number,
+            "length": self.length,
+            "iterable": self.iterable,
+            "workers": self.workers,
+            "loaders": self.loaders,
+            "passes": self.passes,
+            "site": self.site,
+            "step": flight.steps(),
+        }
+
+
+class ByLoader(dict[int, T]):
+    """What a probe keeps of each loader, by its number; made when first asked for. Of too many the oldest goes."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+
+    def __missing__(self, number: int) -> T:
+        if len(self) >= MANY:
+            del self[next(iter(self))]
+        made = self[number] = self._make()
+        return made
 
 
 class Loadings:
@@ -134,6 +186,19 @@ class Loadings:
         return found
 
 
+def trim(loading: Loading) -> None:
+    """Forget what older batches were made of; of large ones sooner."""
+    indices = loading.indices
+    if len(indices) <= FEW:
+        return
+    newest = loading.oldest + len(indices) - 1
+    latest = indices.get(newest)
+    size = len(latest) if _is_batch(latest) else 1
+    for number in range(loading.oldest, newest - max(FEW, min(KEPT, ELEMENTS // max(1, size)))):
+        indices.pop(number, None)
+        loading.oldest = number + 1
+
+
 def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, bool]:
     """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
     one sample."""
@@ -148,14 +213,23 @@ def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, b
     return None, False
 
 
+def batches_of(iterator: Any) -> int:
+    """That its present pass has given."""
+    return int(iterator.__dict__.get("_num_yielded", 0))
+
+
+def workers_of(iterator: Any) -> list[int]:
+    return [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
+
+
 def _handed_out(iterator: Any) -> int:
     """Number, in the order in which indices are drawn, of the batch handed out last."""
     own = iterator.__dict__
     return int(own["_rcvd_idx"] if "_rcvd_idx" in own else own.get("_num_yielded", 0)) - 1
 
 
-def _is_batch(index: object) -> bool:
-    return type(index) in (list, tuple) and len(index) <= LONGEST  # type: ignore[arg-type]
+def _is_batch(index: Any) -> TypeGuard[Sequence[Any]]:
+    return type(index) in (list, tuple)
 
 
 _loadings = Loadings()

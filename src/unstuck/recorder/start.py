@@ -5,75 +5,86 @@ from __future__ import annotations
 import os
 import sys
 
-from . import attempts, environment, facts, flight, guard, imports, signals
+from . import attempts, environment, flight, guard, imports, journal, signals
 from . import layout as at
-from .probes.death import exit_codes, process_end
-from .probes.pace import pickles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-SEAMS = {  # module waited for: (our module, its installer)
-    "torch.utils.data.dataloader": ("hooks.dataloader", "install"),
-    "torchdata.stateful_dataloader.stateful_dataloader": ("hooks.dataloader", "install_stateful"),
-    "torch.utils.data._utils.fetch": ("hooks.fetch", "install"),
-    "torch.utils.data._utils.signal_handling": ("hooks.fetch", "install_worker"),
-    "torch.autograd": ("hooks.backward", "install"),
-    "torch.autograd.graph": ("probes.learning.graph_reading", "watch_hooks"),
-    "torch.optim.lr_scheduler": ("probes.learning.schedules", "install_schedulers"),
-    "torch.nn.utils.clip_grad": ("probes.learning.schedules", "install_clipping"),
-    "torch.amp.grad_scaler": ("probes.learning.schedules", "install_scaler"),
-    "torch.optim.optimizer": ("hooks.optimizer", "install"),
-    "torch._dynamo.eval_frame": ("probes.learning.observed_steps", "install_compiler"),
+SEAMS = {  # module waited for: (module of `hooks`, its installer)
+    "torch.utils.data.dataloader": ("dataloader", "install"),
+    "torchdata.stateful_dataloader.stateful_dataloader": ("dataloader", "install_stateful"),
+    "torch.utils.data._utils.fetch": ("fetch", "install"),
+    "torch.utils.data._utils.signal_handling": ("fetch", "install_worker"),
+    "torch.autograd": ("backward", "install"),
+    "torch.autograd.graph": ("compiler", "install_saved_tensors"),
+    "torch.optim.lr_scheduler": ("schedulers", "install"),
+    "torch.nn.utils.clip_grad": ("schedulers", "install_clipping"),
+    "torch.amp.grad_scaler": ("amp", "install"),
+    "torch.optim.optimizer": ("optimizer", "install"),
+    "torch._dynamo.eval_frame": ("compiler", "install"),
+    "threading": ("processes", "install_threads"),
+    "multiprocessing.util": ("processes", "install_children"),
+    "multiprocessing.popen_fork": ("processes", "install_exit_codes"),
+    "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
+    "multiprocessing.reduction": ("processes", "install_pickles"),
 }
-_folder = ""
 
 
-def start(folder: str, site: str | None = None) -> None:
-    """Begin recording into `folder`; `site` is the folder on PYTHONPATH that children must inherit."""
-    global _folder
-    facts.start(flight.name_stem(folder) + at.FACTS)  # first of all: a fault from here on can be told
-    _begin_process(folder, forked=False)
-    _folder = folder
-    os.register_at_fork(after_in_child=_after_fork)
-    if site is not None:
-        _part("environment", environment.keep, site)
-    _part("signal handlers", signals.install)
-    _part("attempts", attempts.install)
-    _part("ends", process_end.install)
-    _part("exits", exit_codes.install)
-    _part("pickles", imports.when_imported, "multiprocessing.reduction", pickles.install)
-    flight.answer = _answer
-    for name, (module, installer) in SEAMS.items():
-        _part("seam " + name, imports.when_imported, name, _installer(module, installer))
+class Recorder:
+    """Where this process records to; nowhere while `folder` is empty."""
 
+    __slots__ = ("folder", "registered")
 
-def stop() -> None:
-    """Take every hook out again; children forked from here on are not recorded."""
-    global _folder
-    _folder = ""
-    guard.remove_all()
-    signals.disarm()
+    def __init__(self) -> None:
+        self.folder = ""
+        self.registered = False
 
+    def start(self, folder: str, site: str | None = None) -> None:
+        """Begin recording into `folder`; `site` is the folder on PYTHONPATH that children must inherit."""
+        journal.start(flight.name_stem(folder) + at.FACTS)  # first of all: a fault from here on can be told
+        _begin_process(folder, forked=False)
+        self.folder = folder
+        if not self.registered:
+            os.register_at_fork(after_in_child=self._after_fork)  # for good: there is no way to take it out
+            self.registered = True
+        if site is not None:
+            _part("environment", environment.keep, site)
+        _part("signal handlers", signals.install)
+        _part("attempts", attempts.install)
+        from .hooks import processes
 
-def _answer() -> None:
-    """What answers is loaded when first asked for; none of it is for the compiler to see."""
-    try:
-        from . import hiding
+        _part("ends", processes.install)
+        for name, (module, installer) in SEAMS.items():
+            _part("seam " + name, imports.when_imported, name, _installer(module, installer))
 
-        with hiding.Hidden():
-            from . import answers
+    def stop(self) -> None:
+        """Take every hook out again; children forked from here on are not recorded."""
+        self.folder = ""
+        guard.remove_all()
+        signals.disarm()
 
-            answers.give()
-    except Exception as fault:
-        flight.answer = _silent
-        guard.off("answers", fault)
+    def _after_fork(self) -> None:
+        if not self.folder:
+            return
+        try:
+            _begin_process(self.folder, forked=True)
+        except Exception as fault:
+            self._run_unrecorded(fault)
+        for name in ("dispatch", "loading", "stepping"):
+            module = sys.modules.get(f"{__package__}.{name}")
+            if module is not None:
+                _part(name, module.forget)
 
-
-def _silent() -> None:
-    flight.words[at.W_REQUEST] = 0
+    def _run_unrecorded(self, fault: Exception) -> None:
+        """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
+        self.folder = ""
+        guard.off("recorder of a child", fault)
+        flight.let_go()
+        journal.start(None)
+        _part("signals", signals.silence)
 
 
 def _part(probe: str, install: Callable[..., object], *arguments: object) -> None:
@@ -84,25 +95,26 @@ def _part(probe: str, install: Callable[..., object], *arguments: object) -> Non
 
 
 def _installer(module: str, name: str) -> Callable[[ModuleType], object]:
-    def install(torch_module: ModuleType) -> object:
+    def install(theirs: ModuleType) -> object:
         import importlib
 
-        ours = importlib.import_module("." + module, __package__)
-        _part("unseen by the compiler", _pass_over, ours)
-        return getattr(ours, name)(torch_module)
+        ours = importlib.import_module(f"{__package__}.hooks.{module}")
+        if theirs.__name__.startswith("torch"):
+            _part("unseen by the compiler", _pass_over)
+        return getattr(ours, name)(theirs)
 
     return install
 
 
-def _pass_over(hook: ModuleType) -> None:
+def _pass_over() -> None:
     from . import hiding
 
-    hiding.pass_over((hook, *(sys.modules[name] for name in list(sys.modules) if name.startswith(f"{__package__}."))))
+    hiding.pass_over_ours(__package__)
 
 
 def _begin_process(folder: str, forked: bool) -> None:
     stem = flight.open_file(folder, forked)
-    facts.start(stem + at.FACTS)
+    journal.start(stem + at.FACTS)
     w = flight.words
     rank = os.environ.get("RANK", "")
     if rank.isdigit() and "WORLD_SIZE" in os.environ:
@@ -111,40 +123,18 @@ def _begin_process(folder: str, forked: bool) -> None:
     _part("signals", signals.arm, stem)
 
 
-def _after_fork() -> None:
-    if not _folder:
-        return
-    try:
-        _begin_process(_folder, forked=True)
-    except Exception as fault:
-        _run_unrecorded(fault)
-    for name in (
-        "probes.learning.learning",
-        "probes.data.batch_statistics",
-        "probes.pace.data_waits",
-        "probes.data.aliases",
-    ):
-        module = sys.modules.get(f"{__package__}.{name}")
-        if module is not None:
-            _part(name, module.forget)
-
-
-def _run_unrecorded(fault: Exception) -> None:
-    """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
-    global _folder
-    _folder = ""
-    guard.off("recorder of a child", fault)
-    flight.let_go()
-    facts.start(None)
-    _part("signals", signals.silence)
-
-
 def self_test() -> dict[str, str]:
-    """Seams as they are now: name and "on", "waiting" (module not imported), or why it is off."""
+    """Seams of torch as they are now: name and "on", "waiting" (module not imported), or why it is off."""
     state = {}
     for name in SEAMS:
+        if not name.startswith("torch"):
+            continue
         if "seam " + name in guard.OFF:
             state[name] = guard.OFF["seam " + name]
         else:
             state[name] = "on" if name in sys.modules else "waiting"
     return state
+
+
+_recorder = Recorder()
+start, stop = _recorder.start, _recorder.stop

@@ -10,25 +10,27 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
+    from .records.base import Site
 
-def call_site() -> list[str | int] | None:
+
+def call_site() -> Site | None:
     """File, line and function of the code that asked, above torch and us."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(HERE) and "/torch/utils/data/" not in file:
-            return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
+            return absolute(file), frame.f_lineno, name_of(frame.f_code)
         frame = frame.f_back
     return None
 
 
-def call_site_of(inside: tuple[str, ...]) -> list[str | int] | None:
+def call_site_of(inside: tuple[str, ...]) -> Site | None:
     """The same, above torch's files whose paths hold one of these."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((HERE, "<unstuck")) and not any(part in file for part in inside):
-            return [absolute(file), frame.f_lineno, name_of(frame.f_code)]
+            return absolute(file), frame.f_lineno, name_of(frame.f_code)
         frame = frame.f_back
     return None
 
@@ -42,12 +44,12 @@ def name_of(code: CodeType) -> str:
     return code.co_qualname if sys.version_info >= (3, 11) else code.co_name
 
 
-def code_site(function: Any) -> list[str | int] | None:
+def code_site(function: Any) -> Site | None:
     """Where a function of the user's is written; None for the library's and for what is not Python."""
     code = getattr(function, "__code__", None)
     if code is None or not is_user_file(code.co_filename):
         return None
-    return [absolute(code.co_filename), code.co_firstlineno, name_of(code)]
+    return absolute(code.co_filename), code.co_firstlineno, name_of(code)
 
 
 def is_user_file(path: str) -> bool:

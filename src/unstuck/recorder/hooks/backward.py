@@ -1,77 +1,200 @@
 """Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both.
 
-It stays in place also in the steps that are not full: TorchScript and pickle know functions by identity.
+On the CPU the loss is read at every call: whether it is NaN, or stands out, can be explained only while its graph is
+there. All else is done in sampled steps. The wrappers stay in place: TorchScript and pickle know functions by identity.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import wraps
+from sys import float_info
 
-from .. import flight, guard, hiding
+from .. import dispatch, flight, guard, hiding, stepping
 from .. import layout as at
-from ..probes.learning import learning, losses
-from ..probes.memory import device, graph_growth
-from . import dataloader
+from . import amp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
+
+GATHERED = 63  # losses that are handed over at one time, less one
+EACH, EVERY = 64, 7  # on a GPU so many losses are read at first, then two of every eight
+
+
+class Reader:
+    """Losses read and not yet handed over, and the limits between which one needs no word."""
+
+    __slots__ = ("high", "low", "values")
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.low, self.high = -float_info.max, float_info.max
+
+    def hand_over(self) -> None:
+        if self.values:
+            values, self.values = self.values, []
+            dispatch.emit("losses_read", values, None)
+            self.ask()
+
+    def ask(self) -> None:
+        """What the probe has learned of the loss sets the limits."""
+        if "learning" in guard.OFF:
+            self.low, self.high = -float("inf"), float("inf")
+        else:
+            self.low, self.high = dispatch.probe("learning").limits()
+
+    def read(self, root: Any, frame: FrameType) -> None:
+        """The value of one loss, at once."""
+        self.hand_over()
+        if root.is_cpu:
+            value = amp.unscaled(root).item()
+            if type(value) is float:
+                if self.low <= value <= self.high:
+                    dispatch.emit("losses_read", [value], frame)
+                else:
+                    dispatch.emit("loss_stands_out", root, value, frame)
+        elif root.is_cuda:
+            dispatch.emit("gpu_loss", root, frame, amp.unscaled(root))
+        self.ask()
 
 
 def install(module: Any) -> None:
     """`module` is torch.autograd."""
-    original = module.backward
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
+    original, state, reader = module.backward, flight.state, Reader()
+    full, steps, backwards, tensor_type = flight.FULL, flight.STEPS, flight.BACKWARDS, torch.Tensor
+    functions, dispatches = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+    by_hand, scaled = stepping.by_hand, amp.scaled
 
     @wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
-        if dataloader.scans is not None:
-            dataloader.scans.at_backward()
-        try:
-            if hiding.listened():
-                with hiding.Hidden():
-                    losses.note(arguments, options)
+        number = state[backwards] = state[backwards] + 1
+        if state[full] or not state[steps]:
+            return closely(arguments, options)
+        root: Any = arguments[0] if arguments else options.get("tensors")
+        if type(root) is tensor_type and root.is_cpu and root.numel() == 1:
+            if functions() or dispatches():
+                apart(root)
             else:
-                losses.note(arguments, options)
-        except Exception as fault:
-            guard.off("learning", fault)
-        if not flight.full():
-            return original(*arguments, **options)
+                value = (scaled[1] if scaled[0] == id(root) else root).item()
+                if type(value) is float and reader.low <= value <= reader.high:
+                    reader.values.append(value)
+                else:
+                    apart(root)
+        elif number & EVERY < 2:
+            apart(root)
+        if by_hand.active or not number & GATHERED:
+            return closely(arguments, options)
+        return original(*arguments, **options)
+
+    def closely(arguments: Any, options: Any) -> Any:
         try:
-            if hiding.listened():
-                with hiding.Hidden():
-                    _look(arguments, options)
-            else:
-                _look(arguments, options)
-            flight.enter(at.BACKWARD)
+            before(_root(arguments[0] if arguments else options.get("tensors")), sys._getframe(2))
         except Exception as fault:
             guard.off("backward", fault)
         try:
             return original(*arguments, **options)
         finally:
             try:
-                flight.enter(at.BETWEEN)
+                if state[full]:
+                    flight.enter(at.BETWEEN)
             except Exception as fault:
                 guard.off("backward", fault)
 
-    def _look(arguments: Any, options: Any) -> None:
-        graph_growth.at_backward(arguments, options)
-        device.sample()
-        if "learning" in guard.OFF:
+    def before(root: Any, frame: FrameType) -> None:
+        if os.environ.get("UNSTUCK_SCAN"):
+            from ..scan import takeover
+
+            takeover.at_backward()
+        reader.hand_over()
+        if by_hand.looks():
+            _count_by_hand(stepping.leaves_of(root) if root is not None else [])
+        if not state[full]:
             return
+        frame = _caller(frame)
+        if root is not None and root.numel() == 1:
+            reader.read(root, frame)
+        dispatch.emit("before_backward", root, frame)
+        reader.ask()
+        flight.enter(at.BACKWARD)
+
+    def apart(root: Any) -> None:
+        """A loss that stands out, or that cannot be read in passing."""
         try:
-            learning.at_backward(arguments, options)
+            if type(root) is tensor_type and root.numel() == 1:
+                with hiding.Hidden():
+                    reader.read(root, _caller(sys._getframe(2)))
         except Exception as fault:
-            guard.off("learning", fault)
+            guard.off("backward", fault)
 
     def remove() -> None:
         if module.backward is backward:  # not if somebody has wrapped it since
             module.backward = original
 
-    learning.install()
     hiding.stand_aside(backward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
     module.backward = backward
     guard.on("backward", remove)
+    _wrap_grad(module, torch)
+
+
+def _wrap_grad(module: Any, torch: Any) -> None:
+    """`torch.autograd.grad`: where no optimizer steps, updates may be made of what it gives."""
+    original, state = module.grad, flight.state
+
+    @wraps(original)
+    def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        if not torch.compiler.is_dynamo_compiling() and (not state[flight.STEPS] or stepping.by_hand.active):
+            try:
+                given = (
+                    [inputs] if type(inputs) is torch.Tensor else list(inputs) if type(inputs) in (list, tuple) else []
+                )
+                plain = [each for each in given[:64] if type(each) in (torch.Tensor, torch.nn.Parameter)]
+                _count_by_hand([each for each in plain if each.is_leaf])
+                if flight.full() and type(outputs) is torch.Tensor:
+                    with_root(outputs, sys._getframe(1))
+            except Exception as fault:
+                guard.off("autograd.grad", fault)
+        return original(outputs, inputs, *arguments, **options)
+
+    def with_root(root: Any, frame: FrameType) -> None:
+        if root.numel() == 1 and root.is_cpu:
+            dispatch.emit("losses_read", [root.item()], frame)
+            dispatch.emit("before_backward", root, frame)
+
+    def remove() -> None:
+        if module.grad is grad:
+            module.grad = original
+
+    hiding.stand_aside(grad)  # type: ignore[arg-type]  # as above
+    module.grad = grad
+    guard.on("autograd.grad", remove)
+
+
+def _count_by_hand(leaves: list[Any]) -> None:
+    """Before a backward pass where no optimizer is at work: a step, if the parameters have changed since the last."""
+    if leaves and stepping.by_hand.before_backward(leaves):
+        if flight.full():
+            dispatch.emit("after_step", None, stepping.by_hand.made)
+        stepping.count()
+        if flight.steps() >= flight.state[flight.DUE]:
+            stepping.turn()
+    if leaves and flight.full() and stepping.by_hand.made:
+        dispatch.emit("before_step", None)
+
+
+def _root(tensors: Any) -> Any:
+    """The loss: a plain tensor, or the only one in a list."""
+    if type(tensors) in (list, tuple) and len(tensors) == 1:
+        tensors = tensors[0]
+    return tensors if type(tensors) is sys.modules["torch"].Tensor else None
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """Who called backward; above `Tensor.backward`."""
+    above = frame.f_back
+    return above if frame.f_code.co_name == "backward" and above is not None else frame

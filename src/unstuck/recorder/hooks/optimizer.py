@@ -1,76 +1,132 @@
-"""Seam: the optimizer's step, through torch's own global hooks. A training step ends here.
+"""Seam: the optimizer's step, through torch's own global hooks, and its constructor. A training step ends here.
 
-The hook before the step is in place only in full steps.
+The hook before the step is in place only while steps are sampled.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import wraps
 
-from .. import flight, guard, hiding
+from .. import dispatch, flight, guard, stepping
 from .. import layout as at
-from ..probes.learning import learning, ownership, schedules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
+
+
+class Counts:
+    """By the identity of an optimizer: how often it has stepped, and how often its gradients were cleared."""
+
+    __slots__ = ("all_clears", "clears", "steps")
+
+    def __init__(self) -> None:
+        self.steps: dict[int, int] = {}
+        self.clears: dict[int, int] = {}
+        self.all_clears = 0
 
 
 def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
+    counts, state = Counts(), flight.state
+    made_by, full, steps, due, step_word = counts.steps, flight.FULL, flight.STEPS, flight.DUE, at.W_STEP
+    leader = rival = 0
+    handles: dict[str, Any] = {}
 
     def before(optimizer: Any, arguments: Any, options: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return
         try:
+            stepping.by_hand.inside = True
             flight.enter(at.OPTIMIZER)
+            dispatch.emit("before_step", optimizer)
         except Exception as fault:
             guard.off("optimizer", fault)
-        _learn(learning.before_step, optimizer)
 
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
+        """Of several optimizers one leads, so that a round of all is one step; if it rests, another takes its place."""
+        nonlocal leader, rival
         if torch.compiler.is_dynamo_compiling():
             return
-        _learn(learning.after_step, optimizer)
+        key = id(optimizer)
+        made_by[key] = made_by.get(key, 0) + 1
+        if key == leader:
+            rival = 0
+            made = state[steps] = state[steps] + 1
+            flight.words[step_word] = made
+            if made >= state[due]:
+                closely(optimizer, key, True)
+        elif state[full] or key == rival or not leader:
+            leads = key == rival or not leader
+            rival = key
+            if leads:
+                leader, rival = key, 0
+                stepping.count()
+            closely(optimizer, key, leads)
+        else:
+            rival = key
+
+    def closely(optimizer: Any, key: int, leads: bool) -> None:
         try:
-            stepped()
+            if state[full]:
+                dispatch.emit("after_step", optimizer, made_by[key])
+            stepping.by_hand.inside = False
+            if leads:
+                stepping.turn()
+                change(state[full])
         except Exception as fault:
             guard.off("optimizer", fault)
 
-    handles = {"after": module.register_optimizer_step_post_hook(after)}
-
-    def change(full: bool) -> None:
-        if full and "before" not in handles:
+    def change(sampled: int) -> None:
+        if sampled and "before" not in handles:
             handles["before"] = module.register_optimizer_step_pre_hook(before)
-        elif not full and "before" in handles:
+        elif not sampled and "before" in handles:
             handles.pop("before").remove()
 
     def remove() -> None:
-        flight.when_full_changes.pop("optimizer", None)
         for handle in handles.values():
             handle.remove()
         handles.clear()
 
-    schedules.install_zero_grad(module)
-    ownership.install(module)
-    change(True)
-    flight.when_full_changes["optimizer"] = change
+    handles["after"] = module.register_optimizer_step_post_hook(after)
+    change(1)
     guard.on("optimizer", remove)
+    _wrap_built(module.Optimizer, counts)
+    _wrap_cleared(module.Optimizer, counts)
 
 
-def _learn(look: Callable[[Any], object], optimizer: Any) -> None:
-    if "learning" in guard.OFF:
-        return
-    try:
-        if hiding.listened():
-            with hiding.Hidden():
-                look(optimizer)
-        else:
-            look(optimizer)
-    except Exception as fault:
-        guard.off("learning", fault)
+def _wrap_built(kind: Any, counts: Counts) -> None:
+    original = kind.__init__
+
+    @wraps(original)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options)
+        try:
+            counts.steps[id(self)] = counts.clears[id(self)] = 0
+            dispatch.emit("optimizer_built", self, sys._getframe(1), counts)
+        except Exception as fault:
+            guard.off("optimizers built", fault)
+
+    kind.__init__ = __init__
+
+    def remove() -> None:
+        if kind.__init__ is __init__:
+            kind.__init__ = original
+
+    guard.on("optimizers built", remove)
 
 
-stepped = flight.stepped
+def _wrap_cleared(kind: Any, counts: Counts) -> None:
+    """It is called at every step, so it does nothing but count."""
+    original, cleared = kind.zero_grad, counts.clears
+
+    @wraps(original)
+    def zero_grad(self: Any, *arguments: Any, **options: Any) -> Any:
+        counts.all_clears += 1
+        cleared[id(self)] = cleared.get(id(self), 0) + 1
+        return original(self, *arguments, **options)
+
+    kind.zero_grad = zero_grad
+    guard.on("zero_grad", lambda: setattr(kind, "zero_grad", original))

@@ -1,0 +1,175 @@
+"""Seams: how processes and threads end, what children are handed and how they ended. Of the standard library only."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from time import monotonic_ns
+
+from .. import flight, guard
+from .. import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from threading import ExceptHookArgs
+    from typing import Any, NoReturn
+
+
+class Pickles:
+    """What new processes were handed as a pickle (spawn, forkserver) since `begin`: measured where it is made."""
+
+    __slots__ = ("largest", "took")
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.largest = self.took = 0
+        """Bytes of the largest; nanoseconds for all."""
+
+
+pickles = Pickles()
+
+
+def emit(event: str, *arguments: Any) -> None:
+    """Loaded when something ends: a script that only ends well needs no dispatcher."""
+    from .. import dispatch
+
+    dispatch.emit(event, *arguments)
+
+
+def install() -> None:
+    original = os._exit
+    end = End()
+
+    def _exit(status: int) -> NoReturn:
+        try:
+            frame = sys._getframe(1)
+            if "/multiprocessing/" not in frame.f_code.co_filename:  # its own way of ending its children
+                emit("left_by_exit", status, frame)
+        except Exception as fault:
+            guard.off("os._exit", fault)
+        original(status)
+
+    os._exit = _exit
+
+    def remove() -> None:
+        if os._exit is _exit:
+            os._exit = original
+
+    guard.on("os._exit", remove)
+    atexit.register(end.leaving)
+    guard.on("end", lambda: atexit.unregister(end.leaving))
+
+
+class End:
+    """The interpreter's own exit."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = False
+
+    def leaving(self) -> None:
+        """The interpreter still knows the exception it printed: no hook of the user's is touched."""
+        try:
+            error = getattr(sys, "last_value", None)
+            # Not of Ctrl-C: what we import here may use eval, after which Python would no longer die of the signal.
+            if error is not None and type(error) is not KeyboardInterrupt and not self.left and not _at_a_prompt():
+                self.left = True
+                emit("process_failed", error)
+            self._last()
+            flight.enter(at.ENDED)
+            flight.words[at.W_ENDED] = 1
+        except Exception as fault:
+            guard.off("end", fault)
+
+    @staticmethod
+    def _last() -> None:
+        recorder = guard.__package__
+        takeover = sys.modules.get(f"{recorder}.scan.takeover")
+        if takeover is not None and takeover.wanted():
+            takeover.leaving()
+        for name in ("stepping", "dispatch"):
+            module = sys.modules.get(f"{recorder}.{name}")
+            if module is not None:
+                module.last()
+
+
+def _at_a_prompt() -> bool:
+    """A person types the commands: the last error was one of them, and did not end anything."""
+    return hasattr(sys, "ps1") or hasattr(sys.modules.get("builtins"), "__IPYTHON__")
+
+
+def install_threads(threading: Any) -> None:
+    original = threading.excepthook
+
+    def excepthook(arguments: ExceptHookArgs, /) -> Any:
+        try:
+            if arguments.exc_type is not SystemExit:
+                emit("thread_failed", arguments.exc_value, arguments.thread)
+        except Exception as fault:
+            guard.off("thread ends", fault)
+        return original(arguments)
+
+    threading.excepthook = excepthook
+
+    def remove() -> None:
+        if threading.excepthook is excepthook:
+            threading.excepthook = original
+
+    guard.on("thread ends", remove)
+
+
+def install_children(util: Any) -> None:
+    """multiprocessing ends a child's work with this call, in a `finally`: an exception on its way can be seen."""
+    original = util._exit_function
+
+    def _exit_function(*arguments: Any, **options: Any) -> Any:
+        try:
+            error = sys.exc_info()[1]
+            good = type(error) is SystemExit and error.code in (None, 0)
+            if error is not None and type(error) is not KeyboardInterrupt and not good:
+                emit("process_failed", error)
+        except Exception as fault:
+            guard.off("children's ends", fault)
+        return original(*arguments, **options)
+
+    util._exit_function = _exit_function
+    guard.on("children's ends", lambda: setattr(util, "_exit_function", original))
+
+
+def install_exit_codes(module: Any) -> None:
+    """Exit codes of children as they are reaped: later the objects that knew them are gone."""
+    original = module.Popen.__dict__["poll"]
+
+    def poll(self: Any, *arguments: Any, **options: Any) -> Any:
+        known = self.returncode
+        code = original(self, *arguments, **options)
+        if code and known is None:
+            try:
+                emit("child_ended", self.pid, code)
+            except Exception as fault:
+                guard.off("exit codes", fault)
+        return code
+
+    module.Popen.poll = poll
+    guard.on(f"exit codes {module.__name__}", lambda: setattr(module.Popen, "poll", original))
+
+
+def install_pickles(module: Any) -> None:
+    """`module` is multiprocessing.reduction. Nothing is pickled a second time."""
+    original = module.dump
+
+    def dump(obj: Any, file: Any, protocol: Any = None) -> Any:
+        plain, began = type(file).__name__ == "BytesIO", monotonic_ns()
+        before = file.tell() if plain else 0
+        answer = original(obj, file, protocol)
+        if plain:
+            pickles.largest = max(pickles.largest, file.tell() - before)
+            pickles.took += monotonic_ns() - began
+        return answer
+
+    module.dump = dump
+    guard.on("pickles", lambda: setattr(module, "dump", original))

@@ -1,0 +1,130 @@
+"""A step is whatever repeats: an update of the optimizer that leads, or, where there is none, a backward pass after
+which parameters have changed."""
+
+from __future__ import annotations
+
+import sys
+from _weakref import ref
+
+from . import dispatch, flight, hiding
+from . import layout as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+NODES = 400  # of a graph that are looked through for its parameters
+LEAVES = 3  # of these that are followed
+MANY = 64  # backward passes without an optimizer's step, after which they are looked at for themselves
+
+
+class Leaf:
+    """A tensor that is trained, as it was at the last backward pass."""
+
+    __slots__ = ("first", "tensor", "version")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor: Callable[[], Any] = ref(tensor)
+        self.version = tensor._version
+        self.first = first_number(tensor)
+
+    def changed(self) -> bool:
+        tensor = self.tensor()
+        if tensor is None:
+            return True  # `w = (w - rate * gradient).requires_grad_()`: another one has taken its place
+        return bool(tensor._version != self.version or first_number(tensor) != self.first)
+
+
+def first_number(tensor: Any) -> float | None:
+    """Written through `.data` a tensor's own version does not change: then its content tells."""
+    if not tensor.is_cpu or not tensor.numel() or tensor.is_sparse:
+        return None
+    return float(tensor.detach().reshape(-1)[0])
+
+
+class ByHand:
+    """Updates that no optimizer makes."""
+
+    __slots__ = ("_before", "_leaves", "_optimizers", "active", "inside", "made")
+
+    def __init__(self) -> None:
+        self.forget()
+        self.inside = False
+        """An optimizer's step is under way: its closure calls backward as often as it likes."""
+
+    def forget(self) -> None:
+        self._leaves: list[Leaf] = []
+        self._before = self._optimizers = self.made = 0
+        self.active = False
+        """No optimizer has stepped, or none for many backward passes."""
+
+    def looks(self) -> bool:
+        """Asked at backward passes that are looked at anyway: is it to be seen here what is made by hand?"""
+        by_optimizers, backwards = flight.state[flight.STEPS] - self.made, flight.state[flight.BACKWARDS]
+        if by_optimizers != self._optimizers:
+            self._optimizers, self._before, self._leaves = by_optimizers, backwards, []
+        self.active = not by_optimizers or backwards - self._before > MANY
+        return self.active
+
+    def before_backward(self, leaves: list[Any]) -> bool:
+        """True: parameters have changed since the backward pass before: a step was made."""
+        if self.inside and flight.state[flight.BACKWARDS] - self._before <= MANY:
+            return False
+        with hiding.Hidden():
+            stepped = bool(self._leaves) and any(leaf.changed() for leaf in self._leaves)
+            self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
+        self.made += stepped
+        return stepped
+
+    def last(self) -> None:
+        """At the end of the process: the last update has no backward pass after it."""
+        if self.active and self._leaves and any(leaf.changed() for leaf in self._leaves):
+            count()
+
+
+def leaves_of(root: Any) -> list[Any]:
+    """Parameters that a graph ends in: the first that are found."""
+    found: list[Any] = []
+    node = getattr(root, "grad_fn", None)
+    waiting, seen = [node] if node is not None else [], {node}
+    while waiting and len(seen) < NODES and len(found) < LEAVES:
+        node = waiting.pop()
+        tensor = getattr(node, "variable", None)
+        if tensor is not None:
+            found.append(tensor)
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return found
+
+
+def count() -> None:
+    """One more step is made."""
+    made = flight.state[flight.STEPS] = flight.state[flight.STEPS] + 1
+    flight.words[at.W_STEP] = made
+
+
+def turn() -> None:
+    """A sampled step has ended, or one begins; what the supervisor asks for is answered."""
+    if flight.turn():
+        dispatch.emit("sampling_changed", flight.full())
+    if flight.words[at.W_REQUEST]:
+        answer()
+
+
+def answer() -> None:
+    """What the supervisor asks for through the request word, on the thread that trains."""
+    w = flight.words
+    wanted, w[at.W_REQUEST] = w[at.W_REQUEST], 0
+    frame = sys._getframe(1)
+    if wanted & at.ASK_LOOPS:
+        dispatch.emit("asked_loops", frame)
+    if wanted & at.ASK_GROWTH:
+        dispatch.emit("asked_growth", frame)
+    w[at.W_ANSWERED] += 1
+
+
+by_hand = ByHand()
+forget, last = by_hand.forget, by_hand.last
