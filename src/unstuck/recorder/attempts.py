@@ -6,7 +6,6 @@ of the sample in work: they begin again when the position moves.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from . import flight, guard
@@ -16,78 +15,103 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_active = True
-_place: tuple[int, ...] = (-1, -1)
-_attempts = 0
-_sleeps = 0
-locks_files = False
-"""This process has locked a file; in a worker, since it began."""
-
-
-def install() -> None:
-    sys.addaudithook(_hear)
-    guard.on("attempts", _silence)
-
-
-def _silence() -> None:
-    global _active
-    _active = False
-
-
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    global locks_files
-    if event not in _EVENTS or not _active:
-        return
-    if event in _LOCKING:
-        locks_files = True
-        return
-    try:
-        note(event, arguments)
-    except Exception as fault:
-        guard.off("attempts", fault)
-
-
-def note(event: str, arguments: tuple[Any, ...]) -> None:
-    global _place, _attempts, _sleeps
-    w = flight.words
-    place = (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION])
-    if place != _place:
-        _place, _attempts, _sleeps = place, 0, 0
-        w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0
-    if event == "time.sleep":
-        _sleeps += 1
-        w[at.W_SLEEPS] = _sleeps
-        return
-    target = _target(event, arguments)
-    if target is None:
-        return
-    _attempts += 1
-    w[at.W_ATTEMPTS] = _attempts
-    w[at.W_ATTEMPTS_AT] = at.place_of(w)
-    flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
-
-
-def last() -> str | None:
-    """What the sample in work opened, or connected to, last."""
-    w = flight.words
-    if _attempts and _place == (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION]):
-        return flight.text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE)
-    return None
-
-
-def _target(event: str, arguments: tuple[Any, ...]) -> str | bytes | None:
-    if event == "open":
-        path: str | bytes | int | os.PathLike[str] = arguments[0]
-        if isinstance(path, (str, bytes)):
-            ours = isinstance(path, str) and (path == OURS or (flight.path and path.startswith(flight.path)))
-            return None if ours else path  # our own files are none of theirs
-        return None if isinstance(path, int) else os.fspath(path)
-    address: str | bytes | tuple[object, ...] = arguments[1]
-    if isinstance(address, tuple):
-        return ":".join(map(str, address[:2]))
-    return address
-
-
 OURS = "/proc/self/io"
 _LOCKING = frozenset(("fcntl.flock", "fcntl.lockf"))
 _EVENTS = frozenset(("open", "time.sleep", "socket.connect")) | _LOCKING
+_CUT = slice(0, at.TARGET_SIZE)
+
+
+class Attempts:
+    __slots__ = ("_active", "_attempts", "_locks", "_place", "_sleeps")
+
+    def __init__(self) -> None:
+        self._active, self._locks = True, False
+        self._place: tuple[int, ...] = (-1, -1)
+        self._attempts = self._sleeps = 0
+
+    def install(self) -> None:
+        sys.addaudithook(self._hear)
+        guard.on("attempts", self._silence)
+
+    def _silence(self) -> None:
+        self._active = False
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in _EVENTS or not self._active:
+            return
+        if event in _LOCKING:
+            self._locks = True
+            return
+        try:
+            self._note(event, arguments)
+        except Exception as fault:
+            guard.off("attempts", fault)
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        w = flight.words
+        place = (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION])
+        if place != self._place:
+            self._place, self._attempts, self._sleeps = place, 0, 0
+            w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0
+        if event == "time.sleep":
+            self._sleeps += 1
+            w[at.W_SLEEPS] = self._sleeps
+            return
+        target = opened(arguments[0]) if event == "open" else connected_to(arguments[1])
+        if target is None:
+            return
+        self._attempts += 1
+        w[at.W_ATTEMPTS] = self._attempts
+        w[at.W_ATTEMPTS_AT] = at.place_of(w)
+        flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
+
+    def last(self) -> str:
+        """What the sample in work opened, or connected to, last."""
+        w = flight.words
+        if self._attempts and self._place == (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION]):
+            return flight.text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE)
+        return ""
+
+    def locks_files(self) -> bool:
+        """This process has locked a file; in a worker, since it began."""
+        return self._locks
+
+    def worker_began(self) -> None:
+        self._locks = False
+
+
+def opened(path: Any) -> str | bytes | None:
+    target = plain_path(path)
+    if type(target) is str and (target == OURS or (flight.path and target.startswith(flight.path))):
+        return None  # our own files are none of theirs
+    return target
+
+
+def plain_path(path: Any) -> str | bytes | None:
+    """A path as text, cut short before it is copied. A user's own class of paths is not asked: that would run it."""
+    if type(path) is getattr(sys.modules.get("pathlib"), "PosixPath", None):
+        path = path.__fspath__()
+    return _cut(path)
+
+
+def connected_to(address: Any) -> str | bytes | None:
+    """host:port, or the path of a Unix socket."""
+    if issubclass(type(address), tuple):
+        parts = tuple.__getitem__(address, slice(0, 2))
+        return ":".join(str(part if type(part) is int else _cut(part)) for part in parts)
+    return _cut(address)
+
+
+def _cut(text: Any) -> str | bytes | None:
+    """Its beginning, by the base class's own method; None if it is no text."""
+    if issubclass(type(text), str):
+        return str.__getitem__(text, _CUT)
+    if issubclass(type(text), bytes):
+        return bytes.__getitem__(text, _CUT)
+    return None
+
+
+_attempts = Attempts()
+install, last, locks_files, worker_began = (
+    _attempts.install, _attempts.last, _attempts.locks_files, _attempts.worker_began
+)  # fmt: skip

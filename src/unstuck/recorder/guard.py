@@ -59,7 +59,9 @@ def _raised_by_handler(fault: BaseException) -> bool:
 
 def _tell(name: str, why: str) -> None:
     try:
-        sys.modules[__package__ + ".facts"].write("probe-off", {"probe": name, "why": why})
+        from .records.base import ProbeOff
+
+        sys.modules[__package__ + ".journal"].write(ProbeOff(probe=name, why=why))
     except Exception:
         try:
             sys.modules[__package__ + ".flight"].write_off(name, why)

@@ -29,3 +29,11 @@ class Record:
 
     pid: int = 0
     at: float = 0.0
+
+
+@record
+class ProbeOff(Record):
+    """A fault of ours: this part of the recorder is off from here on."""
+
+    probe: str
+    why: str = ""

@@ -7,6 +7,8 @@ import os
 import resource
 
 from ... import flight
+from ...records.deaths import Descriptors, FileSystem, SharedMemory
+from . import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,15 +16,16 @@ if TYPE_CHECKING:
 
 SHM = "/dev/shm"
 MOST = 70_000  # descriptors that are asked for one by one
+PLACES = 64  # files whose file systems are asked
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = 1 << 20
 """Bytes left on a file system that count as none: what failed was larger, or left a part of itself behind."""
 
 
-def descriptors(pid: int | str = "self") -> dict[str, object]:
-    """How many are open, the limit, and of what kind they are."""
+def descriptors(pid: int | None = None) -> Descriptors:
+    """Of this process, or of one of ours, which has the same limit."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    folder = f"/proc/{pid}/fd/"
+    folder = f"/proc/{'self' if pid is None else pid}/fd/"
     try:
         numbers = os.listdir(folder)
     except FileNotFoundError:
@@ -34,23 +37,23 @@ def descriptors(pid: int | str = "self") -> dict[str, object]:
         ]
     kinds: dict[str, int] = {}
     if len(numbers) > limit // 2:
-        for number in numbers:
+        for number in numbers[:MOST]:
             kind = _kind(folder + number)
             kinds[kind] = kinds.get(kind, 0) + 1
     most = sorted(kinds.items(), key=lambda pair: -pair[1])[:12]
-    return {"open": len(numbers) - (pid == "self"), "limit": limit, "kinds": dict(most)}
+    return Descriptors(open=len(numbers) - (pid is None), limit=limit, kinds=dict(most), pid=pid)
 
 
-def crowded_workers(pids: Iterable[int]) -> list[dict[str, object]]:
-    """Those of our workers that have no descriptor to spare; they have our limits."""
+def crowded_workers(pids: Iterable[int]) -> list[Descriptors]:
+    """Those of our workers that have no descriptor to spare."""
     found = []
     for pid in pids:
         try:
             counted = descriptors(pid)
         except OSError:
             continue
-        if counted["kinds"]:
-            found.append({"pid": pid, **counted})
+        if counted.kinds:
+            found.append(counted)
     return found
 
 
@@ -66,13 +69,13 @@ def _kind(link: str) -> str:
     return SHM if target.startswith(SHM) else "of unstuck" if folder == os.path.dirname(flight.path) else folder
 
 
-def shared_memory(pids: Iterable[int] = ()) -> dict[str, object]:
+def shared_memory(pids: Iterable[int] = ()) -> SharedMemory | None:
     """Room in /dev/shm, and how much of it each process has mapped, deleted files included."""
     found = room(SHM)
-    if not found:
-        return {}
-    users = {str(pid): used for pid in (os.getpid(), *pids) if (used := _mapped(pid))}
-    return {**found, "users": users}
+    if found is None:
+        return None
+    users = [(pid, used) for pid in (os.getpid(), *pids) if (used := _mapped(pid))]
+    return SharedMemory(**found.__dict__, users=users)
 
 
 def _mapped(pid: int) -> int:
@@ -90,7 +93,17 @@ def _mapped(pid: int) -> int:
     return sum(sizes.values())
 
 
-def room(path: str) -> dict[str, object]:
+def written_to(raised: list[BaseException], saving: str | None) -> list[FileSystem]:
+    """Where these exceptions say that there was no room, or where something was being saved."""
+    failed = [each for each in raised if issubclass(type(each), OSError)]
+    if not saving and not any(errors.errno_of(each) in NO_ROOM for each in failed):
+        return []
+    named = [file for each in failed for file in errors.files_of(each)] + ([saving] if saving else [])
+    rooms = [room(path) for path in list(dict.fromkeys(named or written_paths()))[:PLACES]]
+    return [each for each in rooms if each is not None][:8]
+
+
+def room(path: str) -> FileSystem | None:
     """Size and room of the file system that a path is, or would be, on."""
     place = os.path.abspath(path)
     while place != "/" and not os.path.exists(place):
@@ -99,18 +112,20 @@ def room(path: str) -> dict[str, object]:
         found = os.statvfs(place)
         device = os.stat(place).st_dev
     except OSError:
-        return {}
+        return None
     while place != "/" and os.stat(os.path.dirname(place)).st_dev == device:
         place = os.path.dirname(place)
-    return {
-        "path": path,
-        "mount": place,
-        "kind": _file_system(place),
-        "size": found.f_blocks * found.f_frsize,
-        "free": found.f_bavail * found.f_frsize,
-        "full": found.f_bavail * found.f_frsize < FULL or (found.f_files > 0 and found.f_favail == 0),
-        "no_inodes": found.f_files > 0 and found.f_favail == 0,
-    }
+    no_inodes = found.f_files > 0 and found.f_favail == 0
+    free = found.f_bavail * found.f_frsize
+    return FileSystem(
+        path=path,
+        mount=place,
+        kind=_file_system(place),
+        size=found.f_blocks * found.f_frsize,
+        free=free,
+        full=free < FULL or no_inodes,
+        no_inodes=no_inodes,
+    )
 
 
 def _file_system(mount: str) -> str:
@@ -129,7 +144,7 @@ def _file_system(mount: str) -> str:
 def written_paths() -> list[str]:
     """Files this process has open for writing."""
     found = []
-    for number in os.listdir("/proc/self/fd"):
+    for number in os.listdir("/proc/self/fd")[:MOST]:
         try:
             target = os.readlink("/proc/self/fd/" + number)
             if not target.startswith("/") or target.startswith(("/dev/", "/proc/")):

@@ -6,53 +6,64 @@ import functools
 import io
 import types
 from collections import deque
+from itertools import islice
 
-from ... import user_code
+from ... import objects, user_code
+from ...records.deaths import Unpicklable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, Literal
+
+    Culprit = tuple[str, Any, str, Literal["function", "class", "object"]]  # path, itself, what it is
 
 MOST = 20_000  # objects looked at
+WIDE = 200  # elements of a container
+LONGEST = 200  # of a path
 _LOCKS = ("lock", "RLock", "_local")
 _KINDS = (types.ModuleType, types.GeneratorType, types.CoroutineType, types.FrameType, types.TracebackType, memoryview)
+_FILE: type = io.IOBase.__mro__[1]  # its C part, which has no `__instancecheck__`
 _LATER = ("multiprocessing", "torch", "numpy", "_io", "builtins")  # what these hold is pickled in their own way
 _FOREIGN = {"sqlite3": "a database connection", "socket": "a socket", "mmap": "a memory map", "h5py": "an HDF5 file"}
 
 
-def find(process: Any, message: str) -> dict[str, object]:
+def find(process: Any, message: str) -> Unpicklable | None:
     """The first culprit in breadth; where there are several, the one that the message speaks of."""
     found = list(_culprits(process))
-    named = [each for each in found if any(word and word in message for word in each["words"])]
-    if not (named or found):
-        return {}
-    best = (named or found)[0]
-    return {name: best[name] for name in ("path", "what", "site")}
+    named = [each for each in found if any(word in message for word in _words(each[1]))]
+    for path, value, what, kind in named or found:
+        site = user_code.code_site(value) if type(value) is types.FunctionType else None
+        return Unpicklable(path=path, what=what, kind=kind, site=site)
+    return None
 
 
-def _culprits(process: Any) -> Iterator[dict[str, Any]]:
-    waiting = deque(_arguments(process))
+def _words(value: Any) -> list[str]:
+    """As Python's messages call it."""
+    kind = type(value)
+    named = value.__qualname__ if kind is types.FunctionType or issubclass(kind, type) else ""
+    return [word for word in (named, f"{kind.__module__}.{kind.__qualname__}", kind.__name__) if word]
+
+
+def _culprits(process: Any) -> Iterator[Culprit]:
+    waiting = deque(_arguments(objects.instance_dict(process) or {}))
     seen: set[int] = set()
     while waiting and len(seen) < MOST:
         path, value = waiting.popleft()
         if id(value) in seen:
             continue
         seen.add(id(value))
-        what = _why(value)
+        what, kind = _why(value)
         if what:
-            kind = type(value)
-            words = (getattr(value, "__qualname__", ""), f"{kind.__module__}.{kind.__qualname__}", kind.__name__)
-            yield {"path": path, "what": what, "site": user_code.code_site(value), "words": words}
+            yield path[:LONGEST], value, what, kind
         else:
-            waiting.extend(_inside(path, value))
+            waiting.extend(islice(_inside(path[:LONGEST], value), WIDE))
 
 
-def _arguments(process: Any) -> Iterator[tuple[str, Any]]:
+def _arguments(own: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What the process is given, by the names its target calls them."""
-    own = process.__dict__
     target = own.get("_target")
-    code = getattr(target, "__code__", None)
+    code = target.__code__ if type(target) is types.FunctionType else None
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
     for place, value in enumerate(own.get("_args") or ()):
         yield (names[place] if place < len(names) else f"argument {place}"), value
@@ -64,32 +75,32 @@ def _arguments(process: Any) -> Iterator[tuple[str, Any]]:
             yield f"process.{name}", value
 
 
-def _why(value: Any) -> str:
+def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
     kind = type(value)
-    if isinstance(value, types.FunctionType):
+    if kind is types.FunctionType:
         if "<lambda>" in value.__qualname__:
-            return "a lambda"
-        return "a function defined inside another" if "<locals>" in value.__qualname__ else ""
+            return "a lambda", "function"
+        return "a function defined inside another" if "<locals>" in value.__qualname__ else "", "function"
     if kind.__module__ in ("_thread", "threading") and kind.__name__ in _LOCKS:
-        return "a lock of this process's threads"
-    if isinstance(value, io.IOBase) and not isinstance(value, (io.BytesIO, io.StringIO)):
-        return "an open file"
-    if isinstance(value, _KINDS):
-        return f"a {kind.__name__}"
+        return "a lock of this process's threads", "object"
+    if issubclass(kind, _FILE) and not issubclass(kind, (io.BytesIO, io.StringIO)):
+        return "an open file", "object"
+    if issubclass(kind, _KINDS):
+        return f"a {kind.__name__}", "object"
+    if issubclass(kind, type):
+        return "a class defined inside a function" if "<locals>" in value.__qualname__ else "", "class"
     foreign = _FOREIGN.get(kind.__module__.partition(".")[0])
     if foreign:
-        return foreign
-    if "<locals>" in (value.__qualname__ if isinstance(value, type) else kind.__qualname__):
-        return "a class defined inside a function" if isinstance(value, type) else f"a {kind.__name__}, a local class"
-    return ""
+        return foreign, "object"
+    return f"a {kind.__name__}, a local class" if "<locals>" in kind.__qualname__ else "", "class"
 
 
 def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
-        yield from ((f"{path}[{place}]", item) for place, item in zip(range(200), value))  # noqa: B905
+        yield from ((f"{path}[{place}]", item) for place, item in enumerate(value))
     elif kind is dict:
-        yield from ((f"{path}[{key!r}]" if type(key) in (str, int) else path, value[key]) for key in list(value)[:200])
+        yield from ((f"{path}[{_shown(key)}]" if _shown(key) else path, item) for key, item in value.items())
     elif kind is functools.partial:
         yield f"{path}.func", value.func
         yield from _inside(path, value.args)
@@ -97,11 +108,17 @@ def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif kind is types.MethodType:
         yield f"{path}.__self__", value.__self__
     elif (kind.__module__.partition(".")[0] not in _LATER or _plain_torch(kind)) and not _pickles_itself(kind):
-        yield from ((f"{path}.{name}", item) for name, item in _own(value).items())
+        yield from ((f"{path}.{name}", item) for name, item in (objects.instance_dict(value) or {}).items())
+
+
+def _shown(key: object) -> str:
+    if type(key) is str:
+        return repr(key[:LONGEST])
+    return repr(key) if type(key) is int and key.bit_length() < LONGEST else ""
 
 
 def _plain_torch(kind: type) -> bool:
-    """Data sets and samplers of torch, which keep their parts as plain attributes."""
+    """Datasets and samplers of torch, which keep their parts as plain attributes."""
     return kind.__module__.startswith(("torch.utils.data", "torch.nn.modules"))
 
 
@@ -109,10 +126,3 @@ def _pickles_itself(kind: type) -> bool:
     """It says itself what is to be pickled: what it holds need not be."""
     own = [c for c in kind.__mro__ if c is not object and not c.__module__.startswith("torch.utils.data")]
     return any(name in vars(c) for c in own for name in ("__getstate__", "__reduce__", "__reduce_ex__"))
-
-
-def _own(value: Any) -> dict[str, Any]:
-    try:
-        return dict(object.__getattribute__(value, "__dict__"))
-    except AttributeError:  # it has slots, or is written in C
-        return {}
