@@ -33,7 +33,7 @@ PROBES = {  # name: module beneath `probes`, class
 }
 LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # Of loaders, in the process that draws from them. `loading` is a loading.Loading.
-    "pass_began": ("passes", "waits", "dataset state", "handles"),  # (loading, iterator)
+    "pass_began": ("failures", "passes", "waits", "dataset state", "handles"),  # (loading, iterator)
     "pass_ended": ("passes", "aliases"),  # (loading, batches): it came to its end
     "pass_left": ("aliases",),  # (loading): another one begins, or it is over
     "batch_looked_at": ("fingerprints", "passes", "aliases", "data", "copies"),  # (loading, iterator, batch)
