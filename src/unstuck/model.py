@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.recorder.records.data import DataSeen
+from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AskedAfterEnd,
@@ -575,6 +576,12 @@ class Case:
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()
+    deaths: tuple[Died, ...] = ()
+    thread_deaths: tuple[ThreadDied, ...] = ()
+    samples_failed: tuple[SampleFailed, ...] = ()
+    batches_failed: tuple[BatchFailed, ...] = ()
+    left_by_exit: tuple[LeftByExit, ...] = ()
+    children_ended: tuple[ChildEnded, ...] = ()
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()
