@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from unstuck import serial
 from unstuck.errors import UsageError
-from unstuck.model import Case, Exit, Fact, Flight, Outcome
+from unstuck.model import Case, Exit, Flight, Outcome
+from unstuck.recorder.records.base import Record
+from unstuck.recorder.records.deaths import Died
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.store import CASE, FLIGHT, FOLDER, REPORT, RUN
 
@@ -45,9 +47,10 @@ def find(argument: str | None = None) -> Saved:
 def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
     from unstuck.observe.flights import read_folder
+    from unstuck.observe.records import by_field
     from unstuck.supervise.memory_file import read_back
 
-    flights, facts = read_folder(folder)
+    flights, records = read_folder(folder)
     if not flights:
         raise UsageError(
             f"there is nothing of a run in {folder}",
@@ -60,12 +63,12 @@ def case_of_flights(folder: Path) -> Case:
     return Case(
         now=now,
         seconds=max(0.0, now - began),
-        outcome=_outcome(flights, facts),
+        outcome=_outcome(flights, records),
         root=root,
         flights=tuple(flights),
-        facts=tuple(facts),
         memory=curves,
         groups=groups,
+        **by_field(records),
     )
 
 
@@ -91,7 +94,9 @@ def _case_of_plain_run(folder: Path) -> Case:
     except UsageError:
         return case
     flights = tuple(replace(f, role="main") if f.pid == case.root and f.role == "unknown" else f for f in flown.flights)
-    return replace(case, flights=flights, facts=flown.facts, memory=flown.memory, groups=flown.groups)
+    known = {"command", "cwd", "seconds", "outcome", "root", "exits", "probes_off"}
+    said = {field.name: getattr(flown, field.name) for field in fields(flown) if field.name not in known}
+    return replace(case, **{**said, "flights": flights})
 
 
 # --- finding -------------------------------------------------------------------------------------------------
@@ -176,11 +181,11 @@ def _last_sign(flight: Flight) -> float:
     return max(flight.began, flight.since, flight.sample_since, *(step.ended for step in flight.steps[-1:]))
 
 
-def _outcome(flights: list[Flight], facts: list[Fact]) -> Outcome:
+def _outcome(flights: list[Flight], records: list[Record]) -> Outcome:
     training = [flight for flight in flights if flight.role in ("main", "rank")] or flights
     if any(flight.alive for flight in training):
         return "running"
     pids = {flight.pid for flight in training}
-    if any(fact.kind == "exception" and fact.pid in pids for fact in facts):
+    if any(isinstance(record, Died) and record.pid in pids for record in records):
         return "died"
     return "finished" if all(flight.phase == "ended" for flight in training) else "died"

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from unstuck.attach.activity import activity
 from unstuck.attach.inferred import flight_of, seat_of, with_seats
 from unstuck.attach.motion import AT_WORK, share_of
 from unstuck.attach.standing import LONGEST, Standing, dated, standings, training
 from unstuck.attach.target import Target
-from unstuck.model import Case, Fact, Flight, Look, PathFact, Process, Thread, Times, Wait
+from unstuck.model import Case, Flight, Look, PathFact, Process, Thread, Times, Wait
 from unstuck.observe import proc
 from unstuck.observe.look import Observer
 from unstuck.observe.sampling import Sample, Sampler
@@ -80,7 +81,7 @@ class Inspection:
         self.looks: list[Look] = []
         self.began = time.monotonic()
         self._paths: dict[tuple[int | None, str], PathFact] = {}
-        self._facts: tuple[Fact, ...] = ()
+        self._said: dict[str, Any] = {}
         self._flights: dict[int, Flight] = {}
         self._root_began = 0.0
         self._since: dict[int, tuple[tuple[object, ...], float]] = {}
@@ -144,9 +145,10 @@ class Inspection:
         if not self.flight_dir:
             return {}
         from unstuck.observe.flights import read_folder
+        from unstuck.observe.records import by_field
 
-        flights, facts = read_folder(self.flight_dir)
-        self._facts = tuple(facts)
+        flights, records = read_folder(self.flight_dir)
+        self._said = by_field(records)
         return {flight.pid: flight for flight in flights if flight.alive}
 
     def case(self) -> tuple[Case, tuple[Standing, ...]]:
@@ -170,9 +172,9 @@ class Inspection:
             times=Times(),
             looks=tuple(self.looks),
             flights=tuple(flight for flight in flights if flight is not None),
-            facts=self._facts,
             paths=tuple(self._paths.values()),
             machine=machine(),
+            **self._said,
         )
         found = standings(case) if look.processes else ()
         held = {standing.process.pid: standing.stall for standing in found}

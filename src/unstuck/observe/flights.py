@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from unstuck.model import Fact, Flight, Pace, Phase, Role, Step
+from unstuck.model import Flight, Pace, Phase, Role, Step
 from unstuck.observe.gauge import NANO, Gauge, quantile
+from unstuck.observe.records import parse
 from unstuck.recorder import layout as at
+from unstuck.recorder.records.base import ProbeOff, Record
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+LOOPS = "LoopsSeen"
+WHOLE = (at.LEARNING, at.DATA_STATS)
 KEPT = 24
 """Descriptions of loops a process."""
 
@@ -56,77 +56,68 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     )
 
 
-def read_facts(gauge: Gauge) -> list[Fact]:
-    """All facts of the process so far; only what is new is read from disk."""
-    known = cast("list[Fact]", gauge.facts)
-    last = [*_last_facts(gauge), *_latest(gauge, at.LEARNING), *_latest(gauge, at.DATA_STATS)]
+def read_records(gauge: Gauge) -> list[Record]:
+    """All that the process has said so far; only what is new is read from disk."""
+    known = cast("list[Record]", gauge.records)
+    last = [*_unwritten(gauge), *(each for suffix in WHOLE for each in _latest(gauge, suffix))]
     try:
         with open(gauge.beside(at.FACTS), "rb") as file:
-            file.seek(gauge.facts_read)
+            file.seek(gauge.records_read)
             new = file.read()
     except OSError:
         return [*known, *last]
     whole = new[: new.rfind(b"\n") + 1]
-    gauge.facts_read += len(whole)
-    known.extend(parse_facts(whole))
+    gauge.records_read += len(whole)
+    known.extend(parse(whole))
     _thin(known)
     return [*known, *last]
 
 
-def _latest(gauge: Gauge, suffix: str) -> list[Fact]:
-    """A fact that is the whole each time (how the training learns, what is in its batches), as it was told last."""
+def _latest(gauge: Gauge, suffix: str) -> list[Record]:
+    """A record that is the whole each time (how the training learns, what is in its batches), as it was written last."""
     try:
         with open(gauge.beside(suffix), "rb") as file:
-            return list(parse_facts(file.read()))
+            return list(parse(file.read()))
     except OSError:
         return []
 
 
-def _last_facts(gauge: Gauge) -> list[Fact]:
+def _unwritten(gauge: Gauge) -> list[Record]:
     """Those for which there was no room on the disk, or no descriptor."""
     text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
-    return list(parse_facts(text.encode()))
+    return list(parse(text.encode()))
 
 
-def _thin(facts: list[Fact]) -> None:
+def _thin(records: list[Record]) -> None:
     """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
-    places = [place for place, fact in enumerate(facts) if fact.kind == "loops"]
+    places = [place for place, record in enumerate(records) if type(record).__name__ == LOOPS]
     for place in reversed(places[KEPT // 2 : -KEPT // 2]):
-        del facts[place]
-
-
-def parse_facts(lines: bytes) -> Iterator[Fact]:
-    for line in lines.splitlines():
-        try:
-            raw = json.loads(line)
-            yield Fact(raw["pid"], raw["at"], raw["kind"], raw["data"])
-        except (ValueError, KeyError, TypeError):
-            continue
+        del records[place]
 
 
 def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
-    """What it said of its own faults, in the facts or, where these failed, in the flight file itself."""
-    off = [(str(f.data["probe"]), str(f.data["why"])) for f in read_facts(gauge) if f.kind == "probe-off"]
+    """What it said of its own faults, in its journal or, where that failed, in the flight file itself."""
+    off = [(record.probe, record.why) for record in read_records(gauge) if isinstance(record, ProbeOff)]
     for line in gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).splitlines():
         probe, _, why = line.partition("\t")
         off.append((probe, why))
     return tuple(off)
 
 
-def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Fact]]:
+def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Record]]:
     """Everything in a folder of raw flight files, after all else is gone."""
     from unstuck.supervise.last_words import with_crash
 
     flights: list[Flight] = []
-    facts: list[Fact] = []
+    records: list[Record] = []
     for path in sorted(Path(folder).glob("*" + at.FLIGHT)):
         gauge = Gauge.open(str(path))
         if gauge is None:
             continue
         flights.append(with_crash(read_flight(gauge), gauge.beside(at.SIGNALS)))
-        facts.extend(read_facts(gauge))
+        records.extend(read_records(gauge))
         gauge.close()
-    return flights, sorted(facts, key=lambda fact: fact.at)
+    return flights, sorted(records, key=lambda record: record.at)
 
 
 def _role(w: list[int]) -> Role:

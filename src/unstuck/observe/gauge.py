@@ -15,15 +15,15 @@ NANO = 1e9
 class Gauge:
     """One process's flight file, mapped for reading while the writer runs, hangs, or after it died."""
 
-    __slots__ = ("_heard", "_map", "facts", "facts_read", "path", "pid", "words")
+    __slots__ = ("_heard", "_map", "path", "pid", "records", "records_read", "words")
 
     def __init__(self, path: str, mapped: mmap.mmap | bytes) -> None:
         self.path = path
         self._map = mapped
         self.words = memoryview(mapped).cast("q")
         self.pid = int(self.words[at.W_PID])
-        self.facts_read = 0
-        self.facts: list[object] = []
+        self.records_read = 0
+        self.records: list[object] = []
         self._heard: dict[int, int] = {}
 
     @classmethod
@@ -62,7 +62,7 @@ class Gauge:
     def frozen(self) -> Gauge:
         """A copy of the last state, which needs neither the file nor the process."""
         copy = Gauge(self.path, bytes(self._map))
-        copy.facts, copy.facts_read = self.facts, self.facts_read
+        copy.records, copy.records_read = self.records, self.records_read
         return copy
 
     def close(self) -> None:

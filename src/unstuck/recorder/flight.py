@@ -16,11 +16,13 @@ _map: mmap.mmap | None = None
 # All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
 _maps: list[mmap.mmap] = []
 _folder = ""
-FULL, FRESH, STEPS, DUE, WATCHED, SIZE, BACKWARDS = range(7)
-state = [1, 0, 0, 0, 0, 0, 0]
-"""The few numbers that the hooks of a step share. FULL: this step is sampled, its durations are counted. FRESH: a batch
-came since the last step. STEPS: steps made. DUE: the step at whose end `turn` is to be called. WATCHED: a probe wants to
-know when batches are asked for. SIZE: elements of the batch in work, where it was looked at. BACKWARDS: backward passes."""
+FULL, STEPS, DUE, WATCHED, SIZE, BACKWARDS = range(6)
+state = [1, 0, 0, 0, 0, 0]
+"""The few numbers that the hooks of a step share.
+
+FULL: this step is sampled, its durations are counted. STEPS: steps made. DUE: the step at whose end `turn` is to be
+called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE: elements of the batch in work,
+where it was looked at. BACKWARDS: backward passes made."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START

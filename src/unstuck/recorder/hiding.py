@@ -53,7 +53,7 @@ def stand_aside(function: FunctionType) -> None:
 
 
 class Hidden:
-    """While this is open, the compiler sees no frame of this thread, and no mode or subclass of the user's an operation."""
+    """While this is open, the compiler sees no frame of this thread, and no mode of the user's an operation."""
 
     __slots__ = ("_before", "_guards", "_set")
 

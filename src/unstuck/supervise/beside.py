@@ -58,13 +58,14 @@ def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
 
 def _finish(watch: Watch, folder: store.RunFolder) -> None:
     from unstuck.model import Exit
-    from unstuck.observe.flights import read_facts
+    from unstuck.observe.flights import read_records
     from unstuck.recorder import layout as at
+    from unstuck.recorder.records.deaths import Died
 
     watch.hangar.scan()
     gauge = watch.hangar.gauge_of(watch.root)
     ended = gauge is not None and bool(gauge.words[at.W_ENDED])
-    failed = gauge is not None and any(fact.kind == "exception" for fact in read_facts(gauge))
+    failed = gauge is not None and any(isinstance(record, Died) for record in read_records(gauge))
     if not failed and (ended or _alive(watch.root)):
         if watch.inquired:
             watch.inquiry.withdraw_disproved()  # it came to the end of the watch by itself

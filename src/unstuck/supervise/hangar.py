@@ -169,21 +169,22 @@ class Hangar:
                 pass
 
     def probes_off(self) -> tuple[tuple[str, str], ...]:
-        """Faults of processes that could not have a flight file, and so wrote nothing but facts."""
+        """Faults of processes that could not have a flight file, and so wrote nothing but a journal."""
         if self.folder is None:
             return ()
         if not self._lone:
             return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
-        from unstuck.observe.flights import parse_facts
+        from unstuck.observe.records import parse
+        from unstuck.recorder.records.base import ProbeOff
 
         off = []
         for name in sorted(self._lone):
             try:
                 with open(os.path.join(self.folder, name), "rb") as file:
-                    facts = list(parse_facts(file.read()))
+                    records = list(parse(file.read()))
             except OSError:
                 continue
-            off += [(str(f.data["probe"]), str(f.data["why"])) for f in facts if f.kind == "probe-off"]
+            off += [(record.probe, record.why) for record in records if isinstance(record, ProbeOff)]
         return tuple(dict.fromkeys(off))
 
     def gauge_of(self, pid: int) -> Gauge | None:

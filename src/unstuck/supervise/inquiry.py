@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
-from unstuck.observe.flights import read_facts, read_flight
+from unstuck.observe.flights import read_flight, read_records
 from unstuck.observe.look import Observer
+from unstuck.observe.records import by_field
 from unstuck.recorder import layout as at
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
@@ -289,7 +290,7 @@ class Inquiry:
         gone = {flight.pid for flight in dead}
         current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
         gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
-        facts = sorted((fact for gauge in gauges for fact in read_facts(gauge)), key=lambda fact: fact.at)
+        said = by_field(record for gauge in gauges for record in read_records(gauge))
         return Case(
             command=watch.command,
             cwd=_cwd(),
@@ -305,7 +306,6 @@ class Inquiry:
             times=self.times,
             looks=tuple(self.looks),
             flights=(*current, *dead),
-            facts=tuple(facts),
             paths=tuple(self._paths.values()),
             memory=watch.memory.curves(),
             groups=watch.memory.groups(),
@@ -316,8 +316,9 @@ class Inquiry:
             shared_files=watch.sharing.files(),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)
-            + sum(fact.data["cost"]["seconds"] for fact in facts if fact.kind == "learning" and fact.pid == watch.root),
+            + sum(learning.cost for learning in said.get("learnings", ()) if learning.pid == watch.root),
             machine=machine(),
+            **said,
         )
 
 
