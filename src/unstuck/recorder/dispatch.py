@@ -33,7 +33,7 @@ PROBES = {  # name: module beneath `probes`, class
 }
 LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # Of loaders, in the process that draws from them. `loading` is a loading.Loading.
-    "pass_began": ("failures", "passes", "waits", "dataset state", "handles"),  # (loading, iterator)
+    "pass_began": ("failures", "passes", "dataset state", "handles"),  # (loading, iterator)
     "pass_ended": ("passes", "aliases"),  # (loading, batches): it came to its end
     "pass_left": ("aliases",),  # (loading): another one begins, or it is over
     "batch_looked_at": ("fingerprints", "passes", "aliases", "data", "copies"),  # (loading, iterator, batch)
@@ -52,6 +52,9 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "before_backward": ("graph", "device", "learning"),  # (root or None, frame)
     "before_step": ("learning",),  # (optimizer; None: an update written by hand)
     "after_step": ("learning",),  # (optimizer or None, its steps)
+    # Of what the training does with its data, in sampled steps.
+    "model_given": ("data",),  # (arguments, frame): the outermost module is called
+    "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
     "loss_stands_out": ("learning",),  # (root, value, frame): outside the probe's `limits()`

@@ -82,7 +82,7 @@ class Walk:
         if kind in _ATOMS:
             return 0, None
         if issubclass(kind, tuple):
-            return self._in_sequence(thing, tuple, _of_class(kind, "_fields"))
+            return self._in_sequence(thing, tuple, of_class(kind, "_fields"))
         if issubclass(kind, list):
             return self._in_sequence(thing, list, None)
         if issubclass(kind, dict):
@@ -90,7 +90,7 @@ class Walk:
         if any(each is UserDict for each in kind.__mro__):  # tokenizers give these; issubclass would ask its subclasses
             data = (instance_dict(thing) or {}).get("data")
             return self._in_dict(data) if issubclass(type(data), dict) else (0, [])
-        fields = _of_class(kind, "__dataclass_fields__")
+        fields = of_class(kind, "__dataclass_fields__")
         if type(fields) is dict:
             own = instance_dict(thing) or {}
             names = [name for name in islice(fields, PARTS) if type(name) is str and name in own]
@@ -152,7 +152,7 @@ def is_texts(values: Any) -> bool:
     return all(type(each) is str for each in values[:: 1 + len(values) // FLAT])
 
 
-def _of_class(kind: type, name: str) -> Any:
+def of_class(kind: type, name: str) -> Any:
     """An attribute of a class as it was written: neither a metaclass nor a descriptor is run."""
     return next((each.__dict__[name] for each in kind.__mro__ if name in each.__dict__), None)
 

@@ -11,21 +11,26 @@ import torch
 from unstuck.recorder import tensors
 from unstuck.recorder.probes.data import associations, statistics_report
 from unstuck.recorder.probes.data.kept_rows import Kept
-from unstuck.recorder.probes.data.statistics import Gathered
+from unstuck.recorder.probes.data.statistics import TARGET, Gathered
+from unstuck.recorder.records.data import ColumnStats, LoaderData, PartSeen
 from unstuck.recorder.scan import samples_stacked
 
 
-def told(*batches: Any, samples: bool = True) -> dict[str, Any]:
+def told(*batches: Any, samples: bool = True) -> LoaderData:
     gathered, at = Gathered(), 0
     for batch in batches:
         size = next(len(part) for _, part in tensors.parts(batch))
         gathered.take(batch, list(range(at, at + size)) if samples else None)
         at += size
-    return statistics_report.told(gathered)
+    return record(gathered)
+
+
+def record(gathered: Gathered) -> LoaderData:
+    return statistics_report.filled(LoaderData(), gathered, trains=True)
 
 
 def roles(*batches: Any) -> dict[str, str]:
-    return {part["path"]: part["role"] for part in told(*batches)["parts"]}
+    return {part.path: part.role for part in told(*batches).parts}
 
 
 def test_roles_of_a_tuple() -> None:
@@ -68,28 +73,31 @@ def test_one_part_alone_is_no_target() -> None:
 def test_channels_are_the_columns_of_an_image() -> None:
     image = torch.zeros(4, 3, 200, 200)
     image[:, 1] = 200.0
-    part = told([image, torch.zeros(4, dtype=torch.int64)])["parts"][0]
-    assert [column["mean"] for column in part["columns"]] == [0.0, 200.0, 0.0]
+    part = told([image, torch.zeros(4, dtype=torch.int64)]).parts[0]
+    assert [means(column) for column in part.columns] == [0.0, 200.0, 0.0]
 
 
 def test_a_nan_in_a_large_image_is_found_wherever_it_is() -> None:
     image = torch.zeros(4, 3, 401, 401)
     image[2, 1, 399, 7] = float("nan")
-    part = told([image, torch.zeros(4, dtype=torch.int64)])["parts"][0]
-    assert [column["nan"] for column in part["columns"]] == [0, 1, 0]
-    assert part["bad_samples"] == [2]
+    part = told([image, torch.zeros(4, dtype=torch.int64)]).parts[0]
+    assert [column.nan for column in part.columns] == [0, 1, 0]
+    assert part.bad_samples == [2]
 
 
 def test_labels_are_counted_and_their_order_seen() -> None:
     sorted_batches = [[torch.randn(10, 2), torch.full((10,), k)] for k in range(4)]
-    labels = told(*sorted_batches)["labels"]
-    assert labels["classes"] == 4
-    assert labels["batch_entropy"] == 0.0
-    assert labels["entropy"] == pytest.approx(1.386, abs=1e-3)
+    labels = told(*sorted_batches).labels
+    assert labels is not None
+    assert labels.classes == 4
+    assert labels.batch_entropy == 0.0
+    assert labels.entropy == pytest.approx(1.386, abs=1e-3)
 
 
 def test_empty_texts() -> None:
-    assert told([["a", " ", ""], torch.arange(3)])["texts"] == [["[0]", 3, 2, [1, 2]]]
+    for lines in (["a", " ", ""], ("a", " ", "")):
+        (texts,) = told([lines, torch.arange(3)]).texts
+        assert (texts.path, texts.lines, texts.empty, texts.samples) == ("[0]", 3, 2, [1, 2])
 
 
 def test_rows_kept_are_the_same_in_whatever_order_they_come() -> None:
@@ -122,27 +130,30 @@ def test_samples_of_different_shapes_are_read_one_by_one() -> None:
     assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]
     gathered = Gathered(whole=True)
     gathered.take_ragged("[0]", parts["[0]"], [10, 11, 12])
-    assert gathered.parts["[0]"].columns.plain(0)["count"] == 15
+    assert gathered.parts["[0]"].columns.stats(0, 0).count == 15
 
 
 # --- however large a batch is --------------------------------------------------------------------------------------
 
 
-def part(batch: Any, samples: list[int] | None = None) -> dict[str, Any]:
+def part(batch: Any, samples: list[int] | None = None) -> PartSeen:
     gathered = Gathered()
     gathered.take([batch, torch.zeros(batch.shape[0], dtype=torch.int64)], samples)
-    about: dict[str, Any] = statistics_report.told(gathered)["parts"][0]
-    return about
+    return record(gathered).parts[0]
+
+
+def means(column: ColumnStats) -> float | None:
+    return column.numbers.mean if column.numbers is not None else None
 
 
 def test_added_masks_are_masks_in_three_dimensions_and_in_four() -> None:
     mask = torch.full((4, 300, 300), float("-inf")).triu(1)
-    assert part(mask)["role"] == "mask"
-    assert part(mask.unsqueeze(1))["role"] == "mask"
+    assert part(mask).role == "mask"
+    assert part(mask.unsqueeze(1)).role == "mask"
 
 
 def test_grey_pictures_without_a_channel_are_read() -> None:
-    assert part(torch.full((6, 9, 9), 200, dtype=torch.uint8))["columns"][0]["mean"] == 200.0
+    assert means(part(torch.full((6, 9, 9), 200, dtype=torch.uint8)).columns[0]) == 200.0
 
 
 def test_hidden_bad_values_are_found_in_any_layout() -> None:
@@ -150,18 +161,18 @@ def test_hidden_bad_values_are_found_in_any_layout() -> None:
         image = torch.zeros(6, 3, 300, 300).contiguous(memory_format=layout)
         image[4, 1, 299, 17:19] = float("nan")
         about = part(image, list(range(10, 16)))
-        assert [column["nan"] for column in about["columns"]] == [0, 2, 0]
-        assert (about["bad_rows"], about["bad_samples"]) == (1, [14])
+        assert [column.nan for column in about.columns] == [0, 2, 0]
+        assert (about.bad_rows, about.bad_samples) == (1, [14])
 
 
 def test_a_sum_that_overflows_is_no_bad_value() -> None:
-    assert part(torch.full((4, 3, 250, 250), 60000.0, dtype=torch.float16))["bad_rows"] == 0
+    assert part(torch.full((4, 3, 250, 250), 60000.0, dtype=torch.float16)).bad_rows == 0
 
 
 def test_what_is_bad_everywhere_is_counted_once() -> None:
     about = part(torch.full((3, 3, 200, 200), float("nan")), [5, 6, 7])
-    assert (about["bad_rows"], about["bad_samples"]) == (3, [5, 6, 7])
-    assert all(column["nan"] == column["rows"] for column in about["columns"])
+    assert (about.bad_rows, about.bad_samples) == (3, [5, 6, 7])
+    assert all(column.nan == column.rows for column in about.columns)
 
 
 def test_of_many_rows_some_are_read_whatever_the_pattern() -> None:
@@ -170,10 +181,11 @@ def test_of_many_rows_some_are_read_whatever_the_pattern() -> None:
     x[77, 1] = float("inf")
     gathered = Gathered()
     gathered.take([x, torch.arange(rows) % 4], list(range(rows)))
-    about = statistics_report.told(gathered)
+    about = record(gathered)
+    assert about.labels is not None
     assert gathered.rows == 2048
-    assert [round(count / 512, 1) for _, count in about["labels"]["counts"]] == pytest.approx([1.0] * 4, abs=0.2)
-    assert about["parts"][0]["bad_samples"] == [77]
+    assert [round(count / 512, 1) for _, count in about.labels.counts] == pytest.approx([1.0] * 4, abs=0.2)
+    assert about.parts[0].bad_samples == [77]
     kept = gathered.kept
     assert torch.equal(kept.parts["[0]"][:, 0].long(), kept.samples)
 
@@ -211,5 +223,40 @@ def test_no_reading_copies_a_batch() -> None:
 
 def test_labels_of_any_type_are_counted() -> None:
     for dtype in (torch.uint8, torch.uint16, torch.uint64, torch.int8, torch.float16, torch.float8_e4m3fn):
-        labels = told([torch.randn(6, 2), torch.tensor([0, 1, 1, 0, 1, 1]).to(dtype)])["labels"]
-        assert labels["counts"] == [[1.0, 4], [0.0, 2]]
+        labels = told([torch.randn(6, 2), torch.tensor([0, 1, 1, 0, 1, 1]).to(dtype)]).labels
+        assert labels is not None
+        assert labels.counts == [(1.0, 4), (0.0, 2)]
+
+
+# --- what the model is given, where that comes from no loader ------------------------------------------------------
+
+
+def test_a_target_that_only_the_loss_is_given() -> None:
+    gathered, g = Gathered(has_target=False), torch.Generator().manual_seed(5)
+    for _ in range(10):
+        codes = torch.randint(0, 6, (64, 2), generator=g).float()
+        gathered.take(codes, None, open_=True)
+        gathered.take_target((codes[:, 0] % 2).long(), "cross_entropy", None)
+    about = record(gathered)
+    assert {part.path: part.role for part in about.parts} == {"": "features", TARGET: "target"}
+    assert (about.rows, about.batches, about.target_op) == (640, 10, "cross_entropy")
+    assert about.labels is not None
+    assert about.labels.classes == 2
+    link = about.parts[0].columns[0].link
+    assert link is not None
+    assert link.as_category > 0.9
+
+
+def test_arguments_of_a_model_hold_no_target_by_custom() -> None:
+    gathered = Gathered(has_target=False)
+    gathered.take((torch.randn(8, 3), torch.arange(8)), None, open_=True)
+    gathered.close()
+    assert record(gathered).target is None
+
+
+def test_a_target_of_another_length_is_not_the_batchs() -> None:
+    gathered = Gathered(has_target=False)
+    gathered.take(torch.randn(8, 3), None, open_=True)
+    gathered.take_target(torch.arange(9), "cross_entropy", None)
+    assert list(gathered.parts) == [""]
+    assert gathered.kept.parts[""].shape == (8, 3)

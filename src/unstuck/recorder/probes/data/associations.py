@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from ...records.data import Link
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .statistics import Gathered, Part
+    from .part import Part
+    from .statistics import Gathered
 
 CODES = (3, 100)
 """Distinct values a column of codes may have."""
@@ -18,19 +21,17 @@ MOST = 64
 """Columns that are looked at."""
 
 
-def links(gathered: Gathered, part: Part, kept: Any) -> dict[int, tuple[float, float, int]]:
-    """By column: association as category, as number, both corrected for chance; and how many codes it has."""
-    from .statistics_report import _target
-
+def links(gathered: Gathered, part: Part, path: str | None) -> dict[int, Link]:
+    """By column of a part, how much it says of the target, which is at `path`."""
     torch = sys.modules["torch"]
-    path = _target(gathered)
+    kept = gathered.kept.parts.get(part.path)
     target = gathered.kept.parts.get(path) if path is not None else None
-    if target is None or path == part.path or target.shape[1] != 1:
+    if path is None or kept is None or target is None or path == part.path or target.shape[1] != 1:
         return {}
     target = target[:, 0]
-    classes = gathered.parts[path].labels if path is not None else None
+    classes = gathered.parts[path].labels
     labelled = classes is not None and 2 <= len(classes) <= CLASSES
-    found: dict[int, tuple[float, float, int]] = {}
+    found: dict[int, Link] = {}
     for column in (part.columns.whole > 0).nonzero().reshape(-1).tolist()[:MOST]:
         values = kept[:, column]
         good = torch.isfinite(values) & torch.isfinite(target)
@@ -42,10 +43,11 @@ def links(gathered: Gathered, part: Part, kept: Any) -> dict[int, tuple[float, f
             known, label = torch.unique(y, return_inverse=True)
             if known.numel() < 2:
                 continue
-            both = cramer(code, label, int(codes.numel()), int(known.numel())), ratio(label, x, int(known.numel()))
+            category = cramer(code, label, int(codes.numel()), int(known.numel()))
+            number = ratio(label, x, int(known.numel()))
         else:
-            both = ratio(code, y, int(codes.numel())), correlation(x, y)
-        found[column] = (*both, int(codes.numel()))
+            category, number = ratio(code, y, int(codes.numel())), correlation(x, y)
+        found[column] = Link(as_category=category, as_number=number, codes=int(codes.numel()))
     return found
 
 

@@ -37,7 +37,7 @@ class Rows:
     ) -> None:
         """`first`: what the first one is called where nobody knows; `turn`: how many batches came before."""
         torch = sys.modules["torch"]
-        self.turn, self.whole, self.search = turn, whole, True
+        self.count, self.turn, self.whole, self.search = count, turn, whole, True
         self.places: Sequence[int] = range(count) if whole or count <= ROWS else _spread(count, turn)
         self.index = None if len(self.places) == count else torch.tensor(self.places, dtype=torch.int64, device="cpu")
         numbers = None if samples is None else [samples[place] for place in self.places]

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import sys
 
+from ...records.data import ColumnStats, Numbers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from ...records.data import Link, Spread
 
 EXTREMES = 9
 """Lowest and highest values of a column that are kept, each with the sample it came from."""
@@ -103,31 +107,34 @@ class Columns:
         """Standard deviation of each column."""
         return (self.m2 / self.count.clamp_min(1)).clamp_min(0).sqrt()
 
-    def plain(self, column: int) -> dict[str, Any]:
-        """All that is known of one column."""
+    def stats(self, column: int, place: int, spread: Spread | None = None, link: Link | None = None) -> ColumnStats:
+        """All that is known of one column; `place`: that which it has in the part."""
         count = int(self.count[column])
-        told: dict[str, Any] = {
-            "column": column,
-            "rows": int(self.rows[column]),
-            "count": count,
-            "nan": int(self.nan[column]),
-            "plus": int(self.plus[column]),
-            "minus": int(self.minus[column]),
-            "zeros": int(self.zeros[column]),
-        }
-        if count:
-            told.update(
-                min=rounded(self.low[column]),
-                max=rounded(self.high[column]),
-                mean=rounded(self.mean[column]),
-                sd=rounded(self.deviations()[column]),
-                at_min=int(self.at_low[column]),
-                at_max=int(self.at_high[column]),
-                whole=bool(self.whole[column]),
-                lowest=_listed(self.ends[0], column),
-                highest=_listed(self.ends[1], column),
-            )
-        return told
+        return ColumnStats(
+            column=place,
+            rows=int(self.rows[column]),
+            count=count,
+            nan=int(self.nan[column]),
+            plus=int(self.plus[column]),
+            minus=int(self.minus[column]),
+            zeros=int(self.zeros[column]),
+            numbers=self._numbers(column) if count else None,
+            spread=spread,
+            link=link,
+        )
+
+    def _numbers(self, column: int) -> Numbers:
+        return Numbers(
+            min=rounded(self.low[column]),
+            max=rounded(self.high[column]),
+            mean=rounded(self.mean[column]),
+            sd=rounded(self.deviations()[column]),
+            at_min=int(self.at_low[column]),
+            at_max=int(self.at_high[column]),
+            whole=bool(self.whole[column]),
+            lowest=_listed(self.ends[0], column),
+            highest=_listed(self.ends[1], column),
+        )
 
 
 def _full(width: int, value: float) -> Any:
@@ -156,11 +163,11 @@ def _best(mine: tuple[Any, Any], theirs: tuple[Any, Any], largest: bool) -> tupl
     return best, samples.gather(0, rows)
 
 
-def _listed(ends: tuple[Any, Any], column: int) -> list[list[float]]:
+def _listed(ends: tuple[Any, Any], column: int) -> list[tuple[float, int]]:
     values, samples = ends[0][:, column].tolist(), ends[1][:, column].tolist()
-    return [[rounded(value), sample] for value, sample in zip(values, samples, strict=True) if value - value == 0]
+    return [(rounded(value), sample) for value, sample in zip(values, samples, strict=True) if value - value == 0]
 
 
 def rounded(value: Any) -> float:
-    """A fact need not be longer than single precision."""
+    """A record need not be longer than single precision."""
     return float(f"{float(value):.8g}")

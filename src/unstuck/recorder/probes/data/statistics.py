@@ -2,199 +2,115 @@
 
 from __future__ import annotations
 
-import sys
-from math import log
-
 from ... import tensors as batch_parts
 from . import bounded_rows, columns, kept_rows
+from .part import Part, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ...records.learning import LossOp
+
 PARTS = 12
-WIDE = 512
-"""Columns of a part that are looked at; of more, some spread over it."""
-VALUES = 1000
-"""Distinct values of a label."""
-CHANNELS = (1, 3, 4, 2)
+TARGET = ".target"
+"""Path of a target that is no part of the batch: the loss alone was given it."""
 
 
-class Part:
-    """One tensor of the batch, over all batches read."""
+class Texts:
+    """One list of texts of the batch, over all batches read."""
 
-    def __init__(self, path: str, tensor: Any) -> None:
-        self.path = path
-        self.dtype = str(tensor.dtype).removeprefix("torch.")
-        self.shape = [int(size) for size in tensor.shape[1:]]
-        self.floats = bool(tensor.is_floating_point())
-        self.kind = _kind(tensor)
-        self.rows = 0
-        self.ragged = False
-        self.whole_width = self.width = _width(tensor, self.kind)
-        self.chosen: Any = None
-        if self.width > WIDE:
-            torch = sys.modules["torch"]
-            self.chosen = torch.arange(WIDE, device="cpu") * self.width // WIDE
-            self.width = WIDE
-        self.columns = columns.Columns(self.width)
-        self.each = columns.Columns(2) if self.kind in ("image", "sequence") else None
-        """Of images and sequences: mean and standard deviation of each sample."""
-        self.labels: dict[float, int] | None = {} if self.kind in ("label", "number") else None
-        self.entropies = [0.0, 0.0, 0.0]
-        """Of the labels within a batch: their sum, how many batches, and samples in all of these."""
+    def __init__(self) -> None:
+        self.lines = self.empty = 0
+        self.samples: list[int] = []
 
-    def take(self, tensor: Any, rows: bounded_rows.Rows) -> Any:
-        """Read one batch of it; gives the rows to choose from, or None."""
-        self.rows += rows.read
-        self.ragged = self.ragged or [int(size) for size in tensor.shape[1:]] != self.shape
-        if self.kind in ("label", "number"):
-            flat = rows.of(tensor.reshape(-1))
-            self._count(flat)
-            if self.kind == "number":
-                self.columns.take(flat.unsqueeze(1), rows.named)
-            return flat.unsqueeze(1)
-        if self.kind in ("features", "image", "sequence"):
-            laid = _laid(tensor, self.kind)
-            return self._take_table(laid, rows) if laid.shape[-1] == self.whole_width else None
-        return None
-
-    def _take_table(self, laid: Any, rows: bounded_rows.Rows) -> Any:
-        """Samples, pixels or moments as rows, channels or features as columns."""
-        torch = sys.modules["torch"]
-        step, thin = rows.step(self.width), laid
-        if self.each is not None:
-            share = int(laid.shape[0]) * self.whole_width / (rows.read * self.width)
-            thin = bounded_rows.thinned(laid, int(bounded_rows.PIECE * share))
-        table, named = rows.of(thin, step, self.chosen).double(), rows.named[::step]
-        places = int(table[0].numel()) // self.width
-        self.columns.take(table.reshape(-1, self.width), named.repeat_interleave(places))
-        good = torch.isfinite(table).flatten(1).all(1)
-        part_only = thin is not laid or step > 1 or rows.index is not None
-        if part_only and self.floats and rows.search and bool(good.any()):
-            self._take_hidden(laid, rows, {rows.places[at * step] for at in (~good).nonzero().reshape(-1).tolist()})
-        if self.each is None:
-            return table if step == 1 else None
-        deviation, mean = torch.std_mean(table.flatten(1), dim=1, correction=0)
-        each = torch.stack((mean, deviation), 1)
-        self.each.take(each[good], named[good])
-        return each if step == 1 else None
-
-    def _take_hidden(self, laid: Any, rows: bounded_rows.Rows, shown: set[int]) -> None:
-        torch = sys.modules["torch"]
-        for place, found in bounded_rows.hidden(laid, rows, shown):
-            table = found.reshape(-1, self.whole_width)
-            table = table if self.chosen is None else table[:, self.chosen]
-            if not bool(torch.isfinite(table).all()):
-                named = torch.full((table.shape[0],), rows.named_at(place), dtype=torch.int64, device="cpu")
-                self.columns.take(table, named)
-
-    def _count(self, flat: Any) -> None:
-        if self.labels is None:
-            return
-        torch = sys.modules["torch"]
-        values, counts = torch.unique(flat.double() if self.floats else flat, return_counts=True)
-        if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
-            self.labels = None
-            return
-        found = self._labelled(dict(zip(map(float, values.tolist()), counts.tolist(), strict=True)))
-        size = sum(found.values())
-        self.add_entropy(-sum(count / size * log(count / size) for count in found.values()), size)
-        for value, count in found.items():
-            self.labels[value] = self.labels.get(value, 0) + count
-        if len(self.labels) > VALUES:
-            self.labels = None
-
-    def _labelled(self, found: dict[float, int]) -> dict[float, int]:
-        """Without what says that there is no label: below -1, and -1 where classes are counted from 0."""
-        from_zero = 0.0 in found or (self.labels is not None and 0.0 in self.labels)
-        return {value: count for value, count in found.items() if value >= (0 if from_zero else -1)}
-
-    def add_entropy(self, entropy: float, size: int) -> None:
-        if size > 1:
-            self.entropies = [self.entropies[0] + entropy, self.entropies[1] + 1, self.entropies[2] + size]
-
-    def merge(self, other: Part) -> None:
-        self.rows += other.rows
-        self.ragged = self.ragged or other.ragged or other.shape != self.shape
-        if other.width == self.width:
-            self.columns.merge(other.columns)
-        if self.each is not None and other.each is not None:
-            self.each.merge(other.each)
-        if self.labels is None or other.labels is None:
-            self.labels = None
-        else:
-            for value, count in other.labels.items():
-                self.labels[value] = self.labels.get(value, 0) + count
-            if len(self.labels) > VALUES:
-                self.labels = None
-        self.entropies = [mine + theirs for mine, theirs in zip(self.entropies, other.entropies, strict=True)]
+    def add(self, lines: int, empty: int, samples: list[int]) -> None:
+        self.lines += lines
+        self.empty += empty
+        self.samples = (self.samples + samples)[: columns.BAD_ROWS]
 
 
 class Gathered:
     """Everything read so far."""
 
-    def __init__(self, whole: bool = False) -> None:
+    def __init__(self, whole: bool = False, has_target: bool = True) -> None:
         self.whole = whole
         """Every row is read, not only some of each batch."""
+        self.has_target = has_target
+        """By custom the target is a part of the batch."""
         self.parts: dict[str, Part] = {}
-        self.texts: dict[str, list[Any]] = {}
-        """By path: texts, empty ones, and samples of these."""
+        self.texts: dict[str, Texts] = {}
         self.kept = kept_rows.Kept()
         self.rows = self.batches = 0
-        self.targets: dict[str, tuple[str, float | None]] = {}
+        self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
         self.used: set[str] = set()
         """Paths of what a layer was given as it came."""
+        self._open: tuple[bounded_rows.Rows, dict[str, Any]] | None = None
+        """A batch whose target is to come: its rows, and those to choose from, by part."""
 
-    def take(self, batch: Any, samples: Sequence[int] | None, *, single: bool = False) -> None:
-        """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch."""
+    def take(self, batch: Any, samples: Sequence[int] | None, *, single: bool = False, open_: bool = False) -> None:
+        """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch; `open_`:
+        its target may come later."""
         found = list(batch_parts.parts(batch))[:PARTS]
-        tensors = [(path, part) for path, part in found if type(part) is not list]
+        texts = [(path, part) for path, part in found if type(part) in (list, tuple)]
+        tensors = [(path, part) for path, part in found if type(part) not in (list, tuple)]
         if single:
             tensors = [(path, tensor.unsqueeze(0)) for path, tensor in tensors]
         tensors = [(path, each.detach()) for path, each in tensors if batch_parts.readable(each) and each.dim()]
-        rows = self._rows(tensors, found, samples)
+        rows = len(samples) if samples is not None else _rows(tensors, texts)
         if rows:
-            self.take_parts(tensors, [pair for pair in found if type(pair[1]) is list], samples, rows)
-
-    @staticmethod
-    def _rows(tensors: list[tuple[str, Any]], found: list[tuple[str, Any]], samples: Sequence[int] | None) -> int:
-        if samples is not None:
-            return len(samples)
-        sizes = [int(each.shape[0]) for _, each in tensors] or [len(part) for _, part in found if type(part) is list]
-        return max(set(sizes), key=sizes.count) if sizes else 0
+            self.take_parts(tensors, texts, samples, rows, open_=open_)
 
     def take_parts(
         self,
         tensors: list[tuple[str, Any]],
-        texts: list[tuple[str, list[str]]],
+        texts: list[tuple[str, Sequence[str]]],
         samples: Sequence[int] | None,
         rows: int,
+        *,
+        open_: bool = False,
     ) -> None:
+        self.close()
         read = bounded_rows.Rows(rows, samples, first=self.rows, turn=self.batches, whole=self.whole)
         self.rows += read.read
         self.batches += 1
-        chosen: dict[str, Any] = {}
+        self._open = read, {}
         for path, tensor in tensors:
-            if tensor.shape[0] != rows or not tensor.numel():
-                continue
-            part = self.parts.get(path)
-            if part is None:
-                part = self.parts[path] = Part(path, tensor)
-            if part.kind != _kind(tensor) or (part.kind == "features" and part.whole_width != tensor.shape[1]):
-                part.ragged = True
-                continue
-            given = part.take(tensor, read)
-            if given is not None and given.shape[0] == read.read:
-                chosen[path] = given
-        if chosen:
-            self.kept.take(read.ids, chosen)
+            self._take_part(path, tensor, rows)
         for path, lines in texts:
-            if len(lines) == rows:
-                lines = [lines[place] for place in read.places]
-            self._take_texts(path, lines[: bounded_rows.ROWS], read.numbers if read.known else ())
+            chosen = [lines[place] for place in read.places] if len(lines) == rows else lines[: bounded_rows.ROWS]
+            self._take_texts(path, chosen[: bounded_rows.ROWS], read.numbers if read.known else ())
+        if not open_:
+            self.close()
+
+    def _take_part(self, path: str, tensor: Any, rows: int) -> None:
+        if self._open is None or tensor.shape[0] != rows or not tensor.numel():
+            return
+        read, chosen = self._open
+        part = self.parts.get(path)
+        if part is None:
+            part = self.parts[path] = Part(path, tensor)
+        if part.kind != kind_of(tensor) or (part.kind == "features" and part.whole_width != tensor.shape[1]):
+            part.ragged = True
+            return
+        given = part.take(tensor, read)
+        if given is not None and given.shape[0] == read.read:
+            chosen[path] = given
+
+    def take_target(self, target: Any, op: LossOp | None, ignored: float | None) -> None:
+        """What a loss was given for the batch that came last, of which it is no part."""
+        if self._open is not None and batch_parts.readable(target) and target.dim():
+            self.targets.setdefault(TARGET, (op, ignored))
+            self._take_part(TARGET, target.detach(), self._open[0].count)
+            self.close()
+
+    def close(self) -> None:
+        """All there is of the last batch has come."""
+        if self._open is not None and self._open[1]:
+            self.kept.take(self._open[0].ids, self._open[1])
+        self._open = None
 
     def take_ragged(self, path: str, tensors: list[Any], samples: list[int]) -> None:
         """One part of several samples, each with a shape of its own."""
@@ -202,17 +118,14 @@ class Gathered:
         if part is None:
             part = self.parts[path] = Part(path, tensors[0].unsqueeze(0))
         for tensor, sample in zip(tensors, samples, strict=True):
-            if part.kind in ("image", "sequence") and _kind(tensor.unsqueeze(0)) == part.kind and tensor.numel():
+            if part.kind in ("image", "sequence") and kind_of(tensor.unsqueeze(0)) == part.kind and tensor.numel():
                 part.take(tensor.unsqueeze(0), bounded_rows.Rows(1, [sample], whole=self.whole))
         part.ragged = True
 
-    def _take_texts(self, path: str, lines: list[str], samples: Sequence[int]) -> None:
-        about = self.texts.setdefault(path, [0, 0, []])
+    def _take_texts(self, path: str, lines: Sequence[str], samples: Sequence[int]) -> None:
         empty = [place for place, line in enumerate(lines) if type(line) is str and (not line or line.isspace())]
-        about[0] += len(lines)
-        about[1] += len(empty)
-        if len(samples) == len(lines):
-            about[2] = (about[2] + [samples[place] for place in empty])[: columns.BAD_ROWS]
+        named = [samples[place] for place in empty] if len(samples) == len(lines) else []
+        self.texts.setdefault(path, Texts()).add(len(lines), len(empty), named)
 
     def merge(self, other: Gathered) -> None:
         self.rows += other.rows
@@ -224,51 +137,11 @@ class Gathered:
             elif mine.kind == part.kind:
                 mine.merge(part)
         self.kept.merge(other.kept)
-        for path, (lines, empty, samples) in other.texts.items():
-            about = self.texts.setdefault(path, [0, 0, []])
-            about[0] += lines
-            about[1] += empty
-            about[2] = (about[2] + samples)[: columns.BAD_ROWS]
+        for path, texts in other.texts.items():
+            self.texts.setdefault(path, Texts()).add(texts.lines, texts.empty, texts.samples)
 
 
-def _kind(tensor: Any) -> str:
-    """By type and shape alone: label, number, features, image, sequence, mask, or tokens."""
-    torch = sys.modules["torch"]
-    dims = int(tensor.dim())
-    if tensor.dtype is torch.bool:
-        return "mask"
-    flat = dims == 1 or (dims == 2 and tensor.shape[1] == 1)
-    if not tensor.is_floating_point():
-        pixels = tensor.dtype is torch.uint8 and dims >= 3
-        return "image" if pixels else "label" if flat else "tokens"
-    if flat:
-        return "number"
-    return "features" if dims == 2 else "sequence" if dims == 3 else "image"
-
-
-def channel_dim(tensor: Any, kind: str) -> int:
-    if kind == "sequence" or tensor.dim() < 3:
-        return -1
-    dims = range(1, int(tensor.dim()))
-    for count in CHANNELS:
-        found = [dim for dim in dims if tensor.shape[dim] == count]
-        if found:
-            return found[0]
-    return 1
-
-
-def _laid(tensor: Any, kind: str) -> Any:
-    """Samples first, channels or features last."""
-    if kind == "image" and tensor.dim() == 3:  # grey, without a dimension for it
-        return tensor.unsqueeze(-1)
-    return tensor.movedim(channel_dim(tensor, kind), -1)
-
-
-def _width(tensor: Any, kind: str) -> int:
-    if kind == "features":
-        return int(tensor.shape[1])
-    if kind == "sequence":
-        return int(tensor.shape[-1])
-    if kind == "image":
-        return 1 if tensor.dim() == 3 else int(tensor.shape[channel_dim(tensor, kind)])
-    return 1
+def _rows(tensors: list[tuple[str, Any]], texts: list[tuple[str, Any]]) -> int:
+    """As many samples as most parts have."""
+    sizes = [int(each.shape[0]) for _, each in tensors] or [len(part) for _, part in texts]
+    return max(set(sizes), key=sizes.count) if sizes else 0

@@ -1,41 +1,62 @@
-"""What was gathered of the data, as a plain fact for the rules: each part with its role, and columns worth a look."""
+"""What was gathered of the data, as a record for the rules: each part with its role, and columns worth a look."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from math import log
 
 from ... import tensors
+from ...records.data import (
+    LabelCounts,
+    LargestColumn,
+    LoaderData,
+    OffsetColumn,
+    PartSeen,
+    Scale,
+    Spread,
+    TextsSeen,
+    WidestColumn,
+)  # fmt: skip
 from . import associations, columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .statistics import Gathered, Part
+    from ...records.data import PartRole
+    from .columns import Columns
+    from .part import Part
+    from .statistics import Gathered
 
 COLUMNS = 48
 """Columns that are told one by one; of more, the oddest."""
 CLASSES = 64
+COMPUTED = ("features", "image", "sequence")
+"""Roles of what a model computes with."""
 
 
-def told(gathered: Gathered) -> dict[str, Any]:
+def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
+    """A loader's record with what is in its data."""
     target = _target(gathered)
     targets = [path for path in (*gathered.targets, target) if path is not None and path not in gathered.used]
-    left = {**dict.fromkeys(_others(gathered, target), "other"), **dict.fromkeys(targets, "target")}
-    parts = [_part(gathered, part, left.get(path, "")) for path, part in gathered.parts.items()]
-    op, _ = gathered.targets.get(target or "", ("", None))
-    return {
-        "rows": gathered.rows,
-        "batches": gathered.batches,
-        "whole": gathered.whole,
-        "parts": parts,
-        "texts": [[path, *about] for path, about in gathered.texts.items()],
-        "target": target,
-        "target_seen": bool(gathered.targets),
-        "target_op": op,
-        "labels": _labels(gathered, target),
-    }
+    known: dict[str, PartRole] = dict.fromkeys(_others(gathered, target), "other")
+    known.update(dict.fromkeys(targets, "target"))
+    op, ignored = gathered.targets.get(target or "", (None, None))
+    return replace(
+        about,
+        trains=trains,
+        rows=gathered.rows,
+        batches=gathered.batches,
+        parts=[_part(gathered, part, known.get(path) or _role(part), target) for path, part in gathered.parts.items()],
+        texts=[
+            TextsSeen(path=path, lines=texts.lines, empty=texts.empty, samples=texts.samples)
+            for path, texts in gathered.texts.items()
+        ],
+        target=target,
+        target_op=op or "",
+        labels=_labels(gathered, target, ignored),
+    )
 
 
 def _target(gathered: Gathered) -> str | None:
@@ -43,7 +64,7 @@ def _target(gathered: Gathered) -> str | None:
     numeric = [path for path, part in gathered.parts.items() if part.kind != "mask"]
     if gathered.targets:
         return next(iter(gathered.targets)) if len(numeric) > 1 else None
-    return tensors.target_among(list(gathered.parts))
+    return tensors.target_among(list(gathered.parts)) if gathered.has_target else None
 
 
 def _others(gathered: Gathered, target: str | None) -> list[str]:
@@ -58,47 +79,34 @@ def _others(gathered: Gathered, target: str | None) -> list[str]:
     return found
 
 
-def _part(gathered: Gathered, part: Part, role: str) -> dict[str, Any]:
-    role = role or _role(part)
-    about: dict[str, Any] = {
-        "path": part.path,
-        "role": role,
-        "dtype": part.dtype,
-        "shape": part.shape,
-        "rows": part.rows,
-        "ragged": part.ragged,
-        "columns": [],
-    }
-    if role not in ("features", "image", "sequence"):
+def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) -> PartSeen:
+    about = PartSeen(
+        path=part.path, role=role, dtype=part.dtype, shape=part.shape, rows=part.rows, ragged=part.ragged
+    )  # fmt: skip
+    if role not in COMPUTED:
         return about
-    about["scale"] = scale(part.columns)
-    about["bad_rows"], about["bad_samples"] = part.columns.bad_rows, part.columns.bad_samples
-    about["width"] = part.whole_width
     kept = gathered.kept.parts.get(part.path)
-    spread = _spread(kept) if kept is not None and part.each is None else None
-    links = associations.links(gathered, part, kept) if role == "features" and kept is not None else {}
-    for column in _odd(part, spread):
-        plain = part.columns.plain(column)
-        if spread is not None:
-            plain.update({name: columns.rounded(values[column]) for name, values in spread.items()})
-        if column in links:
-            plain["as_category"], plain["as_number"], plain["codes"] = links[column]
-        plain["column"] = column if part.chosen is None else int(part.chosen[column])
-        about["columns"].append(plain)
-    if part.each is not None and kept is not None:
-        spread = _spread(kept)
-        about["each"] = [
-            {
-                **part.each.plain(place),
-                **{name: columns.rounded(values[place]) for name, values in spread.items()},
-                "of": of,
-            }
-            for place, of in enumerate(("mean", "deviation"))
-        ]
-    return about
+    spreads = _spreads(kept) if kept is not None else {}
+    of_columns = spreads if part.each is None else {}
+    links = associations.links(gathered, part, target) if role == "features" else {}
+    known = [
+        part.columns.stats(column, part.place(column), _spread(of_columns, column), links.get(column))
+        for column in _odd(part, of_columns)
+    ]
+    each = part.each if kept is not None else None
+    return replace(
+        about,
+        width=part.whole_width,
+        columns=known,
+        scale=scale(part.columns),
+        bad_rows=part.columns.bad_rows,
+        bad_samples=part.columns.bad_samples,
+        means=None if each is None else each.stats(0, 0, _spread(spreads, 0)),
+        deviations=None if each is None else each.stats(1, 1, _spread(spreads, 1)),
+    )
 
 
-def _role(part: Part) -> str:
+def _role(part: Part) -> PartRole:
     """A part whose numbers are all 0 and 1, or 0 and minus infinity, and that is no row of features, is a mask."""
     if part.kind == "number":
         return "features"
@@ -110,33 +118,49 @@ def _role(part: Part) -> str:
     return "mask" if added or binary else part.kind
 
 
-def scale(known: Any) -> dict[str, Any]:
+def scale(known: Columns) -> Scale | None:
     """How far the columns are from each other and from 0."""
     used = known.count >= 2
     if not bool(used.any()):
-        return {}
+        return None
     torch = sys.modules["torch"]
     deviations = known.deviations()
     moving = used & (deviations > 1e-9 * known.mean.abs().clamp_min(1e-30))
     size = torch.where(used, known.mean.abs() + 2 * deviations, -1.0)
-    largest = int(size.argmax())
-    found: dict[str, Any] = {
-        "columns": int(used.sum()),
-        "size": [largest, float(size[largest]), float(known.low[largest]), float(known.high[largest])],
-    }
-    if bool(moving.any()):
-        widths = deviations[moving]
-        places = moving.nonzero().reshape(-1)
-        offsets = known.mean.abs()[moving] / widths
-        widest, furthest = int(widths.argmax()), int(offsets.argmax())
-        found["widest"] = [int(places[widest]), float(widths[widest])]
-        found["middle"] = float(widths.median())
-        place = int(places[furthest])
-        found["offset"] = [place, float(offsets[furthest]), float(known.mean[place]), float(deviations[place])]
-    return found
+    at = int(size.argmax())
+    largest = LargestColumn(
+        column=at, size=float(size[at]), low=float(known.low[at]), high=float(known.high[at])
+    )  # fmt: skip
+    if not bool(moving.any()):
+        return Scale(columns=int(used.sum()), largest=largest)
+    widths, places = deviations[moving], moving.nonzero().reshape(-1)
+    offsets = known.mean.abs()[moving] / widths
+    widest, furthest = int(widths.argmax()), int(offsets.argmax())
+    place = int(places[furthest])
+    return Scale(
+        columns=int(used.sum()),
+        largest=largest,
+        widest=WidestColumn(
+            column=int(places[widest]), deviation=float(widths[widest]), middle=float(widths.median())
+        ),
+        offset=OffsetColumn(
+            column=place,
+            times=float(offsets[furthest]),
+            mean=float(known.mean[place]),
+            deviation=float(deviations[place]),
+        ),
+    )  # fmt: skip
 
 
-def _spread(kept: Any) -> dict[str, Any]:
+def _spread(spreads: dict[str, Any], column: int) -> Spread | None:
+    if not spreads:
+        return None
+    values: dict[str, Any] = {name: columns.rounded(each[column]) for name, each in spreads.items()}
+    values.update({name: int(values[name]) for name in ("kept", "distinct", "inner_distinct")})
+    return Spread(**values)
+
+
+def _spreads(kept: Any) -> dict[str, Any]:
     """Of each column of the rows kept: quartiles, the median distance from the median, how many values differ, and the
     range of what lies strictly between the lowest and the highest value."""
     torch = sys.modules["torch"]
@@ -171,7 +195,7 @@ def _spread(kept: Any) -> dict[str, Any]:
     return {name: torch.nan_to_num(values.double(), 0.0, 0.0, 0.0) for name, values in found.items()}
 
 
-def _odd(part: Part, spread: dict[str, Any] | None) -> list[int]:
+def _odd(part: Part, spreads: dict[str, Any]) -> list[int]:
     """Columns worth telling: all if they are few."""
     if part.width <= COLUMNS:
         return list(range(part.width))
@@ -182,9 +206,9 @@ def _odd(part: Part, spread: dict[str, Any] | None) -> list[int]:
     order += deviations.argsort(descending=True)[:10].tolist()
     order += deviations.argsort()[:10].tolist()
     order += (known.mean.abs() / deviations.clamp_min(1e-12)).argsort(descending=True)[:4].tolist()
-    if spread is not None:
-        reach = (known.high - spread["q50"]).maximum(spread["q50"] - known.low)
-        order += (reach / spread["mad"].clamp_min(1e-12)).argsort(descending=True)[:16].tolist()
+    if spreads:
+        reach = (known.high - spreads["q50"]).maximum(spreads["q50"] - known.low)
+        order += (reach / spreads["mad"].clamp_min(1e-12)).argsort(descending=True)[:16].tolist()
     return sorted(dict.fromkeys(order))[:COLUMNS]
 
 
@@ -192,11 +216,10 @@ def _is_label(value: float, part: Part) -> bool:
     return value >= 0 or (value == -1 and 0.0 not in (part.labels or {}))
 
 
-def _labels(gathered: Gathered, target: str | None) -> dict[str, Any] | None:
+def _labels(gathered: Gathered, target: str | None, ignored: float | None) -> LabelCounts | None:
     part = gathered.parts.get(target) if target is not None else None
     if part is None or not part.labels or len(part.labels) < 2:
         return None
-    _, ignored = gathered.targets.get(part.path, ("", None))
     counts = {value: count for value, count in part.labels.items() if value != ignored and _is_label(value, part)}
     if len(counts) < 2:
         return None
@@ -204,13 +227,13 @@ def _labels(gathered: Gathered, target: str | None) -> dict[str, Any] | None:
     ordered = sorted(counts.items(), key=lambda pair: -pair[1])
     entropies, batches, samples = part.entropies
     shown = ordered if len(ordered) <= CLASSES else [*ordered[: CLASSES // 2], *ordered[-CLASSES // 2 :]]
-    return {
-        "classes": len(ordered),
-        "floats": part.floats,
-        "counts": [[value, count] for value, count in shown],
-        "samples": whole,
-        "entropy": -sum(count / whole * log(count / whole) for _, count in ordered),
-        "batch_entropy": entropies / batches if batches else None,
-        "batches": int(batches),
-        "batch": samples / batches if batches else 0.0,
-    }
+    return LabelCounts(
+        classes=len(ordered),
+        floats=part.floats,
+        counts=shown,
+        samples=whole,
+        entropy=-sum(count / whole * log(count / whole) for _, count in ordered),
+        batch_entropy=entropies / batches if batches else None,
+        batches=int(batches),
+        batch=samples / batches if batches else 0.0,
+    )
