@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, UserDict, namedtuple
 
 import pytest
 import torch
 
 from unstuck.recorder.probes.data import fingerprints
-
-
-def rows_of(batch: object) -> list[int] | None:
-    return fingerprints.rows(list(fingerprints.leaves(batch)))
+from unstuck.recorder.probes.data.fingerprints import rows as rows_of
 
 
 def test_same_contents_same_prints() -> None:
@@ -34,6 +31,17 @@ def test_named_tuples_and_nesting() -> None:
     Pair = namedtuple("Pair", "x y")  # as scripts write it
     x, y = torch.randn(3, 5), torch.arange(3)
     assert rows_of(Pair(x, {"y": [y]})) == rows_of((x, y))
+
+
+def test_dict_subclasses_are_not_passed_over() -> None:
+    x, y = torch.randn(3, 5), torch.arange(3)
+    assert rows_of((x, y)) == rows_of(OrderedDict(x=x, y=y)) == rows_of(UserDict(x=x, y=y))
+
+
+def test_a_batch_of_many_things_is_looked_at_in_part() -> None:
+    x = torch.randn(3, 5)
+    assert rows_of([x] * 100_000) == rows_of([x] * fingerprints.LEAVES)
+    assert rows_of([list(range(200_000)), x]) == rows_of(x)
 
 
 def test_rows_of_one_value_have_no_print() -> None:

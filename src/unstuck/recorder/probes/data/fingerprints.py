@@ -1,46 +1,141 @@
-"""Fingerprints of batches and of the samples in them: bytes at fixed places of their tensors.
+"""Whether what a loader gives repeats: prints of a few samples of each batch that is looked at, compared.
 
-Nothing of torch is run on the tensors: their memory is read, so no mode, no hook and no random number of the user's
-is touched. Prints are compared within this process only.
+A print is made of bytes at fixed places. Nothing of torch is run on the tensors: their memory is read, so no mode, no
+hook and no random number of the user's is touched. Prints are compared within this process only.
 """
 
 from __future__ import annotations
 
 import sys
 from ctypes import c_char
+from itertools import islice
+from time import monotonic_ns
+
+from ... import dispatch, journal, loading, objects, tensors
+from ...probe import Probe
+from ...records.loaders import Repeats, SameBatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
+
+    from ...loading import Loading
+    from .passes import Kept
 
 ROWS = 8  # samples of a batch that are looked at
 BYTES = 512  # of each sample, spread over it
-LEAVES = 4
+LEAVES = 4  # tensors of a batch
+WINDOW = 64  # batches of a pass whose samples are remembered
+REMEMBERED = 2048  # samples
+SAME = 7  # batches like the one before, from which on it is told
+AGAIN = 16  # samples that came before, the same
 
 
-def leaves(batch: Any, depth: int = 0) -> Iterator[Any]:
-    """Plain tensors in main memory, in the order in which they lie in lists, tuples and dicts."""
-    kind = type(batch)
-    if kind is sys.modules["torch"].Tensor:
-        yield batch
-    elif depth < 4 and (kind in (list, tuple) or (isinstance(batch, tuple) and hasattr(kind, "_fields"))):
-        for part in list.__iter__(batch) if kind is list else tuple.__iter__(batch):
-            yield from leaves(part, depth + 1)
-    elif depth < 4 and kind is dict:
-        for part in batch.values():
-            yield from leaves(part, depth + 1)
+class Prints:
+    """What is kept of one loader. `same` and `last` go on from pass to pass: next(iter(loader)) begins one a step."""
+
+    __slots__ = ("apart", "given", "last", "other", "own", "passes", "rows", "same", "seen", "told")
+
+    def __init__(self) -> None:
+        self.last = self.same = 0
+        self.apart = 1
+        self.given = 0
+        """Batches the loader had given when one was last looked at."""
+        self.begin(0)
+
+    def begin(self, passes: int) -> None:
+        self.passes = passes
+        self.seen: dict[int, int] = {}
+        """By print: number of the batch in the present pass."""
+        self.rows = self.own = self.other = self.told = 0
 
 
-def rows(tensors: list[Any]) -> list[int] | None:
+class Fingerprints(Probe):
+    name = "fingerprints"
+    governed = frozenset(("batch_looked_at",))
+
+    def __init__(self) -> None:
+        self.prints = loading.ByLoader(Prints)
+
+    def forget(self) -> None:
+        self.prints.clear()
+
+    def batch_looked_at(self, known: Loading, iterator: Any, batch: Any) -> None:
+        """Is this batch news?"""
+        found = rows(batch)
+        if not found:
+            return
+        prints, batches = self.prints[known.number], loading.batches_of(iterator)
+        if prints.passes != known.passes:
+            prints.begin(known.passes)
+        about: Kept = dispatch.probe("passes").kept[known.number]
+        self._compare(known, prints, hash(tuple(found)))
+        if prints.same >= SAME and not (prints.same + 1) & prints.same:
+            journal.tell(
+                SameBatch(**known.about(), same=prints.same, apart=prints.apart, batches=batches, short=about.short)
+            )
+        _note(prints, found, batches, known.workers)
+        repeats = prints.own + prints.other
+        if repeats >= max(AGAIN, 2 * prints.told):
+            prints.told = repeats
+            self._tell_repeats(known, prints, batches, (monotonic_ns() - about.began) / 1e9)
+
+    def _compare(self, known: Loading, prints: Prints, whole: int) -> None:
+        """With the batch that was looked at before; it need not be the one given before."""
+        given = known.given()
+        if whole != prints.last:
+            prints.same, prints.apart = 0, 1
+        else:
+            prints.same += 1
+            prints.apart = max(prints.apart, given - prints.given)
+        prints.last, prints.given = whole, given
+
+    def _tell_repeats(self, known: Loading, prints: Prints, batches: int, lasted: float) -> None:
+        journal.tell(
+            Repeats(
+                **known.about(),
+                rows=prints.rows,
+                own=prints.own,
+                other=prints.other,
+                batches=batches,
+                seconds=lasted,
+                endless=known.iterable and _endless(known.loader()),
+            )
+        )
+
+
+def _endless(loader: Any) -> bool:
+    """Asked when samples were seen to repeat, which is rare."""
+    from ..loops import endless_stream
+
+    return endless_stream.goes_round((objects.instance_dict(loader) or {}).get("dataset"))
+
+
+def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:
+    """Count samples that came before in this pass; batches come from the workers in turn."""
+    prints.rows += len(found)
+    seen = prints.seen
+    for row in found:
+        before = seen.get(row)
+        if before is None:
+            if batches <= WINDOW and len(seen) < REMEMBERED:
+                seen[row] = batches
+        elif before != batches:
+            if workers > 1 and (batches - before) % workers:
+                prints.other += 1
+            else:
+                prints.own += 1
+
+
+def rows(batch: Any) -> list[int] | None:
     """A print of each of the first samples; None where the tensors do not have one row a sample."""
-    known = tensors[:LEAVES]
-    if not known or any(not _readable(t) for t in known):
+    known = [tensor for _, tensor in islice(tensors.plain_tensors(batch), LEAVES)]
+    if not known or not all(_readable(tensor) for tensor in known):
         return None
     count = known[0].size(0)
-    if any(t.size(0) != count for t in known):
+    if any(tensor.size(0) != count for tensor in known):
         return None
-    views = [_view(t, count) for t in known]
+    views = [_view(tensor, count) for tensor in known]
     found = []
     for row in range(min(count, ROWS)):
         parts = tuple(bytes(view[row * size : (row + 1) * size : step]) for view, size, step in views)

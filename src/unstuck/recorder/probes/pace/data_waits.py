@@ -2,84 +2,62 @@
 
 from __future__ import annotations
 
-from ... import facts, flight
+from time import monotonic_ns
+
+from ... import flight, journal
 from ... import layout as at
-from . import pickles
+from ...loading import SUSPECT
+from ...probe import Probe
+from ...records.loaders import DataWait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..data.passes import Ledger
+    from ...loading import Loading
 
-SUSPECT = 2_500_000_000  # nanoseconds of waiting after which it is first told; then at twice, and half as much again
 SHARE = 10  # one part in so many of the time must be lost for it to be told
-_told: list[Ledger] = []
+MANY = 64  # loaders that are told of
 
 
-def began(ledger: Ledger, took: int) -> None:
-    """A pass begins, and beginning it took so long. In a new process everything is new: no pass is begun again. Workers
-    that stay are handed nothing anew: then what they were handed at first still counts."""
-    ledger.opened = took
-    ledger.pickling += pickles.took
-    ledger.pickled = max(ledger.pickled, pickles.largest)
+class DataWaits(Probe):
+    name = "waits"
+
+    def __init__(self) -> None:
+        self._told: dict[int, Loading] = {}
+
+    def forget(self) -> None:
+        self._told.clear()
+
+    def waited_much(self, loading: Loading) -> None:
+        """It adds up: if it is a good part of the time of a training, say so; again at twice that, then at half as
+        much again."""
+        lost = loading.waited + loading.starting
+        loading.tell_at = 2 * SUSPECT if loading.tell_at == SUSPECT else lost + lost // 2
+        if lost * SHARE < loading.until - loading.since or not loading.trains():
+            return
+        if len(self._told) < MANY:
+            self._told[loading.number] = loading
+        flight.words[at.W_STARVED] += 1
+        journal.tell(measured(loading))
+
+    def last(self) -> None:
+        """What was told once is told as it came out."""
+        for loading in self._told.values():
+            journal.tell(measured(loading))
 
 
-def drew(ledger: Ledger, number: int) -> None:
-    """A batch came. The first of a pass is made while nothing runs beside it: that wait is a cost of beginning."""
-    if number > 1:
-        ledger.drawn += 1
-        ledger.waited += flight.waited
-        if flight.waited > ledger.longest:
-            ledger.longest = flight.waited
-    elif ledger.since:
-        ledger.starts += 1
-        ledger.starting += flight.waited + ledger.opened
-    else:
-        ledger.since, ledger.begun = flight.came, flight.waited
-    ledger.until = flight.came
-    if ledger.waited + ledger.starting > ledger.tell_at:
-        much(ledger)
-
-
-def much(ledger: Ledger) -> None:
-    """It adds up: if it is a good part of the time of a training, say so."""
-    lost = ledger.waited + ledger.starting
-    ledger.tell_at = 2 * SUSPECT if ledger.tell_at == SUSPECT else lost + lost // 2
-    if lost * SHARE < ledger.until - ledger.since or not trains(ledger):
-        return
-    if not ledger.told:
-        _told.append(ledger)
-    ledger.told += 1
-    flight.words[at.W_STARVED] += 1
-    facts.tell("waits", told(ledger))
-
-
-def trains(ledger: Ledger) -> bool:
-    """Steps are made on what it gives, or none are made at all: not a validation."""
-    return not flight.steps() or bool(ledger.trained) or flight.steps() > ledger.steps
-
-
-def told(ledger: Ledger) -> dict[str, object]:
-    return {
-        **ledger.facts(),
-        "drawn": ledger.drawn,
-        "waited": ledger.waited / 1e9,
-        "longest": ledger.longest / 1e9,
-        "seconds": (ledger.until - ledger.since) / 1e9,
-        "first_wait": ledger.begun / 1e9,
-        "starts": ledger.starts,
-        "starting": ledger.starting / 1e9,
-        "pickled": ledger.pickled,
-        "pickling": ledger.pickling / 1e9,
-        "trains": trains(ledger),
-    }
-
-
-def forget() -> None:
-    """In a forked child: the loaders are its parent's."""
-    _told.clear()
-
-
-def last() -> None:
-    """At the end: what was told once is told as it came out."""
-    for ledger in _told:
-        facts.tell("waits", told(ledger))
+def measured(loading: Loading) -> DataWait:
+    return DataWait(
+        **loading.about(),
+        drawn=loading.drawn,
+        waited=loading.waited / 1e9,
+        longest=loading.longest / 1e9,
+        seconds=(loading.until - loading.since) / 1e9,
+        first_wait=loading.begun / 1e9,
+        starts=loading.starts,
+        starting=loading.starting / 1e9,
+        opening=loading.opening / 1e9,
+        since_first=(monotonic_ns() - loading.first) / 1e9,
+        pickled=loading.pickled,
+        pickling=loading.pickling / 1e9,
+        trains=loading.trains(),
+    )

@@ -10,66 +10,95 @@ from __future__ import annotations
 import sys
 import threading
 from itertools import pairwise
+from math import prod
 from time import monotonic_ns, perf_counter
 
-from ... import facts, flight, governor, gpu, tensors
-from ..data import batch_statistics
+from ... import dispatch, flight, gpu, journal, tensors
+from ...probe import Probe
+from ...records.loaders import GpuCopies as Copied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..data.passes import Ledger
+    from ...loading import Loading
 
 LARGE = 1_000_000
 """Bytes of a batch from which on its copy can be felt."""
 PIECE = 8_000_000
 """Bytes of it that are copied to see how long it takes."""
 TIMES = 3
-NAMES = ("ordinary", "pinned", "pinning")
 BEFORE = 24
 """Batches drawn before: the first steps are slower."""
 APART = 24
 """Batches between the first measurement and the last, from which the time of a step is taken."""
 ROOM = 1 << 30
 """Bytes that must be free on the GPU: a training that fills it is left alone."""
+LOADERS = 16
 
 
 class Measured:
     """One loader's copies."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.taken: list[tuple[float, ...]] = []
+    __slots__ = ("at", "drawn", "taken", "waited")
+
+    def __init__(self, loading: Loading) -> None:
+        self.taken: list[tuple[float, float, float]] = []
         """Seconds a byte: out of the batch's memory, out of pinned memory, from the one to the other."""
-        self.drawn, self.waited, self.at = ledger.drawn, ledger.waited, monotonic_ns()
+        self.drawn, self.waited, self.at = loading.drawn, loading.waited, monotonic_ns()
 
 
-_known: dict[int, Measured] = {}
-_stream: Any = None
+class GpuCopies(Probe):
+    name = "copies"
+    governed = frozenset(("batch_looked_at",))
+
+    def __init__(self) -> None:
+        self._known: dict[int, Measured] = {}
+        self._stream: Any = None
+
+    def forget(self) -> None:
+        gpu.copies.abandon(self._stream)
+        self._known, self._stream = {}, None
+
+    def batch_looked_at(self, loading: Loading, _iterator: Any, batch: Any) -> None:
+        """In a training whose losses are on a GPU."""
+        if not gpu.copies.used or loading.drawn < BEFORE:
+            return
+        known, torch = self._known.get(loading.number) or Measured(loading), sys.modules["torch"]
+        if not _wants(known, loading) or not _may(torch):
+            return
+        parts = [part for _, part in tensors.plain_tensors(batch) if gpu.plain(part) and _ordinary(part)]
+        size = sum(int(part.nbytes) for part in parts)
+        if size < LARGE:
+            return
+        if len(self._known) < LOADERS:
+            self._known[loading.number] = known
+        with torch.no_grad():
+            known.taken.append(self._copy(torch, max(parts, key=lambda part: int(part.nbytes))))
+        if len(known.taken) == TIMES:
+            journal.tell(_copied(loading, known, size, max(int(part.numel()) for part in parts)))
+
+    def _copy(self, torch: Any, part: Any) -> tuple[float, float, float]:
+        piece = part.detach().reshape(-1)[: max(1, PIECE // int(part.element_size()))]
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()
+        stream = self._stream
+        with torch.cuda.stream(stream):
+            there, pinned = torch.empty_like(piece, device="cuda"), torch.empty_like(piece, pin_memory=True)
+            stream.synchronize()
+            clock = [perf_counter()]
+            for target, source in ((pinned, piece), (there, pinned), (there, piece)):
+                target.copy_(source, non_blocking=True)
+                stream.synchronize()
+                clock.append(perf_counter())
+        pinning, quickly, slowly = (after - before for before, after in pairwise(clock))
+        size = max(1, int(piece.nbytes))
+        return slowly / size, quickly / size, pinning / size
 
 
-def look(ledger: Ledger, batch: Any) -> None:
-    """A batch came that is looked at, in a training whose losses are on a GPU."""
-    if not gpu.used or ledger.drawn < BEFORE or not governor.allows():
-        return
-    known = _known.get(ledger.number)
-    if known is not None and len(known.taken) >= TIMES:
-        return
-    torch = sys.modules["torch"]
-    if not _may(torch):
-        return
-    parts = [part for _, part in tensors.parts(batch) if gpu.plain(part) and _ordinary(part)]
-    size = sum(int(part.nbytes) for part in parts)
-    if size < LARGE:
-        return
-    if known is None:
-        known = _known[ledger.number] = Measured(ledger)
-    if len(known.taken) == TIMES - 1 and ledger.drawn - known.drawn < APART:
-        return
-    with governor.Reading(), torch.no_grad():
-        known.taken.append(_copy(torch, max(parts, key=lambda part: int(part.nbytes))))
-    if len(known.taken) == TIMES:
-        _tell(ledger, known, size, parts)
+def _wants(known: Measured, loading: Loading) -> bool:
+    taken = len(known.taken)
+    return taken < TIMES - 1 or (taken == TIMES - 1 and loading.drawn - known.drawn >= APART)
 
 
 def _may(torch: Any) -> bool:
@@ -82,48 +111,24 @@ def _ordinary(part: Any) -> bool:
     return gpu.near(part) and part.is_contiguous() and not part.is_pinned()
 
 
-def _copy(torch: Any, part: Any) -> tuple[float, ...]:
-    global _stream
-    piece = part.detach().reshape(-1)[: max(1, PIECE // int(part.element_size()))]
-    if _stream is None:
-        _stream = torch.cuda.Stream()
-    with torch.cuda.stream(_stream):
-        there, pinned = torch.empty_like(piece, device="cuda"), torch.empty_like(piece, pin_memory=True)
-        _stream.synchronize()
-        clock = [perf_counter()]
-        for target, source in ((pinned, piece), (there, pinned), (there, piece)):
-            target.copy_(source, non_blocking=True)
-            _stream.synchronize()
-            clock.append(perf_counter())
-    pinning, quickly, slowly = (after - before for before, after in pairwise(clock))
-    size = max(1, int(piece.nbytes))
-    return slowly / size, quickly / size, pinning / size
-
-
-def _tell(ledger: Ledger, known: Measured, size: int, parts: list[Any]) -> None:
+def _copied(loading: Loading, known: Measured, size: int, largest: int) -> Copied:
     """The quickest of each: what else the machine does only makes them slower."""
     lasted = (monotonic_ns() - known.at) / 1e9
-    columns = zip(*known.taken, strict=True)
-    facts.tell(
-        "copies",
-        {
-            **ledger.facts(),
-            "bytes": size,
-            **{name: size * min(column) for name, column in zip(NAMES, columns, strict=True)},
-            "period": lasted / max(1, ledger.drawn - known.drawn),
-            "waits": (ledger.waited - known.waited) / 1e9 / max(lasted, 1e-9),
-            "moved": _moved(max(int(part.numel()) for part in parts)),
-            "trains": bool(ledger.trained) or flight.steps() > ledger.steps,
-        },
+    ordinary, pinned, pinning = (size * min(column) for column in zip(*known.taken, strict=True))
+    return Copied(
+        **loading.about(),
+        bytes=size,
+        ordinary=ordinary,
+        pinned=pinned,
+        pinning=pinning,
+        period=lasted / max(1, loading.drawn - known.drawn),
+        waits=(loading.waited - known.waited) / 1e9 / max(lasted, 1e-9),
+        moved=_moved(largest),
+        trains=bool(loading.trained) or flight.steps() > loading.steps,
     )
 
 
 def _moved(largest: int) -> bool:
     """A layer on the GPU is given data of that size which no layer made."""
-    for about in batch_statistics.given.values():
-        numbers = 1
-        for size in about["shape"]:
-            numbers *= size
-        if about["away"] and numbers * 2 >= largest:
-            return True
-    return False
+    given = dispatch.probe("data").given.values()
+    return any(layer.away and prod(layer.shape) * 2 >= largest for layer in given)
