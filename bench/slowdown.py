@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.stats import Interval, interval
-from bench.step_cost import _in, _out
+from bench.step_cost import hooks_in, hooks_out
 
 SEAMS = (
     "torch.utils.data.dataloader",
@@ -42,7 +42,7 @@ def ratios(kind: str, pairs: int) -> Iterator[tuple[str, tuple[Interval, float]]
     clock = _gpu_clock(torch) if on_gpu else time.process_time
     with tempfile.TemporaryDirectory() as folder:
         start.start(folder)
-        _in(_known(SEAMS))
+        hooks_in(_known(SEAMS))
         for _ in range(FIRST):
             next(steps)
         pause = _Pause()
@@ -61,14 +61,14 @@ class _Pause:
     """Takes the recorder out and puts it in again; its governor knows nothing of the time between."""
 
     def begin(self) -> None:
-        _out()
+        hooks_out()
         self._since = time.monotonic()
 
     def end(self) -> None:
-        from unstuck.recorder import governor
+        from unstuck.recorder.governor import governor
 
         governor._began += time.monotonic() - self._since
-        _in(_known(SEAMS))
+        hooks_in(_known(SEAMS))
 
 
 def _known(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from bench.slowdown import SEAMS, _known
-from bench.step_cost import _in, _out
+from bench.step_cost import hooks_in, hooks_out
 
 STEPS = 80
 WAITS = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpy")
@@ -20,9 +20,9 @@ def counts(kind: str) -> tuple[Counter[str], Counter[str]]:
     plain = _trace(kind)
     with tempfile.TemporaryDirectory() as folder:
         start.start(folder)
-        _in(_known(SEAMS))
+        hooks_in(_known(SEAMS))
         watched = _trace(kind)
-        _out()
+        hooks_out()
         start.stop()
     return plain, watched
 

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from unstuck.recorder import cores
+from unstuck.text import size as in_words
+
 GIB = 1024**3
 
 NETWORK = ("nfs", "cifs", "smb", "lustre", "beegfs", "gpfs", "ceph", "gluster", "9p", "afs", "fuse.sshfs", "fuse.s3")
@@ -55,7 +58,7 @@ def _proc() -> Row:
 
 def _cores() -> Row:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = cpu_quota()
+    quota = cores.quota()
     value = f"{allowed} of {os.cpu_count()}"
     if quota is None:
         return Row("cores", value, "no cgroup quota")
@@ -66,8 +69,8 @@ def _memory() -> Row:
     limit, used = memory_limit()
     if limit is None:
         return Row("memory limit", "none", "no cgroup limit: an out-of-memory kill would be the machine's own")
-    spent = f", {used / GIB:.1f} GiB used" if used is not None else ""
-    return Row("memory limit", f"{limit / GIB:.1f} GiB{spent}", "what goes beyond it is killed by the cgroup")
+    spent = f", {in_words(used)} used" if used is not None else ""
+    return Row("memory limit", f"{in_words(limit)}{spent}", "what goes beyond it is killed by the cgroup")
 
 
 def _shared_memory() -> Row:
@@ -76,7 +79,7 @@ def _shared_memory() -> Row:
     except OSError as error:
         return Row("/dev/shm", "not there", f"DataLoader workers need it ({error.strerror})", False)
     size, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
-    value = f"{_size(size)}, {_size(free)} free"
+    value = f"{in_words(size)}, {in_words(free)} free"
     if size < GIB:
         return Row(
             "/dev/shm", value, "little for DataLoader workers; in a container: --shm-size=8g or --ipc=host", None
@@ -112,19 +115,6 @@ def _temporary() -> Row:
 
 
 # --- cgroups -------------------------------------------------------------------------------------------------
-
-
-def cpu_quota() -> float | None:
-    """Cores' worth of time that the cgroup allows, the tightest limit on the way up."""
-    quotas = []
-    for folder in _cgroup_folders("cpu"):
-        words = (_text(folder / "cpu.max") or "").split()
-        if len(words) == 2 and words[0] != "max":
-            quotas.append(int(words[0]) / int(words[1]))
-        spent, period = _number(folder / "cpu.cfs_quota_us"), _number(folder / "cpu.cfs_period_us")
-        if spent and period and spent > 0:
-            quotas.append(spent / period)
-    return min(quotas, default=None)
 
 
 def memory_limit() -> tuple[int | None, int | None]:
@@ -177,10 +167,6 @@ def _number(path: Path) -> int | None:
         return int((_text(path) or "").strip())
     except ValueError:
         return None
-
-
-def _size(size: float) -> str:
-    return f"{size / GIB:.1f} GiB" if size >= GIB else f"{size / 1024**2:.0f} MiB"
 
 
 def _limit(value: int) -> str:

@@ -74,7 +74,7 @@ def read_records(gauge: Gauge) -> list[Record]:
 
 
 def _latest(gauge: Gauge, suffix: str) -> list[Record]:
-    """A record that is the whole each time (how the training learns, what is in its batches), as it was written last."""
+    """A record that is the whole each time (how the training learns, what is in its batches), as last written."""
     try:
         with open(gauge.beside(suffix), "rb") as file:
             return list(parse(file.read()))

@@ -14,7 +14,7 @@ from unstuck.model import Frame
 from .file_polls import polled_path, stated_path
 from .retries import tried
 
-_LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d(\.\d+)?t?/|/(site|dist)-packages/|/python\d+\.zip/")
+_LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d\.\d+t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 _DEMOS = _OURS + "demos" + os.sep  # stand-ins for the user's own scripts

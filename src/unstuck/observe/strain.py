@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from unstuck.model import Fetcher, Strain
 from unstuck.observe.gauge import WORKER, Gauge
 from unstuck.recorder import layout as at
+from unstuck.recorder.cores import allowed
 
 from . import cores, proc
 from .hot import drawing_line, hot_line, lock_line
@@ -134,7 +135,7 @@ class Probe(threading.Thread):
             at=began,
             seconds=lasted,
             looks=looks,
-            cores=cores.allowed(main.pid),
+            cores=allowed(main.pid),
             cpu=used,
             training=max(0.0, _own(main.pid) - trained) / lasted,
             others=max(0.0, (cores.busy(main.pid) - busy) / lasted - used),

@@ -57,8 +57,8 @@ class Recorder:
         from .hooks import processes
 
         _part("ends", processes.install)
-        for name, (module, installer) in SEAMS.items():
-            _part("seam " + name, imports.when_imported, name, _installer(module, installer))
+        for name in SEAMS:
+            _part("seam " + name, imports.when_imported, name, _installer(name))
 
     def stop(self) -> None:
         """Take every hook out again; children forked from here on are not recorded."""
@@ -94,16 +94,19 @@ def _part(probe: str, install: Callable[..., object], *arguments: object) -> Non
         guard.off(probe, fault)
 
 
-def _installer(module: str, name: str) -> Callable[[ModuleType], object]:
-    def install(theirs: ModuleType) -> object:
-        import importlib
+def install_seam(name: str, theirs: ModuleType) -> None:
+    """Put the hooks on one module in place."""
+    import importlib
 
-        ours = importlib.import_module(f"{__package__}.hooks.{module}")
-        if theirs.__name__.startswith("torch"):
-            _part("unseen by the compiler", _pass_over)
-        return getattr(ours, name)(theirs)
+    module, installer = SEAMS[name]
+    ours = importlib.import_module(f"{__package__}.hooks.{module}")
+    if name.startswith("torch"):
+        _part("unseen by the compiler", _pass_over)
+    getattr(ours, installer)(theirs)
 
-    return install
+
+def _installer(name: str) -> Callable[[ModuleType], object]:
+    return lambda theirs: install_seam(name, theirs)
 
 
 def _pass_over() -> None:

@@ -64,8 +64,8 @@ try:
 except OSError:  # it was removed
     _FOLDER = ""
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARIES = ("lib", "lib64")
 _STANDARD = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
-    sys.prefix + "/lib/python",
-    sys.base_prefix + "/lib/python",
+    *(f"{prefix}/{lib}/python{sys.version_info[0]}." for prefix in (sys.prefix, sys.base_prefix) for lib in _LIBRARIES),
 )

@@ -7,6 +7,7 @@ import signal
 
 from unstuck.model import Case, Exit, Where
 from unstuck.render.json_report import relative, training_flights
+from unstuck.text import seconds as duration
 
 _ASCII = str.maketrans(
     {
@@ -36,21 +37,6 @@ def clean(text: str, unicode: bool = True) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text.expandtabs(4).replace("\n", " "))
     return text if unicode else text.translate(_ASCII).encode("ascii", "replace").decode()
-
-
-def duration(seconds: float) -> str:
-    if seconds < 0.0995:
-        return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 120:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def count(number: int, noun: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from unstuck.families import IN_VAIN
 from unstuck.model import Case, Finding, Question
 from unstuck.rules.rule import Rule
 
-IN_VAIN = frozenset(("numerics", "learning"))
-"""Families about a run that goes on, but to no use."""
+LEARNS_NOT = IN_VAIN - {"data"}
+"""Families that share their last resorts. What is odd in the data need not be why nothing is learned."""
 LOUDNESS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -47,8 +48,8 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
 
 def _drop_last_resorts(said: list[Finding], rules: dict[str, Rule]) -> list[Finding]:
     spoke = {f.family for f in said if not rules[f.rule].last_resort}
-    if spoke & IN_VAIN:
-        spoke |= IN_VAIN  # numbers that break are why it does not learn
+    if spoke & LEARNS_NOT:
+        spoke |= LEARNS_NOT  # numbers that break are why it does not learn
     return [f for f in said if not rules[f.rule].last_resort or f.family not in spoke]
 
 

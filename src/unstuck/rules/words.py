@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import os
 
+from unstuck import text
 from unstuck.model import Frame, Process
-
-
-def seconds(value: float) -> str:
-    """A duration as a person says it: 12 s, 3 min 20 s, 2.1 ms."""
-    if value < 1e-3:
-        return f"{value * 1e6:.0f} µs"
-    if value < 1:
-        return f"{value * 1e3:.3g} ms"
-    if value < 10:
-        return f"{value:.1f} s"
-    if value < 120:
-        return f"{value:.0f} s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes / 60:.1f} h"
+from unstuck.text import seconds as seconds
 
 
 def place(frame: Frame | None) -> str:
     """data.py:31 in Shard.__getitem__"""
     if frame is None:
         return "an unknown place"
-    return f"{os.path.basename(frame.file)}:{frame.line} in {frame.function}"
+    return text.spot(frame.file, frame.line, frame.function)
 
 
 def lines(span: tuple[int, int] | None) -> str:

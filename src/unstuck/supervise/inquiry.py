@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unstuck.families import IN_VAIN
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
 from unstuck.observe.flights import read_flight, read_records
 from unstuck.observe.look import Observer
 from unstuck.observe.records import by_field
 from unstuck.recorder import layout as at
+from unstuck.recorder.cores import allowed
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
 from unstuck.supervise.last_words import unseen, with_crash
-from unstuck.supervise.options import IN_VAIN
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 
@@ -357,6 +358,5 @@ def _cwd() -> str:
 
 def machine() -> dict[str, object]:
     uname = os.uname()
-    cores = len(os.sched_getaffinity(0))
-    found = {"system": uname.sysname, "release": uname.release, "arch": uname.machine, "cores": cores}
+    found = {"system": uname.sysname, "release": uname.release, "arch": uname.machine, "cores": allowed()}
     return {**found, "scheduler": job} if (job := scheduler(os.environ)) else found

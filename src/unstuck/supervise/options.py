@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-IN_VAIN = ("data", "numerics", "learning")
-"""Families of findings about a run that goes on, but to no use."""
-
 
 class Options:
     """Plain values; a class without machinery, because it is imported before the training starts."""

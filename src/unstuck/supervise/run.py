@@ -7,9 +7,10 @@ import signal
 import sys
 import time
 
+from unstuck.families import IN_VAIN
 from unstuck.supervise import child, hangar
 from unstuck.supervise.clock import TICK
-from unstuck.supervise.options import IN_VAIN, Options
+from unstuck.supervise.options import Options
 from unstuck.supervise.relay import Relay
 from unstuck.supervise.voice import STATUS_AFTER, Voice
 from unstuck.supervise.watch import Watch

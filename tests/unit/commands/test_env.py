@@ -65,29 +65,22 @@ def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return made
 
 
-def test_the_tightest_quota_counts_version_2(files: dict[str, str]) -> None:
+def test_the_limit_of_the_memory_version_2(files: dict[str, str]) -> None:
     files["/proc/self/cgroup"] = "0::/a/b\n"
-    files["/sys/fs/cgroup/a/b/cpu.max"] = "max 100000\n"
-    files["/sys/fs/cgroup/a/cpu.max"] = "150000 100000\n"
     files["/sys/fs/cgroup/a/b/memory.max"] = "2147483648\n"
     files["/sys/fs/cgroup/a/b/memory.current"] = "1000\n"
-    assert machine.cpu_quota() == 1.5
     assert machine.memory_limit() == (2147483648, 1000)
 
 
 def test_a_container_sees_its_own_root_version_1(files: dict[str, str]) -> None:
     files["/proc/self/cgroup"] = "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n"
-    files["/sys/fs/cgroup/cpu/cpu.cfs_quota_us"] = "50000\n"
-    files["/sys/fs/cgroup/cpu/cpu.cfs_period_us"] = "100000\n"
     files["/sys/fs/cgroup/memory/memory.limit_in_bytes"] = "9223372036854771712\n"
-    assert machine.cpu_quota() == 0.5
     assert machine.memory_limit() == (None, None)
 
 
 def test_no_cgroup_no_limit(files: dict[str, str]) -> None:
     files["/proc/self/cgroup"] = "0::/\n"
     files["/sys/fs/cgroup/cgroup.procs"] = ""
-    assert machine.cpu_quota() is None
     assert machine.memory_limit() == (None, None)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from unstuck.model import Frame
-from unstuck.observe.cores import quota
 from unstuck.observe.hot import drawing_line, hot_line, lock_line
 from unstuck.observe.sampling import Sample
 
@@ -67,19 +66,3 @@ def test_only_a_line_that_takes_a_lock_is_the_locks(script: str) -> None:
     assert lock is not None
     assert (lock.line, lock.takes) == (3, "self.lock")
     assert lock_line([at(script, 4, 70, LIBRARY)]) is None
-
-
-@pytest.mark.parametrize(
-    ("files", "cores"),
-    [
-        ({"cpu.max": "150000 100000\n"}, 1.5),
-        ({"cpu.max": "max 100000\n"}, None),
-        ({"cpu.cfs_quota_us": "400000\n", "cpu.cfs_period_us": "100000\n"}, 4.0),
-        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
-        ({}, None),
-    ],
-)
-def test_quota_of_a_cgroup(tmp_path: Path, files: dict[str, str], cores: float | None) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    assert quota(str(tmp_path)) == cores

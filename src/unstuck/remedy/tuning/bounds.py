@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 
-from . import cores, guard, memory
+from ...recorder import cores
+from . import guard, memory
 from .asking import asks_for_its_worker
 from .candidates import Limits
 from .changing import changed_between_passes
@@ -20,7 +21,7 @@ MOST_WORKERS = 64
 
 
 def limits(loader: Any, present: Settings, gpu: bool) -> Limits:
-    allowed = cores.allowed()
+    allowed = cores.whole()
     try:
         length: int | None = len(loader)
     except Exception:  # an iterable data set, or a length that cannot be had

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import math
 
-
-def size(value: float) -> str:
-    """3.1 MB, 64 MB, 1.5 GB: powers of 1024, as `df -h` and `docker --shm-size` count."""
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if value < 1024 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.2g} {unit}"
-        value /= 1024
-    return ""
+from unstuck.text import size as size
 
 
 def flag(value: float) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.remedy.tuning import cores
+from unstuck.recorder import cores
 
 
 def lay(root: Path, files: dict[str, str]) -> str:
@@ -43,11 +43,11 @@ def lay(root: Path, files: dict[str, str]) -> str:
     ],
 )
 def test_quota(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
-    assert cores.quota(lay(tmp_path, files)) == quota
+    assert cores.quota(root=lay(tmp_path, files)) == quota
 
 
 def test_at_least_one_and_no_more_than_the_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cores, "quota", lambda: 0.3)
-    assert cores.allowed() == 1
-    monkeypatch.setattr(cores, "quota", lambda: 1000.0)
+    monkeypatch.setattr(cores, "quota", lambda _: 0.3)
+    assert cores.whole() == 1
+    monkeypatch.setattr(cores, "quota", lambda _: 1000.0)
     assert 1 <= cores.allowed() < 1000

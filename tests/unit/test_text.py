@@ -1,0 +1,40 @@
+"""Amounts in words: one way to say each, whoever says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from unstuck import text
+from unstuck.render import wording
+from unstuck.rules import words
+from unstuck.rules.death import memory, sizes
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (40e-6, "40 µs"), (0.0021, "2.1 ms"), (0.05, "50 ms"), (0.5, "0.5 s"), (12.4, "12 s"), (119.4, "119 s"),
+        (120, "2 min"), (200, "3 min 20 s"), (3700, "1 h 1 min"), (7200, "2 h"),
+    ],
+)  # fmt: skip
+def test_seconds(value: float, said: str) -> None:
+    assert text.seconds(value) == words.seconds(value) == wording.duration(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (512, "512 bytes"),
+        (64 << 20, "64 MB"),
+        (int(3.14 * 2**20), "3.1 MB"),
+        (700 << 20, "700 MB"),
+        (3 << 29, "1.5 GB"),
+    ],
+)
+def test_sizes(value: float, said: str) -> None:
+    assert text.size(value) == sizes.size(value) == memory.size(value) == said
+
+
+def test_spots() -> None:
+    assert text.spot("/x/data.py", 31, "Shard.__getitem__") == "data.py:31 in Shard.__getitem__"
+    assert text.spot("/x/train.py", 7, "<module>") == "train.py:7"
