@@ -92,7 +92,7 @@ def owing_worker(case: Case, look: Look, main: int) -> int | None:
     owed = next((f.awaits_worker for f in case.flights if f.pid == main), None)
     if owed is not None:
         return next((p.pid for p in look.processes if p.ppid == main and p.worker == owed), None)
-    known = {pid for f in case.facts if f.kind == "workers" and f.pid == main for pid in f.data.get("pids", ())}
+    known = {pid for started in case.workers_started if started.pid == main for pid in started.pids}
     workers = {p.pid for p in look.processes if p.ppid == main and (p.role == "worker" or p.pid in known)}
     at_work = [f for f in case.flights if f.pid in workers and (f.fetching or f.phase == "start")]
     return min(at_work, key=lambda f: f.moved or f.since).pid if at_work else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from unstuck.model import Case, Where
+from unstuck.model import Case, Fact, Where
 from unstuck.recorder.records.base import Site
 from unstuck.recorder.records.loaders import LoaderSettings, LoaderState
 from unstuck.rules.loop.endings import endless_by_itself, why_never_taken, why_test_holds
@@ -84,3 +84,15 @@ def _goes_on(loop: Loop) -> bool:
     if not endless_by_itself(loop) and not why_test_holds(loop):
         return False
     return all(why_never_taken(loop, way) for way in loop.exits)
+
+
+@dataclass(frozen=True)
+class Told:  # until batch-aliases-dataset reads records
+    fact: Fact
+    settings: dict[str, Any]
+
+
+def told(case: Case, kind: str) -> Iterator[Told]:
+    for fact in {(fact.pid, fact.data["number"]): fact for fact in case.facts if fact.kind == kind}.values():
+        known = [about for about in case.loaders if (about.pid, about.number) == (fact.pid, fact.data["number"])]
+        yield Told(fact, {name: getattr(known[-1], name) for name in known[-1].__dataclass_fields__} if known else {})
