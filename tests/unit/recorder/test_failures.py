@@ -13,6 +13,7 @@ import pytest
 
 from unstuck.recorder import guard
 from unstuck.recorder.probes.death import errors, resources, unpicklable
+from unstuck.recorder.records.deaths import Unpicklable
 
 
 def raised(action: Any) -> BaseException:
@@ -31,12 +32,11 @@ def test_an_error_tells_its_number_its_file_and_where_it_came_from() -> None:
             raise ValueError("bad shard") from error
 
     told = errors.describe(raised(load))
-    assert (told["type"], told["message"]) == ("ValueError", "bad shard")
-    cause: Any = told["chain"][0]  # type: ignore[index]
-    assert (cause["how"], cause["errno"], cause["files"]) == ("cause", errno.ENOENT, ["/no/such/file"])
-    frames: Any = told["frames"]
-    assert frames[0][2].endswith("load")
-    assert frames[0][3] is True
+    assert (told.type, told.message) == ("ValueError", "bad shard")
+    cause = told.chain[0]
+    assert (cause.how, cause.errno, cause.files) == ("cause", errno.ENOENT, ["/no/such/file"])
+    assert told.frames[0][2].endswith("load")
+    assert told.frames[0][3] is True
 
 
 def test_what_from_none_hides_is_told_as_hidden() -> None:
@@ -46,8 +46,8 @@ def test_what_from_none_hides_is_told_as_hidden() -> None:
         except OSError:
             raise RuntimeError("give up") from None
 
-    chain: Any = errors.describe(raised(load))["chain"]
-    assert (chain[0]["how"], chain[0]["errno"]) == ("hidden", errno.EBADF)
+    chain = errors.describe(raised(load)).chain
+    assert (chain[0].how, chain[0].errno) == ("hidden", errno.EBADF)
 
 
 def test_an_error_that_cannot_be_printed_does_not_stop_us() -> None:
@@ -58,7 +58,7 @@ def test_an_error_that_cannot_be_printed_does_not_stop_us() -> None:
     def load() -> None:
         raise Odd
 
-    assert errors.describe(raised(load))["message"] == ""
+    assert errors.describe(raised(load)).message == ""
 
 
 def _without_end(path: Path, held: list[int]) -> list[int]:
@@ -76,13 +76,13 @@ def test_descriptors_are_counted_also_when_none_is_left(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="Too many open files"):
             held.extend(_without_end(tmp_path, held))
-        told: Any = resources.descriptors()
+        told = resources.descriptors()
     finally:
         for handle in held:
             os.close(handle)
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert told["open"] == told["limit"]
-    assert told["kinds"][str(tmp_path.parent)] == len(held)
+    assert told.open == told.limit
+    assert told.kinds[str(tmp_path.parent)] == len(held)
 
 
 def test_a_signal_handler_that_raises_inside_a_hook_is_no_fault_of_ours() -> None:
@@ -113,22 +113,22 @@ class SavesItself(Data):
 def _load(dataset: object, collate_fn: object) -> None: ...
 
 
-def find(dataset: object, message: str = "", collate_fn: object = len) -> dict[str, object]:
+def find(dataset: object, message: str = "", collate_fn: object = len) -> Unpicklable:
     process = Data(_target=_load, _args=(dataset, collate_fn), _kwargs={})
-    return unpicklable.find(process, message)
+    return unpicklable.find(process, message) or Unpicklable()
 
 
 def test_the_attribute_that_cannot_be_pickled_is_found() -> None:
-    assert find(Data(a=1, lock=threading.Lock()))["path"] == "dataset.lock"
-    assert find(Data(parts=[Data(transform=lambda x: x)]))["path"] == "dataset.parts[0].transform"
-    assert find(Data(by={"x": (i for i in [0])}))["path"] == "dataset.by['x']"
+    assert find(Data(a=1, lock=threading.Lock())).path == "dataset.lock"
+    assert find(Data(parts=[Data(transform=lambda x: x)])).path == "dataset.parts[0].transform"
+    assert find(Data(by={"x": (i for i in [0])})).path == "dataset.by['x']"
     with open(os.devnull) as file:
-        assert find(Data(file=file))["what"] == "an open file"
-    assert find(Data(), collate_fn=lambda batch: batch)["path"] == "collate_fn"
+        assert find(Data(file=file)).what == "an open file"
+    assert find(Data(), collate_fn=lambda batch: batch).path == "collate_fn"
 
 
 def test_the_message_tells_several_apart_and_own_ways_of_pickling_are_respected() -> None:
     both = Data(fn=lambda x: x, lock=threading.Lock())
-    assert find(both, "cannot pickle '_thread.lock' object")["path"] == "dataset.lock"
-    assert find(SavesItself(lock=threading.Lock())) == {}
-    assert find(Data(numbers=[1, 2], text="x")) == {}
+    assert find(both, "cannot pickle '_thread.lock' object").path == "dataset.lock"
+    assert find(SavesItself(lock=threading.Lock())).path == ""
+    assert find(Data(numbers=[1, 2], text="x")).path == ""

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
-from unstuck.model import Case, Exit, Fact, Flight, Sender
+from unstuck.model import Case, Exit, Flight, Sender
+from unstuck.recorder.records.deaths import BatchFailed, Died, Raised, SampleFailed, SampleInWork, WorkerExit
 from unstuck.rules import death
 from unstuck.rules.diagnose import diagnose
-from unstuck.serial import load_case
+from unstuck.serial import from_plain, load_case, to_plain
 
 MEMORY = ("out-of-memory-kill", "memory-leak-in-loop", "cuda-out-of-memory")
 NAMES = sorted(
@@ -58,10 +59,8 @@ def test_ctrl_c_is_no_death(name: str) -> None:
 
 @pytest.mark.parametrize("name", BY_ERROR)
 def test_the_text_of_a_message_decides_nothing(name: str) -> None:
-    """Messages are only ever compared with each other, to see that two facts speak of one exception."""
-    case = case_of(name)
-    facts = tuple(replace(fact, data=_muted(fact.data)) for fact in case.facts)
-    assert said(replace(case, facts=facts)) == rule_of(name)
+    """Messages are only ever compared with each other, to see that two records speak of one exception."""
+    assert said(from_plain(Case, _muted(to_plain(case_of(name))))) == rule_of(name)
 
 
 @pytest.mark.parametrize("name", BY_ERROR)
@@ -132,35 +131,45 @@ def test_an_exit_code_of_the_script_itself_is_no_finding() -> None:
     assert said(Case(outcome="died", root=5, exits=(Exit(5, code=2),), flights=(Flight(5, role="main"),))) == []
 
 
+def died(pid: int, at: float, kind: str, *frames: tuple[str, int, str, bool]) -> Died:
+    return Died(pid=pid, at=at, raised=Raised(type=kind, frames=list(frames)))
+
+
 def test_an_exception_of_a_helper_is_not_that_of_the_run() -> None:
-    helper = Fact(6, 1.0, "exception", {"type": "ValueError", "message": "x", "frames": [["/a/h.py", 3, "f", True]]})
-    root = Fact(5, 2.0, "exception", {"type": "KeyError", "message": "y", "frames": [["/a/t.py", 9, "main", True]]})
+    helper = died(6, 1.0, "ValueError", ("/a/h.py", 3, "f", True))
+    root = died(5, 2.0, "KeyError", ("/a/t.py", 9, "main", True))
     flights = (Flight(5, role="main"), Flight(6, role="helper"))
-    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, facts=(helper, root))
+    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, deaths=(helper, root))
     finding = diagnose(case, death.RULES).findings[0]
     assert (finding.where.file, finding.where.line) == ("/a/t.py", 9)
 
 
 def test_below_a_launcher_the_first_rank_counts() -> None:
     run = "/venv/lib/python3.11/site-packages/torch/distributed/run.py"
-    launcher = Fact(5, 9.0, "exception", {"type": "ChildFailedError", "frames": [[run, 1, "run", False]]})
-    second = Fact(7, 8.0, "exception", {"type": "RuntimeError", "message": "", "frames": [["/a/t.py", 30, "m", True]]})
-    first = Fact(6, 7.0, "exception", {"type": "ValueError", "message": "", "frames": [["/a/t.py", 20, "m", True]]})
+    launcher = died(5, 9.0, "ChildFailedError", (run, 1, "run", False))
+    second = died(7, 8.0, "RuntimeError", ("/a/t.py", 30, "m", True))
+    first = died(6, 7.0, "ValueError", ("/a/t.py", 20, "m", True))
     flights = (Flight(5, role="launcher"), Flight(6, role="rank", rank=0), Flight(7, role="rank", rank=1))
-    facts = (first, second, launcher)
-    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, facts=facts)
+    deaths = (first, second, launcher)
+    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, deaths=deaths)
     finding = diagnose(case, death.RULES).findings[0]
     assert (finding.rule, finding.where.rank, finding.where.line) == ("uncaught-exception", 0, 20)
 
 
 def test_an_error_that_the_script_caught_before_it_left_is_named_with_less_confidence() -> None:
-    frames = [["/a/t.py", 4, "Rows.__getitem__", True]]
-    sample = {"type": "ValueError", "message": "bad", "frames": frames, "worker": 0, "sample": 12}
-    batch = {"type": "ValueError", "message": "Caught", "frames": [], "worker": 0, "step": 7}
-    batch["workers"] = [{"worker": 0, "pid": 6, "exitcode": None}]
-    facts = (Fact(6, 1.0, "sample-failed", sample), Fact(5, 1.1, "batch-failed", batch))
+    raised = Raised(type="ValueError", message="bad", frames=[("/a/t.py", 4, "Rows.__getitem__", True)])
+    sample = SampleFailed(pid=6, at=1.0, raised=raised, in_work=SampleInWork(worker=0, sample=12))
+    caught = Raised(type="ValueError", message="Caught")
+    batch = BatchFailed(pid=5, at=1.1, raised=caught, worker=0, step=7, workers=[WorkerExit(worker=0, pid=6)])
     flights = (Flight(5, role="main", step=7), Flight(6, role="worker", worker=0))
-    case = Case(outcome="died", root=5, exits=(Exit(5, code=1),), flights=flights, facts=facts)
+    case = Case(
+        outcome="died",
+        root=5,
+        exits=(Exit(5, code=1),),
+        flights=flights,
+        samples_failed=(sample,),
+        batches_failed=(batch,),
+    )
     finding = diagnose(case, death.RULES).findings[0]
     assert (finding.rule, finding.where.sample, finding.confidence) == ("sample-raises", 12, 0.8)
     went_on = (Flight(5, role="main", step=90), flights[1])

@@ -22,76 +22,80 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.deaths import Raised
+from unstuck.recorder.records.loaders import LoaderSettings
+from unstuck.recorder.records.numerics import DrawnBatch
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import passes, said, spot, user_line, whole
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     error = refused(end) if end is not None else None
-    if end is None or error is None:
+    if end is None or end.died is None or error is None:
         return
-    shape = (end.error.torch if end.error is not None else {}).get("batch_norm") or []
-    batch, settings = _batch(end), _settings(end)
-    size, last = settings.get("batch_size"), _is_last(batch, settings)
+    shape = end.died.batch_norm
+    batch, settings = _batch(end.died.batches), _settings(end)
+    size, last = settings.batch_size if settings is not None else None, _is_last(batch, settings)
     got = f"a batch of shape {shape}" if shape else "a batch of one sample"
-    which = f"batch {batch['number'] + 1} of the pass" if batch else "the batch"
-    site = settings.get("site") if last else None
+    which = f"batch {batch.number + 1} of the pass" if batch is not None else "the batch"
+    line = user_line(error)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
         confidence=0.98,
-        title=f"batch normalisation got a single sample at {spot(error.user)}"
+        title=f"batch normalisation got a single sample at {spot(line)}"
         + (": the last batch of the epoch has one" if last else ""),
         evidence=(
-            f"`{error.said}`",
+            f"`{said(error)}`",
             f"batch normalisation, in training mode, got {got}",
-            *([f"{which} had {batch['size']} sample; batch_size is {size}"] if batch.get("size") and size else []),
+            *([f"{which} had {batch.size} sample; batch_size is {size}"] if batch and batch.size and size else []),
             *_rest(settings, last),
             end.progress(),
         ),
-        where=end.where(error.user, error),
+        where=end.where(line, end.died),
         fix=Fix(_fix(last, size)),
         seen_by="exit",
-        also=(Where(*site),) if isinstance(site, list) and len(site) == 3 else (),
+        also=(Where(*settings.site),) if last and settings is not None and settings.site else (),
     )
 
 
-def refused(end: Death) -> Error | None:
-    found = end.error.whole if end.error is not None else ()
-    return next((e for e in found if e.passes("torch/nn/functional.py", function="_verify_batch_size")), None)
+def refused(end: Death) -> Raised | None:
+    found = whole(end.died.raised) if end.died is not None else ()
+    return next((e for e in found if passes(e, "torch/nn/functional.py", function="_verify_batch_size")), None)
 
 
-def _batch(end: Death) -> dict[str, Any]:
+def _batch(batches: list[DrawnBatch]) -> DrawnBatch | None:
     """The batch in work: the one loader's that has given one; several are told apart by its size."""
-    told = [b for b in (end.error.data.get("batches") if end.error else None) or () if isinstance(b, dict)]
-    ones = [b for b in told if b.get("size") == 1] or told
-    return ones[0] if len(ones) == 1 else {}
+    ones = [batch for batch in batches if batch.size == 1] or batches
+    return ones[0] if len(ones) == 1 else None
 
 
-def _settings(end: Death) -> dict[str, Any]:
-    told = [f.data for f in end.case.facts if f.kind == "loader" and f.pid == end.pid and f.data.get("batch_size")]
-    rest = [d for d in told if d.get("samples") and d["samples"] % d["batch_size"] == 1]
-    return dict((rest or told)[-1]) if told else {}
+def _settings(end: Death) -> LoaderSettings | None:
+    told = [each for each in end.case.loaders if each.pid == end.pid and each.batch_size]
+    rest = [each for each in told if _leaves_one(each)]
+    return (rest or told)[-1] if told else None
 
 
-def _is_last(batch: dict[str, Any], settings: dict[str, Any]) -> bool:
+def _leaves_one(settings: LoaderSettings) -> bool:
+    return bool(settings.samples and settings.batch_size and settings.samples % settings.batch_size == 1)
+
+
+def _is_last(batch: DrawnBatch | None, settings: LoaderSettings | None) -> bool:
     """A single sample where more are asked for can only be the rest at the end."""
-    size = settings.get("batch_size") or 0
-    if size <= 1 or settings.get("drop_last"):
+    if settings is None or (settings.batch_size or 0) <= 1 or settings.drop_last:
         return False
-    return batch.get("size") == 1 or bool(settings.get("samples") and settings["samples"] % size == 1)
+    return (batch is not None and batch.size == 1) or _leaves_one(settings)
 
 
-def _rest(settings: dict[str, Any], last: bool) -> list[str]:
-    samples, size = settings.get("samples"), settings.get("batch_size")
-    if not (last and samples and size):
+def _rest(settings: LoaderSettings | None, last: bool) -> list[str]:
+    if not last or settings is None or not settings.samples or not settings.batch_size:
         return []
+    samples, size = settings.samples, settings.batch_size
     return [f"{samples:,} samples in batches of {size} leave a rest of {samples % size}, and drop_last is off"]
 
 

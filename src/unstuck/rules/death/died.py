@@ -6,8 +6,18 @@ import signal
 from dataclasses import dataclass
 from functools import cached_property
 
-from unstuck.model import Case, Exit, Fact, Flight, Frame, Where
-from unstuck.rules.death.errors import Error, error_of
+from unstuck.model import Case, Exit, Flight, Frame, Where
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    Died,
+    Failed,
+    LeftByExit,
+    Raised,
+    SampleFailed,
+    SampleInWork,
+    ThreadDied,
+)
+from unstuck.rules.death.errors import passes, whole
 from unstuck.rules.words import seconds
 
 LAUNCHERS = (
@@ -27,9 +37,9 @@ class WorkerEnd:
     pid: int
     code: int | None
     flight: Flight | None = None
-    error: Error | None = None
+    error: Died | SampleFailed | None = None
     """The exception it ended of, or that it handed over to main."""
-    left: Fact | None = None
+    left: LeftByExit | None = None
     """It ended itself by os._exit."""
 
     @property
@@ -50,9 +60,9 @@ class Death:
     pid: int
     """The process that the run ended with: the training, not a launcher above it."""
     exit: Exit
-    error: Error | None = None
+    died: Died | None = None
     """The exception it ended of."""
-    batch: Error | None = None
+    batch: BatchFailed | None = None
     """The batch that could not be had, if it ended of that."""
     certain: bool = True
     """The end follows from that error; False: the script caught it, and then left by itself."""
@@ -64,44 +74,41 @@ class Death:
     @cached_property
     def fallen(self) -> tuple[WorkerEnd, ...]:
         """Workers that were gone when the batch failed, not ended by main."""
-        told = (self.batch.data.get("workers") if self.batch is not None else None) or ()
-        ends = [self._worker(w["worker"], w["pid"], w["exitcode"]) for w in told]
+        if self.batch is None:
+            return ()
+        ends = [self._worker(exit_.worker, exit_.pid, exit_.exitcode) for exit_ in self.batch.workers]
         gone = tuple(end for end in ends if end.code or end.left is not None or end.signal)
-        if gone or self.batch is None or self.batch.data.get("worker") is not None:
+        if gone or self.batch.worker is not None:
             return gone
-        numbers = {
-            end.pid: end.number for end in ends
-        }  # their exit codes may come a moment later; then main ends the rest
-        late = [f.data for f in self.case.facts if f.kind == "child-ended" and f.data.get("pid") in numbers]
-        found = [self._worker(numbers[data["pid"]], data["pid"], data["code"]) for data in late]
+        # Their exit codes may come a moment later; then main ends the rest.
+        numbers = {end.pid: end.number for end in ends}
+        late = [each for each in self.case.children_ended if each.child in numbers]
+        found = [self._worker(numbers[each.child], each.child, each.code) for each in late]
         return tuple(end for end in found if end.code != -signal.SIGTERM)
 
     @cached_property
-    def sample(self) -> Error | None:
+    def sample(self) -> SampleFailed | None:
         """What was raised while a batch was made, in a worker or in main, that the run ended of."""
-        facts = [f for f in self.case.facts if f.kind == "sample-failed"]
-        if self.batch is not None and self.batch.data.get("worker") is not None:
-            number = self.batch.data["worker"]
-            pids = [w["pid"] for w in self.batch.data.get("workers") or () if w["worker"] == number]
-            own = [f for f in facts if f.pid in pids and f.at <= self.batch.at]
-            return error_of(own[-1]) if own else None
+        if self.batch is not None and self.batch.worker is not None:
+            pids = [exit_.pid for exit_ in self.batch.workers if exit_.worker == self.batch.worker]
+            own = [f for f in self.case.samples_failed if f.pid in pids and f.at <= self.batch.at]
+            return own[-1] if own else None
         for worker in self.fallen:
-            if worker.error is not None and worker.error.kind == "sample-failed" and not worker.signal:
+            if isinstance(worker.error, SampleFailed) and not worker.signal:
                 return worker.error
-        same = {(e.type, e.message) for e in (self.error.whole if self.error else ())}
-        here = [f for f in facts if f.pid == self.pid and (f.data.get("type"), f.data.get("message")) in same]
-        return error_of(here[-1]) if here else None
+        same = _texts(self.died)
+        here = [f for f in self.case.samples_failed if f.pid == self.pid and _text(f.raised) in same]
+        return here[-1] if here else None
 
     @property
-    def errors(self) -> tuple[Error, ...]:
-        """All that the end follows from: main's, what that came from, the batch's and the sample's own."""
-        return tuple(e for top in (self.sample, self.batch, self.error) if top is not None for e in top.whole)
+    def errors(self) -> tuple[tuple[Failed, Raised], ...]:
+        """All that the end follows from: the sample's own, the batch's and main's, and what those came from."""
+        tops = [top for top in (self.sample, self.batch, self.died) if top is not None]
+        return tuple((top, raised) for top in tops for raised in whole(top.raised))
 
     def _worker(self, number: int | None, pid: int, code: int | None) -> WorkerEnd:
-        facts = [f for f in self.case.facts if f.pid == pid]
-        flight = next((f for f in self.case.flights if f.pid == pid), None)
-        left = next((f for f in facts if f.kind == "left"), None)
-        return WorkerEnd(number, pid, code, flight, _last_error(facts), left)
+        left = next((each for each in self.case.left_by_exit if each.pid == pid), None)
+        return WorkerEnd(number, pid, code, self.case.flight_of(pid), _last_error(self.case, pid), left)
 
     @property
     def step(self) -> int | None:
@@ -118,32 +125,48 @@ class Death:
         ran = f", {seconds(flight.steps[-1].ended - flight.began)} after the start" if flight.steps else ""
         return f"the last healthy step was step {flight.step:,}{epoch}{ran}"
 
-    def where(self, frame: Frame | None, error: Error | None = None, worker: WorkerEnd | None = None) -> Where:
-        data = error.data if error is not None else {}
+    def where(
+        self, frame: Frame | None, failed: Failed | ThreadDied | None = None, worker: WorkerEnd | None = None
+    ) -> Where:
+        work = in_work(failed)
         flight = worker.flight if worker is not None else self.flight
-        number = worker.number if worker is not None else data.get("worker")
-        sample = data.get("sample")
+        sample: int | str | None = work.sample
         if sample is None:
-            sample = data.get("key") or (flight.sample if worker is not None and flight is not None else None)
+            sample = work.key or (flight.sample if worker is not None and flight is not None else None)
         return Where(
             file=frame.file if frame else None,
             line=frame.line if frame else None,
             function=frame.function if frame else None,
-            pid=worker.pid if worker is not None else error.pid if error is not None else self.pid,
-            worker=number,
+            pid=worker.pid if worker is not None else failed.pid if failed is not None else self.pid,
+            worker=worker.number if worker is not None else work.worker,
             rank=self.flight.rank if self.flight is not None else None,
             sample=sample,
             step=self.step,
         )
 
 
-def _last_error(facts: list[Fact]) -> Error | None:
+def in_work(failed: Failed | ThreadDied | LeftByExit | None) -> SampleInWork:
+    """The sample that was in work, as far as it is known."""
+    if isinstance(failed, (SampleFailed, Died, LeftByExit)):
+        return failed.in_work
+    return SampleInWork(worker=failed.worker if isinstance(failed, BatchFailed) else None)
+
+
+def _last_error(case: Case, pid: int) -> Died | SampleFailed | None:
     """What a worker ended of; where it came out of a sample, as it was noted there."""
-    last = next((f for f in reversed(facts) if f.kind == "exception"), None)
-    said = ("SystemExit",) if last is None else (last.data.get("type"),)
-    samples = [f for f in facts if f.kind == "sample-failed" and f.data.get("type") in said]
-    best = samples[-1] if samples else last
-    return error_of(best) if best is not None else None
+    last = next((each for each in reversed(case.deaths) if each.pid == pid), None)
+    kind = "SystemExit" if last is None else last.raised.type
+    samples = [each for each in case.samples_failed if each.pid == pid and each.raised.type == kind]
+    return samples[-1] if samples else last
+
+
+def _texts(died: Died | None) -> set[tuple[str, str]]:
+    return {_text(raised) for raised in whole(died.raised)} if died is not None else set()
+
+
+def _text(raised: Raised) -> tuple[str, str]:
+    """By this two records are known to speak of one exception."""
+    return raised.type, raised.message
 
 
 def death(case: Case) -> Death | None:
@@ -154,11 +177,10 @@ def death(case: Case) -> Death | None:
     exit_ = next((e for e in case.exits if e.pid == root), Exit(root, inferred=True))
     if exit_.signal == signal.SIGINT or exit_.code == 128 + signal.SIGINT:
         return None
-    errors = [error_of(f) for f in case.facts if f.kind == "exception"]
-    own = next((e for e in reversed(errors) if e.pid == root), None)
-    if own is not None and not any(each.passes(*LAUNCHERS) for each in own.whole):
+    own = next((each for each in reversed(case.deaths) if each.pid == root), None)
+    if own is not None and not any(passes(each, *LAUNCHERS) for each in whole(own.raised)):
         return _of(case, root, exit_, own)
-    below = _below(case, root, errors)
+    below = _below(case, root)
     if below is not None and exit_.signal is None:
         return _of(case, below.pid, exit_, below)
     crashed = next((f.pid for f in case.flights if f.crash is not None and f.pid != root and _plays(f)), None)
@@ -167,19 +189,16 @@ def death(case: Case) -> Death | None:
     return _of(case, root, exit_, own)
 
 
-def _of(case: Case, pid: int, exit_: Exit, error: Error | None) -> Death:
-    failed = [error_of(f) for f in case.facts if f.kind == "batch-failed" and f.pid == pid]
-    whole = {(e.type, e.message) for e in (error.whole if error is not None else ())}
-    linked = next((b for b in reversed(failed) if (b.type, b.message) in whole), None)
-    if linked is None and error is None and exit_.code and failed:
-        flight = next((f for f in case.flights if f.pid == pid), None)
-        if flight is not None and failed[-1].step == flight.step and not _left(case, pid):
+def _of(case: Case, pid: int, exit_: Exit, died: Died | None) -> Death:
+    failed = [each for each in case.batches_failed if each.pid == pid]
+    same = _texts(died)
+    linked = next((each for each in reversed(failed) if _text(each.raised) in same), None)
+    if linked is None and died is None and exit_.code and failed:
+        flight = case.flight_of(pid)
+        left = any(each.pid == pid for each in case.left_by_exit)
+        if flight is not None and failed[-1].step == flight.step and not left:
             return Death(case, pid, exit_, None, failed[-1], certain=False)
-    return Death(case, pid, exit_, error, linked)
-
-
-def _left(case: Case, pid: int) -> bool:
-    return any(f.kind == "left" and f.pid == pid for f in case.facts)
+    return Death(case, pid, exit_, died, linked)
 
 
 def _root(case: Case) -> int:
@@ -189,11 +208,10 @@ def _root(case: Case) -> int:
     return first.pid if first is not None else 0
 
 
-def _below(case: Case, root: int, errors: list[Error]) -> Error | None:
+def _below(case: Case, root: int) -> Died | None:
     """The first process below a launcher (or below a script that only waits for its children) that died of an error."""
-    flights = {f.pid: f for f in case.flights}
-    workers = {w for f in case.facts if f.kind == "workers" for w in f.data.get("pids") or ()}
-    able = [e for e in errors if e.pid != root and e.pid not in workers and _plays(flights.get(e.pid))]
+    workers = {pid for started in case.workers_started for pid in started.pids}
+    able = [e for e in case.deaths if e.pid != root and e.pid not in workers and _plays(case.flight_of(e.pid))]
     return min(able, key=lambda e: e.at, default=None)
 
 

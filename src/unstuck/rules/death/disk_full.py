@@ -23,11 +23,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.deaths import Failed, FileSystem, Raised
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import passes, said, spot, user_line, whole
 from unstuck.rules.death.sizes import size
 from unstuck.rules.rule import Rule
 
@@ -40,63 +40,66 @@ def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None:
         return
-    error = no_room(end)
-    if error is None:
+    failed = no_room(end)
+    if failed is None:
         return
-    place = file_system(error)
-    path = str(place.get("path") or next(iter(error.files), ""))
-    source = next((e for e in end.errors if e.user is not None), error)
-    quota = any(e.errno == errno.EDQUOT for e in error.whole)
-    what = "the quota is used up" if quota else f"{place.get('mount') or 'the disk'} is full"
+    place = file_system(failed) or FileSystem(path=next(iter(failed.raised.files), ""))
+    path, mount = place.path, place.mount or "the disk"
+    shown: tuple[Failed, Raised] = next((pair for pair in end.errors if user_line(pair[1])), (failed, failed.raised))
+    line, numbers = user_line(shown[1]), [raised.errno for raised in whole(failed.raised)]
+    what = "the quota is used up" if errno.EDQUOT in numbers else f"{mount} is full"
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
-        confidence=0.98 if any(e.errno in NO_ROOM for e in error.whole) else 0.93,
+        confidence=0.98 if any(number in NO_ROOM for number in numbers) else 0.93,
         title=f"{what}: {os.path.basename(path) or 'a file'} could not be written",
         evidence=(
-            f"`{source.said}` at {spot(source.user)}",
+            f"`{said(shown[1])}` at {spot(line)}",
             *([f"it was writing {path}"] if path else []),
-            *([_measured(place)] if place.get("size") else []),
+            *([_measured(place)] if place.size else []),
             end.progress(),
         ),
-        where=end.where(source.user, source),
+        where=end.where(line, shown[0]),
         fix=Fix(
-            f"Make room on {place.get('mount') or 'the disk'}, or write elsewhere. Keep only the last checkpoints, and "
+            f"Make room on {mount}, or write elsewhere. Keep only the last checkpoints, and "
             "write each to a temporary name first and rename it, so that the last good one survives."
         ),
         seen_by="exit",
     )
 
 
-def no_room(end: Death) -> Error | None:
+def no_room(end: Death) -> Failed | None:
     """The error that says so, with what was measured; not of shared memory."""
-    for error in (end.sample, end.error):
-        if error is None or any(e.passes(*SEMAPHORES) for e in error.whole):
+    for failed in (end.sample, end.died):
+        if failed is None or any(passes(e, *SEMAPHORES) for e in whole(failed.raised)):
             continue
-        place = file_system(error)
-        numbered = any(e.errno in NO_ROOM for e in error.whole)
-        saved = place.get("full") and any(e.passes(SAVING, function="save") for e in error.whole)
-        if (numbered or saved) and not on_shm(error):
-            return error
+        place = file_system(failed)
+        numbered = any(e.errno in NO_ROOM for e in whole(failed.raised))
+        full = place is not None and place.full
+        saved = full and any(passes(e, SAVING, function="save") for e in whole(failed.raised))
+        if (numbered or saved) and not on_shm(failed):
+            return failed
     return None
 
 
-def file_system(error: Error) -> dict[str, Any]:
+def file_system(failed: Failed) -> FileSystem | None:
     """Of those measured, the full one first."""
-    found = [p for p in error.measured.get("file_systems") or () if isinstance(p, dict)]
-    return next((p for p in found if p.get("full")), found[0] if found else {})
+    found = failed.measured.file_systems
+    return next((place for place in found if place.full), found[0] if found else None)
 
 
-def on_shm(error: Error) -> bool:
-    return file_system(error).get("mount") == "/dev/shm" or any(f.startswith("/dev/shm/") for f in error.files)
+def on_shm(failed: Failed) -> bool:
+    place = file_system(failed)
+    on_mount = place is not None and place.mount == "/dev/shm"
+    return on_mount or any(file.startswith("/dev/shm/") for file in failed.raised.files)
 
 
-def _measured(place: dict[str, Any]) -> str:
-    kind = f" ({place['kind']})" if place.get("kind") else ""
-    if place.get("no_inodes"):
-        return f"{place['mount']}{kind} has {size(place['free'])} of {size(place['size'])} free but no inode left"
-    return f"{place['mount']}{kind} had {size(place['free'])} of {size(place['size'])} free"
+def _measured(place: FileSystem) -> str:
+    kind = f" ({place.kind})" if place.kind else ""
+    if place.no_inodes:
+        return f"{place.mount}{kind} has {size(place.free)} of {size(place.size)} free but no inode left"
+    return f"{place.mount}{kind} had {size(place.free)} of {size(place.size)} free"
 
 
 RULE = Rule("disk-full", "death", decide)

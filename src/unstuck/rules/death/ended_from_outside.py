@@ -25,6 +25,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Exit, Finding, Fix, Sender, Severity, Where
 from unstuck.rules.death.died import Death, WorkerEnd, death, signal_name
+from unstuck.rules.death.errors import said
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -39,7 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
         yield from _through_us(case)
         return
     end = death(case)
-    if end is None or (end.error is not None and not end.fallen):
+    if end is None or (end.died is not None and not end.fallen):
         return
     if end.exit.signal in OUTSIDE:
         yield _direct(end)
@@ -165,7 +166,7 @@ def _of_worker(end: Death, worker: WorkerEnd) -> Finding:
         evidence=(
             f"{worker.who} died of {worker.signal}{on}, as its exit code in main says",
             *(_memory(end) if worker.signal == "SIGKILL" else []),
-            *([f"main then died of `{end.error.said}`"] if end.error is not None else []),
+            *([f"main then died of `{said(end.died.raised)}`"] if end.died is not None else []),
             end.progress(),
         ),
         where=end.where(None, None, worker),

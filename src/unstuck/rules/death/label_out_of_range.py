@@ -23,23 +23,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.deaths import Labels
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import spot
+from unstuck.rules.death.errors import said, spot, user_line, whole
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
-    labels = wrong_labels(end) if end is not None else {}
-    if end is None or end.error is None or not labels:
+    labels = end.died.labels if end is not None and end.died is not None else None
+    if end is None or end.died is None or labels is None or labels.label is None or labels.classes is None:
         return
-    label, classes, least, most = labels["label"], labels["classes"], labels.get("least"), labels.get("most")
-    error = next((e for e in end.error.whole if e.user is not None), end.error)
-    sample = _sample(end, labels)
-    where = replace(end.where(error.user, error), sample=sample, worker=None)
+    label, classes, least, most = labels.label, labels.classes, labels.least, labels.most
+    raised = next((each for each in whole(end.died.raised) if user_line(each)), end.died.raised)
+    line, sample = user_line(raised), _sample(end, labels)
+    where = replace(end.where(line, end.died), sample=sample, worker=None)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -48,39 +48,30 @@ def decide(case: Case) -> Iterable[Finding]:
         title=f"label {label} is not a class: the model has {classes} (0 to {classes - 1})"
         + (f"; it is sample {sample}" if sample is not None else ""),
         evidence=(
-            f"`{error.said}` at {spot(error.user)}",
-            f"scores of shape {labels['scores']} are for {classes} classes; the labels of this batch go from {least} "
+            f"`{said(raised)}` at {spot(line)}",
+            f"scores of shape {labels.scores} are for {classes} classes; the labels of this batch go from {least} "
             f"to {most}",
-            f"{labels['wrong']} of its labels {'is' if labels['wrong'] == 1 else 'are'} wrong; the first is number "
-            f"{labels.get('place')} of the batch" + (f", sample {sample}" if sample is not None else ""),
+            f"{labels.wrong} of its labels {'is' if labels.wrong == 1 else 'are'} wrong; the first is number "
+            f"{labels.place} of the batch" + (f", sample {sample}" if sample is not None else ""),
             end.progress(),
         ),
         where=where,
-        fix=Fix(_fix(label, classes, least, most, labels.get("ignored"))),
+        fix=Fix(_fix(label, classes, least, most, labels.ignored)),
         seen_by="exit",
     )
 
 
-def wrong_labels(end: Death) -> dict[str, Any]:
-    found = end.error.torch.get("labels") if end.error is not None else None
-    return found if isinstance(found, dict) and found.get("wrong") and "label" in found else {}
-
-
-def _sample(end: Death, labels: dict[str, Any]) -> int | None:
+def _sample(end: Death, labels: Labels) -> int | None:
     """The index, where one loader alone can have given this batch and its size is that of the labels."""
-    told = [b for b in (end.error.data.get("batches") if end.error else None) or () if isinstance(b, dict)]
-    fitting = [b for b in told if b.get("indices") and len(b["indices"]) == (labels.get("shape") or [0])[0]]
-    place = labels.get("place")
-    if len(fitting) != 1 or len(told) != 1 or not isinstance(place, int) or _out_of_order(end):
+    batches = end.died.batches if end.died is not None else []
+    indices = batches[0].indices if len(batches) == 1 else None
+    out_of_order = any(each.pid == end.pid and not each.in_order for each in end.case.loaders)
+    if labels.place is None or not indices or out_of_order or len(indices) != (labels.shape or [0])[0]:
         return None
-    return int(fitting[0]["indices"][place])
+    return indices[labels.place]
 
 
-def _out_of_order(end: Death) -> bool:
-    return any(f.kind == "loader" and f.pid == end.pid and f.data.get("in_order") is False for f in end.case.facts)
-
-
-def _fix(label: int, classes: int, least: int | None, most: int | None, ignored: object) -> str:
+def _fix(label: int, classes: int, least: int | None, most: int | None, ignored: int | None) -> str:
     if most == classes and (least or 0) >= 1:
         return f"The labels run from {least} to {most}: subtract 1, so that they run from 0 to {classes - 1}."
     if label < 0:

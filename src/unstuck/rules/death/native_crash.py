@@ -71,7 +71,7 @@ def crashes(end: Death) -> list[tuple[WorkerEnd | None, str, Flight | None]]:
     flight = end.flight
     if end.exit.signal is not None and signal_name(end.exit.signal) in FATAL:
         found.append((None, signal_name(end.exit.signal), flight))
-    elif flight is not None and flight.crash is not None and end.error is None:  # its exit is not known, or a shell's
+    elif flight is not None and flight.crash is not None and end.died is None:  # its exit is not known, or a shell's
         found.append((None, flight.crash.signal, flight))
     return found + [(w, w.signal, w.flight) for w in end.fallen if w.signal in FATAL]
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, MemoryGroup, Where
 from unstuck.rules.death import memory
@@ -56,8 +55,8 @@ def _victims(case: Case) -> list[Victim]:
     if case.outcome not in ("died", "stopped"):
         return []
     found = [Victim(end.pid, "it ended by SIGKILL") for end in case.exits if end.signal == SIGKILL]
-    ends = [fact.data.get("workers") or () for fact in case.facts if fact.kind in ("batch-failed", "exception")]
-    killed = [int(w["pid"]) for workers in ends for w in workers if w.get("exitcode") == -SIGKILL]
+    ends = [*(failed.workers for failed in case.batches_failed), *(died.workers for died in case.deaths)]
+    killed = [exit_.pid for workers in ends for exit_ in workers if exit_.exitcode == -SIGKILL]
     found += [Victim(pid, "the main process saw it end by SIGKILL") for pid in killed]
     if found:
         return list(dict.fromkeys(found))
@@ -168,8 +167,7 @@ def _fix_without_holder(case: Case, grower: int, group: MemoryGroup) -> str:
             "Let the data set keep less: read samples from disk when they are asked for instead of collecting them, or "
             "use fewer workers and a smaller prefetch_factor."
         )
-    loaders: list[dict[str, Any]] = [fact.data for fact in case.facts if fact.kind == "loader"]
-    workers = max((int(data.get("num_workers") or 0) for data in loaders), default=0)
+    workers = max((loader.num_workers for loader in case.loaders), default=0)
     fewer = " fewer workers," if workers else ""
     return f"Take smaller batches,{fewer} or give the run more than {memory.size(group.limit or group.peak)}."
 

@@ -25,9 +25,10 @@ import os
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.deaths import Raised, SampleFailed
 from unstuck.rules.death.died import death
 from unstuck.rules.death.disk_full import no_room
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import inner_frame, origin, said, spot, user_line, whole
 from unstuck.rules.death.shared_memory_full import shortage
 from unstuck.rules.death.too_many_open_files import crowded
 from unstuck.rules.rule import Rule
@@ -37,64 +38,63 @@ OTHERS = ("SystemExit", "MemoryError", "OutOfMemoryError", "GeneratorExit")
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
-    error = end.sample if end is not None else None
-    if end is None or error is None or error.type in OTHERS or error.data.get("starting"):
+    failed = end.sample if end is not None else None
+    if end is None or failed is None or failed.raised.type in OTHERS or failed.starting:
         return
     if crowded(end) is not None or no_room(end) is not None or shortage(end) is not None:
         return
-    what = sample(error)
-    file = opened(error)
-    number = error.data.get("worker")
-    who = f"worker {number} (pid {error.pid})" if number is not None else f"the main process (pid {error.pid})"
-    origin = error.origin
-    line = next((e.user for e in (origin, *error.whole) if e.user is not None), None)
+    what, file = sample(failed), opened(failed)
+    number = failed.in_work.worker
+    who = f"worker {number} (pid {failed.pid})" if number is not None else f"the main process (pid {failed.pid})"
+    first = origin(failed.raised)
+    line = user_line(first, *whole(failed.raised))
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
         confidence=0.97 if end.certain else 0.8,
-        title=f"{what} raised {origin.type} at {spot(line)}" + (f", reading {os.path.basename(file)}" if file else ""),
+        title=f"{what} raised {first.type} at {spot(line)}" + (f", reading {os.path.basename(file)}" if file else ""),
         evidence=(
-            f"`{origin.said}` in {who}" + (f", raised inside {spot(origin.frames[0])}" if _deeper(origin) else ""),
-            _which(error),
+            f"`{said(first)}` in {who}" + _deeper(first),
+            _which(failed),
             *([f"the last file it opened is {file}"] if file else []),
             *([] if end.certain else ["the script caught the error and left with an exit code of its own"]),
             end.progress(),
         ),
-        where=end.where(line, error),
-        fix=Fix(_fix(error, what, file)),
+        where=end.where(line, failed),
+        fix=Fix(_fix(failed, what, file)),
         seen_by="exit",
     )
 
 
-def sample(error: Error) -> str:
-    if error.data.get("collating"):
+def sample(failed: SampleFailed) -> str:
+    work = failed.in_work
+    if work.collating:
         return "collating a batch"
-    index = error.data.get("sample")
-    if index is not None:
-        return f"sample {index}"
-    return f"sample {error.data['key']}" if error.data.get("key") else "a sample"
+    if work.sample is not None:
+        return f"sample {work.sample}"
+    return f"sample {work.key}" if work.key else "a sample"
 
 
-def opened(error: Error) -> str:
+def opened(failed: SampleFailed) -> str:
     """The file it could not read, or opened last."""
-    named = next((name for each in error.whole for name in each.files), "")
-    return named or str(error.data.get("opened") or "")
+    named = next((name for each in whole(failed.raised) for name in each.files), "")
+    return named or failed.in_work.opened
 
 
-def _which(error: Error) -> str:
-    what, place = sample(error), error.data.get("position")
-    at = f", number {place} of its batch" if place is not None else ""
-    before = error.data.get("step")
-    return f"it was {what}{at}" + (f", fetched when {before} steps had been made" if before else "")
+def _which(failed: SampleFailed) -> str:
+    at = f", number {failed.position} of its batch" if failed.position is not None else ""
+    before = f", fetched when {failed.step} steps had been made" if failed.step else ""
+    return f"it was {sample(failed)}{at}{before}"
 
 
-def _deeper(error: Error) -> bool:
-    return bool(error.frames) and not error.frames[0].user
+def _deeper(raised: Raised) -> str:
+    inner = inner_frame(raised)
+    return f", raised inside {spot(inner)}" if inner is not None and not inner.user else ""
 
 
-def _fix(error: Error, what: str, file: str) -> str:
-    if error.data.get("collating"):
+def _fix(failed: SampleFailed, what: str, file: str) -> str:
+    if failed.in_work.collating:
         return (
             "Make the samples of a batch fit together (same shapes and types), or give the DataLoader a `collate_fn` "
             "that pads or groups them."

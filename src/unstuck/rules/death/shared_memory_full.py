@@ -25,12 +25,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Frame, Where
+from unstuck.recorder.records.deaths import Died, SampleFailed, SharedMemory
+from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.death.died import Death, WorkerEnd, death
 from unstuck.rules.death.disk_full import SEMAPHORES, on_shm
-from unstuck.rules.death.errors import Error
+from unstuck.rules.death.errors import inner_frame, passes, said, user_line, whole
 from unstuck.rules.death.sizes import flag, size
 from unstuck.rules.death.too_many_open_files import crowded
 from unstuck.rules.rule import Rule
@@ -47,8 +48,8 @@ SMALL = 128 << 20  # a container's default is 64 MB
 @dataclass(frozen=True)
 class Shortage:
     worker: WorkerEnd | None
-    error: Error | None
-    shm: dict[str, Any]
+    failed: Died | SampleFailed | None
+    shm: SharedMemory
     batch: int
     needed: int
     sure: float
@@ -61,12 +62,12 @@ def decide(case: Case) -> Iterable[Finding]:
         return
     site = _loader_site(end)
     frame = _frame(short) or site
-    total, free = short.shm.get("size", 0), short.shm.get("free", 0)
+    total, free = short.shm.size, short.shm.free
     batches = _in_flight(end)
     if short.worker is not None:
         happened = f"{short.worker.who} died of SIGBUS while it wrote to shared memory"
     else:
-        happened = f"`{short.error.said}` in {_who(short.error)}" if short.error is not None else ""
+        happened = f"`{said(short.failed.raised)}` in {_who(short.failed)}" if short.failed is not None else ""
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -81,7 +82,7 @@ def decide(case: Case) -> Iterable[Finding]:
             *([f"a batch takes {size(short.batch)}; {batches}, {size(short.needed)} in all"] if short.batch else []),
             end.progress(),
         ),
-        where=_where(end, short, frame),
+        where=end.where(frame, short.failed, short.worker),
         fix=Fix(_fix(short, total)),
         seen_by="kernel" if short.worker is not None else "exit",
         also=(Where(site.file, site.line, site.function),) if site is not None and site != frame else (),
@@ -91,37 +92,38 @@ def decide(case: Case) -> Iterable[Finding]:
 def shortage(end: Death) -> Shortage | None:
     if crowded(end) is not None:
         return None
-    for error in (end.sample, end.error):
+    for failed in (end.sample, end.died):
         batch, needed = _need(end, None)
-        if error is not None and _says_so(error, batch, needed):
-            return Shortage(None, error, _shm(end, error), batch, needed, 0.97)
+        if failed is not None and _says_so(failed, batch, needed):
+            return Shortage(None, failed, _shm(end, failed), batch, needed, 0.97)
     bus = next((w for w in end.fallen if w.signal == "SIGBUS"), None)
     if bus is None:
         return None
     shm = _shm(end, None)
     batch, needed = _need(end, bus)
-    total, free = shm.get("size", 0), shm.get("free", 0)
-    sharing, known = _in_sharing(bus), bool(batch and total)
-    tight = bool(shm.get("full")) or (known and (free < batch or total < needed))
-    if sharing is False and not (shm.get("full") or (known and free < batch)):
+    sharing, known = _in_sharing(bus), bool(batch and shm.size)
+    if sharing is False and not (shm.full or (known and shm.free < batch)):
         return None
-    if tight:
+    if shm.full or (known and _tight(shm, batch, needed)):
         return Shortage(bus, None, shm, batch, needed, 0.97 if sharing else 0.85)
-    if sharing and not known and total and total <= SMALL:
+    if sharing and not known and shm.size and shm.size <= SMALL:
         return Shortage(bus, None, shm, batch, needed, 0.7)
     return None
 
 
-def _says_so(error: Error, batch: int, needed: int) -> bool:
+def _tight(shm: SharedMemory, batch: int, needed: int) -> bool:
+    return shm.full or shm.free < batch or shm.size < needed
+
+
+def _says_so(failed: Died | SampleFailed, batch: int, needed: int) -> bool:
     """No room, and it was shared memory that was wanted. torch's own error has no number: there the room decides."""
-    shm = error.measured.get("shared_memory") or {}
-    tight = bool(shm) and (shm.get("full") or shm["free"] < batch or shm["size"] < needed)
-    for each in error.whole:
-        if each.errno == errno.ENOSPC and (on_shm(error) or each.passes(*SEMAPHORES)):
+    shm = failed.measured.shared_memory
+    tight = shm is not None and _tight(shm, batch, needed)
+    for each in whole(failed.raised):
+        if each.errno == errno.ENOSPC and (on_shm(failed) or passes(each, *SEMAPHORES)):
             return True
-        sharing = bool(each.frames) and each.frames[0].file.endswith(
-            ("multiprocessing/reductions.py", "torch/storage.py")
-        )
+        inner = inner_frame(each)
+        sharing = inner is not None and inner.file.endswith(("multiprocessing/reductions.py", "torch/storage.py"))
         if sharing and each.type in ("RuntimeError", "OSError") and tight:
             return True
     return False
@@ -141,17 +143,14 @@ def _in_sharing(worker: WorkerEnd) -> bool | None:
     return any(f.file.endswith(SHARING) for f in inner)
 
 
-def _shm(end: Death, error: Error | None) -> dict[str, Any]:
-    for each in (error, end.batch, end.error):
-        found = each.measured.get("shared_memory") if each is not None else None
-        if found:
-            return dict(found)
-    return {}
+def _shm(end: Death, failed: Died | SampleFailed | None) -> SharedMemory:
+    measured = [each.measured.shared_memory for each in (failed, end.batch, end.died) if each is not None]
+    return next((shm for shm in measured if shm is not None), SharedMemory())
 
 
-def _settings(end: Death) -> dict[str, Any]:
-    told = [f for f in end.case.facts if f.kind == "loader" and f.pid == end.pid and f.data.get("num_workers")]
-    return told[-1].data if told else {}
+def _settings(end: Death) -> LoaderSettings:
+    told = [each for each in end.case.loaders if each.pid == end.pid and each.num_workers]
+    return told[-1] if told else LoaderSettings()
 
 
 def _need(end: Death, worker: WorkerEnd | None) -> tuple[int, int]:
@@ -159,37 +158,38 @@ def _need(end: Death, worker: WorkerEnd | None) -> tuple[int, int]:
     own = worker.flight.batch_bytes if worker is not None and worker.flight is not None else 0
     sizes = [f.batch_bytes for f in end.case.flights if f.role == "worker"]
     batch = own or max(sizes, default=0)
-    settings = _settings(end)
-    workers, ahead = settings.get("num_workers") or 1, settings.get("prefetch_factor") or 2
+    workers, ahead = _ahead(end)
     return batch, batch * (workers * ahead + 1)
 
 
-def _in_flight(end: Death) -> str:
+def _ahead(end: Death) -> tuple[int, int]:
+    """Workers, and batches that each has ready."""
     settings = _settings(end)
-    workers, ahead = settings.get("num_workers") or 1, settings.get("prefetch_factor") or 2
+    return settings.num_workers or 1, settings.prefetch_factor or 2
+
+
+def _in_flight(end: Death) -> str:
+    workers, ahead = _ahead(end)
     return f"{workers} workers × {ahead} prefetched and the one in use are {workers * ahead + 1}"
 
 
-def _who(error: Error) -> str:
-    number = error.data.get("worker") if error.kind == "sample-failed" else None
-    return f"worker {number} (pid {error.pid})" if number is not None else f"the main process (pid {error.pid})"
+def _who(failed: Died | SampleFailed) -> str:
+    number = failed.in_work.worker if isinstance(failed, SampleFailed) else None
+    return f"worker {number} (pid {failed.pid})" if number is not None else f"the main process (pid {failed.pid})"
 
 
-def _users(end: Death, shm: dict[str, Any]) -> list[str]:
-    users = {pid: used for pid, used in (shm.get("users") or {}).items() if used}
-    if not users:
+def _users(end: Death, shm: SharedMemory) -> list[str]:
+    if not shm.users:
         return []
-    named = {
-        str(w["pid"]): f"worker {w['worker']}" for w in (end.batch.data.get("workers") if end.batch else None) or ()
-    }
-    named[str(end.pid)] = "main"
-    parts = [f"{named.get(pid, f'process {pid}')} {size(used)}" for pid, used in users.items()]
+    named = {exit_.pid: f"worker {exit_.worker}" for exit_ in (end.batch.workers if end.batch is not None else [])}
+    named[end.pid] = "main"
+    parts = [f"{named.get(pid, f'process {pid}')} {size(used)}" for pid, used in shm.users]
     return ["mapped of it: " + ", ".join(parts[:6])]
 
 
 def _frame(short: Shortage) -> Frame | None:
-    if short.error is not None:
-        return next((e.user for e in short.error.whole if e.user is not None), None)
+    if short.failed is not None:
+        return user_line(*whole(short.failed.raised))
     crash = short.worker.flight.crash if short.worker is not None and short.worker.flight is not None else None
     frames = crash.thread.frames if crash is not None and crash.thread is not None else ()
     return next((f for f in frames if f.user), None)
@@ -197,12 +197,8 @@ def _frame(short: Shortage) -> Frame | None:
 
 def _loader_site(end: Death) -> Frame | None:
     """Where the pass over the loader begins: the user's line nearest to num_workers and batch_size."""
-    site = _settings(end).get("site")
-    return Frame(str(site[0]), int(site[1]), str(site[2]), user=True) if site else None
-
-
-def _where(end: Death, short: Shortage, frame: Frame | None) -> Where:
-    return end.where(frame, short.error, short.worker)
+    site = _settings(end).site
+    return Frame(*site, user=True) if site else None
 
 
 def _fix(short: Shortage, total: int) -> str:

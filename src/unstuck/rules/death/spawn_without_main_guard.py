@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Frame, Where
+from unstuck.recorder.records.deaths import Died, Raised
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, error_of, spot
+from unstuck.rules.death.errors import frames_of, inner_frame, said, spot
 from unstuck.rules.rule import Rule
 
 IMPORTING = ("_fixup_main_from_path", "_fixup_main_from_name")
@@ -36,16 +37,16 @@ def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None:
         return
-    errors = importing(end)
-    if not errors:
+    deaths = importing(end)
+    if not deaths:
         return
-    error = errors[0]
-    line = top_level(error)
-    again = error.passes(*STARTING) and error.frames[0].file.endswith(STARTING)
+    died = deaths[0]
+    line, inner = top_level(died.raised), inner_frame(died.raised)
+    again = inner is not None and inner.file.endswith(STARTING)
     numbers = _numbers(end)
-    who = f"worker {numbers[error.pid]} (pid {error.pid})" if error.pid in numbers else f"process {error.pid}"
-    more = f"; {len(errors)} processes died of it" if len(errors) > 1 else ""
-    main = end.error
+    who = f"worker {numbers[died.pid]} (pid {died.pid})" if died.pid in numbers else f"process {died.pid}"
+    more = f"; {len(deaths)} processes died of it" if len(deaths) > 1 else ""
+    main = end.died
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -53,14 +54,14 @@ def decide(case: Case) -> Iterable[Finding]:
         confidence=0.98 if again else 0.85,
         title=f'{spot(line)} runs again in every worker: it is not behind `if __name__ == "__main__":`',
         evidence=(
-            f"{who} died of `{_shown(error)}`, raised at {spot(error.frames[0] if error.frames else None)}{more}",
+            f"{who} died of `{_shown(died.raised)}`, raised at {spot(inner)}{more}",
             f"it happened while the worker imported the script, which ran {spot(line)} once more",
-            *([f"main itself only said `{main.said}`"] if main is not None else []),
+            *([f"main itself only said `{said(main.raised)}`"] if main is not None else []),
             end.progress(),
         ),
-        where=Where(line.file, line.line, line.function, pid=error.pid, worker=numbers.get(error.pid), step=end.step)
+        where=Where(line.file, line.line, line.function, pid=died.pid, worker=numbers.get(died.pid), step=end.step)
         if line
-        else end.where(None, error),
+        else end.where(None, died),
         fix=Fix(
             'Put this line, and whatever else starts the training, behind `if __name__ == "__main__":`; classes, '
             "functions and imports stay at the top level, for the workers need them."
@@ -69,29 +70,28 @@ def decide(case: Case) -> Iterable[Finding]:
     )
 
 
-def importing(end: Death) -> list[Error]:
-    """Errors of processes that died while importing the script, the earliest first."""
-    found = [error_of(f) for f in end.case.facts if f.kind == "exception" and f.pid != end.pid]
-    return [e for e in found if any(f.function in IMPORTING for f in e.frames) and e.type not in _MISSING]
+def importing(end: Death) -> list[Died]:
+    """Of processes that died while importing the script, the earliest first."""
+    others = [died for died in end.case.deaths if died.pid != end.pid and died.raised.type not in _MISSING]
+    return [died for died in others if any(function in IMPORTING for _, _, function, _ in died.raised.frames)]
 
 
-def top_level(error: Error) -> Frame | None:
+def top_level(raised: Raised) -> Frame | None:
     """The line of the script itself: the outermost of the user's."""
-    users = [frame for frame in error.frames if frame.user]
+    users = [frame for frame in frames_of(raised.frames) if frame.user]
     return users[-1] if users else None
 
 
 def _numbers(end: Death) -> dict[int, int]:
-    told = [f.data.get("pids") or () for f in end.case.facts if f.kind == "workers" and f.pid == end.pid]
-    numbers = {pid: number for pids in told for number, pid in enumerate(pids)}
-    for each in (end.batch.data.get("workers") or ()) if end.batch is not None else ():
-        numbers[each["pid"]] = each["worker"]
-    return numbers
+    started = [each.pids for each in end.case.workers_started if each.pid == end.pid]
+    numbers = {pid: number for pids in started for number, pid in enumerate(pids)}
+    exits = end.batch.workers if end.batch is not None else []
+    return {**numbers, **{exit_.pid: exit_.worker for exit_ in exits}}
 
 
-def _shown(error: Error) -> str:
+def _shown(raised: Raised) -> str:
     """The message of multiprocessing's own check begins with an empty line and goes on for fifteen."""
-    return " ".join(error.said.split())
+    return " ".join(said(raised).split())
 
 
 _MISSING = ("ImportError", "ModuleNotFoundError", "SystemExit")

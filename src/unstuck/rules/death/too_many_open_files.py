@@ -23,11 +23,20 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Process, Where
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    Descriptors,
+    Died,
+    Failed,
+    Raised,
+    SampleFailed,
+    ThreadDied,
+    WorkerExit,
+)
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, error_of, spot
+from unstuck.rules.death.errors import passes, said, spot, user_line, whole
 from unstuck.rules.hang.standstill import standstills
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds, who
@@ -42,33 +51,34 @@ def decide(case: Case) -> Iterable[Finding]:
         yield from _standing(case)
         return
     end = death(case)
-    error = crowded(end) if end is not None else None
-    if end is None or error is None:
+    found = crowded(end) if end is not None else None
+    if end is None or found is None:
         return
-    found = _counted(end, error)
-    count, limit = found.get("open"), found.get("limit")
-    kinds: dict[str, int] = found.get("kinds") or {}
-    crowd = bool(count and limit and count >= 0.9 * limit)
+    failed, raised = found
+    counted = _counted(failed)
+    count, limit, kinds = counted.open, counted.limit, counted.kinds
+    crowd = bool(limit and count >= 0.9 * limit)
     numbers = (
         f"{count:,} of {limit:,} descriptors" if crowd else f"all {limit:,} descriptors" if limit else "all it may"
     )
-    source = error if error.user is not None else next((e for e in end.errors if e.user is not None), error)
+    shown = next((pair for pair in (found, *end.errors) if user_line(pair[1])), found)
+    line = user_line(shown[1])
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
-        confidence=0.98 if error.errno in CROWDED else 0.93,
-        title=f"too many open files: {_who(error, found)} had {numbers} in use",
+        confidence=0.98 if raised.errno in CROWDED else 0.93,
+        title=f"too many open files: {_who(failed, counted)} had {numbers} in use",
         evidence=(
-            f"`{error.said}` at {spot(source.user)}",
-            f"{_who(error, found)} had {numbers} open at that moment"
+            f"`{said(raised)}` at {spot(line)}",
+            f"{_who(failed, counted)} had {numbers} open at that moment"
             if crowd
             else f"its limit is {limit}; {count} were open when the exception had freed what it held",
             *([f"they are {_list(kinds)}"] if kinds else []),
-            *_strategy(error, kinds),
+            *_strategy(failed, kinds),
             end.progress(),
         ),
-        where=end.where(source.user, source),
+        where=end.where(line, shown[0]),
         fix=Fix(_fix(kinds)),
         seen_by="exit",
     )
@@ -81,11 +91,11 @@ def _standing(case: Case) -> Iterable[Finding]:
         if still.stall.phase != "data" or not full or not still.certain:
             continue
         worker = full[0]
-        told = [error_of(f) for f in case.facts if f.kind == "sample-failed" and f.pid == worker.pid]
-        error = next((e for e in told if e.errno in CROWDED), None)
-        line = error.user if error is not None else None
-        counted = (error.measured.get("descriptors") or {}) if error is not None else {}
-        kinds: dict[str, int] = counted.get("kinds") or {}
+        own = [each for each in case.samples_failed if each.pid == worker.pid]
+        failed = next((each for each in own if each.raised.errno in CROWDED), None)
+        line = user_line(failed.raised) if failed is not None else None
+        counted = failed.measured.descriptors if failed is not None else None
+        kinds = counted.kinds if counted is not None else {}
         numbers = f"{worker.open_files:,} of {worker.open_files_limit:,} descriptors"
         yield Finding(
             rule=RULE.name,
@@ -96,7 +106,7 @@ def _standing(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"main has waited for a batch for {seconds(still.stall.standing)}",
                 f"{who(worker)} has {numbers} open",
-                *([f"`{error.said}` there, at {spot(line)}"] if error is not None else []),
+                *([f"`{said(failed.raised)}` there, at {spot(line)}"] if failed is not None else []),
                 *([f"they are {_list(kinds)}"] if kinds else []),
             ),
             where=Where(
@@ -105,7 +115,7 @@ def _standing(case: Case) -> Iterable[Finding]:
                 line.function if line else None,
                 pid=worker.pid,
                 worker=worker.worker,
-                sample=error.data.get("sample") if error is not None else None,
+                sample=failed.in_work.sample if failed is not None else None,
             ),
             fix=Fix(_fix(kinds)),
             seen_by="kernel",
@@ -117,54 +127,59 @@ def _at_limit(process: Process) -> bool:
     return bool(process.open_files_limit) and (process.open_files or 0) >= (process.open_files_limit or 0) - NEAR
 
 
-def crowded(end: Death) -> Error | None:
+def crowded(end: Death) -> tuple[Failed | ThreadDied, Raised] | None:
     """The error that says so: by its number, or by the count of descriptors where torch's error has no number."""
-    named = next((e for e in end.errors if e.errno in CROWDED), None)
+    named = next((pair for pair in end.errors if pair[1].errno in CROWDED), None)
     if named is not None:
         return named
-    for error in (end.sample, end.batch, end.error):
-        if error is not None and error.type != "SystemExit" and any(e.passes(*SHARING) for e in error.whole):
-            own = _of_workers(end, error)
+    for failed in (end.sample, end.batch, end.died):
+        if failed is None or failed.raised.type == "SystemExit":
+            continue
+        if any(passes(each, *SHARING) for each in whole(failed.raised)):
+            own = _of_workers(end, failed)
             if own is not None:
-                return own
-            if _full(error.measured.get("descriptors") or {}) or _full_worker(error):
-                return error
+                return own, own.raised
+            if _full(failed.measured.descriptors) or _full_worker(failed) is not None:
+                return failed, failed.raised
     return None
 
 
-def _full(found: dict[str, Any]) -> bool:
-    return bool(found.get("open")) and found["open"] >= found["limit"] - NEAR
+def _full(counted: Descriptors | None) -> bool:
+    return counted is not None and counted.open > 0 and counted.open >= counted.limit - NEAR
 
 
-def _full_worker(error: Error) -> dict[str, Any]:
+def _full_worker(failed: Failed) -> Descriptors | None:
     """A worker that had none left, as main counted: it could not hand its batch over."""
-    return next((each for each in error.measured.get("crowded") or () if _full(each)), {})
+    return next((each for each in failed.measured.crowded if _full(each)), None)
 
 
-def _of_workers(end: Death, error: Error) -> Error | None:
+def _workers(failed: Failed | ThreadDied) -> list[WorkerExit]:
+    return failed.workers if isinstance(failed, (BatchFailed, Died)) else []
+
+
+def _of_workers(end: Death, failed: Failed) -> SampleFailed | ThreadDied | None:
     """A worker's own error of that kind, which main did not get to see."""
-    pids = [w["pid"] for w in error.data.get("workers") or ()]
-    told = [error_of(f) for f in end.case.facts if f.kind in ("sample-failed", "thread-exception") and f.pid in pids]
-    return next((e for e in reversed(told) if any(each.errno in CROWDED for each in e.whole)), None)
+    pids = [exit_.pid for exit_ in _workers(failed)]
+    told: list[SampleFailed | ThreadDied] = [*end.case.samples_failed, *end.case.thread_deaths]
+    own = [each for each in told if each.pid in pids and any(e.errno in CROWDED for e in whole(each.raised))]
+    return max(own, key=lambda each: each.at, default=None)
 
 
-def _counted(end: Death, error: Error) -> dict[str, Any]:
-    """Taken with that error; an inner one carries no count of its own."""
-    for each in (error, end.sample, end.batch, end.error):
-        if each is not None and error in each.whole and each.measured.get("descriptors"):
-            found: dict[str, Any] = each.measured["descriptors"]
-            return found if _full(found) else _full_worker(each) or found
-    return {}
+def _counted(failed: Failed | ThreadDied) -> Descriptors:
+    """Taken with that error."""
+    counted = failed.measured.descriptors if isinstance(failed, Failed) else None
+    if not isinstance(failed, Failed) or counted is None or _full(counted):
+        return counted or Descriptors()
+    return _full_worker(failed) or counted
 
 
-def _who(error: Error, found: dict[str, Any]) -> str:
-    other = found.get("pid")
+def _who(failed: Failed | ThreadDied, counted: Descriptors) -> str:
+    other = counted.pid
     if other is not None:
-        numbers = {w["pid"]: w["worker"] for w in error.data.get("workers") or ()}
+        numbers = {exit_.pid: exit_.worker for exit_ in _workers(failed)}
         return f"worker {numbers[other]} (pid {other})" if other in numbers else f"worker process {other}"
-    number = error.data.get("worker")
-    in_worker = number is not None and "workers" not in error.data
-    return f"worker {number} (pid {error.pid})" if in_worker else f"the main process (pid {error.pid})"
+    number = failed.in_work.worker if isinstance(failed, SampleFailed) else None
+    return f"worker {number} (pid {failed.pid})" if number is not None else f"the main process (pid {failed.pid})"
 
 
 def _list(kinds: dict[str, int]) -> str:
@@ -184,8 +199,8 @@ def _leads(kinds: dict[str, int]) -> str:
     return next(iter(kinds), "")
 
 
-def _strategy(error: Error, kinds: dict[str, int]) -> list[str]:
-    named = error.measured.get("sharing")
+def _strategy(failed: Failed | ThreadDied, kinds: dict[str, int]) -> list[str]:
+    named = failed.measured.sharing if isinstance(failed, Failed) else ""
     if named and _leads(kinds) in ("/dev/shm", "socket"):
         return [f"torch's sharing strategy is {named}: each tensor from a worker that is kept holds one descriptor"]
     return []

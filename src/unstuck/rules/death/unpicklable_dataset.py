@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.deaths import Raised, Unpicklable
 from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import Error, spot
+from unstuck.rules.death.errors import passes, said, spot, user_line, whole
 from unstuck.rules.rule import Rule
 
 STARTS = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkserver.py")
@@ -34,12 +35,11 @@ STARTS = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkser
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     error = pickling(end) if end is not None else None
-    if end is None or error is None:
+    if end is None or end.died is None or error is None:
         return
-    found = (end.error.torch if end.error is not None else {}).get("pickling") or {}
-    path, what, site = str(found.get("path") or ""), str(found.get("what") or ""), found.get("site")
+    found = end.died.pickling or Unpicklable()
+    path, what, line = found.path, found.what, user_line(error)
     named = f"`{path}` is {what}" if path else "something it holds"
-    notes = [str(note) for note in error.data.get("notes") or ()]
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -47,41 +47,42 @@ def decide(case: Case) -> Iterable[Finding]:
         confidence=0.97 if path else 0.9,
         title=f"a worker could not be started: {named}{', which' if path else ''} cannot be pickled",
         evidence=(
-            f"`{error.said}` while {spot(error.user)} started a process",
+            f"`{said(error)}` while {spot(line)} started a process",
             *([f"`{path}`, which the worker is to get, is {what}"] if path else []),
-            *notes[:2],
+            *error.notes[:2],
             *_start_method(end),
             end.progress(),
         ),
-        where=end.where(error.user, error),
-        fix=Fix(_fix(path, what)),
+        where=end.where(line, end.died),
+        fix=Fix(_fix(found)),
         seen_by="exit",
-        also=(Where(*site),) if isinstance(site, list) and len(site) == 3 else (),
+        also=(Where(*found.site),) if found.site else (),
     )
 
 
-def pickling(end: Death) -> Error | None:
+def pickling(end: Death) -> Raised | None:
     """The exception of pickling what a new process is to get."""
-    for error in end.error.whole if end.error is not None else ():
-        if error.passes(*STARTS, function="_launch") and error.passes("multiprocessing/reduction.py", function="dump"):
-            return error
+    for raised in whole(end.died.raised) if end.died is not None else ():
+        if passes(raised, *STARTS, function="_launch") and passes(
+            raised, "multiprocessing/reduction.py", function="dump"
+        ):
+            return raised
     return None
 
 
 def _start_method(end: Death) -> list[str]:
-    methods = [f.data.get("start_method") for f in end.case.facts if f.kind == "loader" and f.pid == end.pid]
-    named = next((m for m in reversed(methods) if m), None)
-    return [f"the start method is {named}; under fork nothing is pickled"] if named else []
+    methods = [each.start_method for each in end.case.loaders if each.pid == end.pid and each.start_method]
+    return [f"the start method is {methods[-1]}; under fork nothing is pickled"] if methods else []
 
 
-def _fix(path: str, what: str) -> str:
-    if "lambda" in what or "function" in what:
-        return f"Give `{path}` a function defined with `def` at the top level of a module."
-    if "class" in what:
-        return f"Define the class of `{path}` at the top level of a module."
-    if path:
+def _fix(found: Unpicklable) -> str:
+    if found.path and found.kind == "function":
+        return f"Give `{found.path}` a function defined with `def` at the top level of a module."
+    if found.path and found.kind == "class":
+        return f"Define the class of `{found.path}` at the top level of a module."
+    if found.path:
         return (
-            f"Make `{path}` in the worker: set it to None in `__init__`, and create it at its first use in "
+            f"Make `{found.path}` in the worker: set it to None in `__init__`, and create it at its first use in "
             "`__getitem__` or in `worker_init_fn`."
         )
     return "Keep locks, open files, lambdas and local classes out of what the workers get, or create them there."

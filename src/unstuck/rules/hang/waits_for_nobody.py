@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Fact, Finding, Fix, Process
+from unstuck.model import Case, Finding, Fix, Process
+from unstuck.recorder.records.deaths import ThreadDied
 from unstuck.rules.hang.lock_lost_in_fork import lost_in_fork
 from unstuck.rules.hang.queue_not_drained import undrained
 from unstuck.rules.hang.standstill import Standstill, process_of, seat, standstills
@@ -76,22 +77,21 @@ def _waits_for_somebody(still: Standstill) -> bool:
 
 def _deaths(still: Standstill) -> list[str]:
     """Threads of this process that died of an exception, and processes of the run that ended."""
-    said = [_thread_death(f) for f in still.case.facts if f.kind == "thread-exception" and f.pid == still.process.pid]
+    said = [_thread_death(each) for each in still.case.thread_deaths if each.pid == still.process.pid]
     if still.kind in ("pipe-read", "shared-lock"):
         gone = [f for f in still.case.flights if not f.alive and f.role != "worker"]
         for flight in gone[-3:]:
-            error = next((x for x in still.case.facts if x.kind == "exception" and x.pid == flight.pid), None)
-            how = f": {error.data.get('type')}: {error.data.get('message')}" if error else ""
+            died = next((each for each in still.case.deaths if each.pid == flight.pid), None)
+            how = f": {died.raised.type}: {died.raised.message}" if died else ""
             said.append(f"process {flight.pid} of this run has ended{how}")
     return said
 
 
-def _thread_death(fact: Fact) -> str:
-    frames = fact.data.get("frames") or [["", 0, ""]]
-    file, line, function = frames[0][:3]
-    name = fact.data.get("thread") or "a thread"
+def _thread_death(died: ThreadDied) -> str:
+    raised = died.raised
+    file, line, function, _ = raised.frames[0] if raised.frames else ("", 0, "", False)
     return (
-        f"thread {name} of this process died of {fact.data.get('type')}: {fact.data.get('message')} "
+        f"thread {died.thread or 'a thread'} of this process died of {raised.type}: {raised.message} "
         f"({file.rpartition('/')[2]}:{line} in {function})"
     )
 
