@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
 from unstuck.model import Case, Finding, Look, Process, Times
+from unstuck.recorder.records.base import Record
 from unstuck.rules import RULES
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.hang.knot import knotted
@@ -24,6 +26,16 @@ ENDLESS = [name for name in LOOPS if EXPECTED[name]["rules"][0] in ("endless-epo
 @cache
 def case_of(name: str) -> Case:
     return load_case(CASES / f"{name}.json")
+
+
+def without_records(case: Case) -> Case:
+    """As if no process had written anything."""
+    values = {each.name: getattr(case, each.name) for each in fields(case)}
+    written = [
+        name for name, each in values.items() if isinstance(each, tuple) and each and isinstance(each[0], Record)
+    ]
+    nothing: Any = dict.fromkeys(written, ())
+    return replace(case, **nothing)
 
 
 def primary(case: Case) -> Finding | None:
@@ -89,7 +101,7 @@ def test_a_loop_described_once_proves_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_without_its_facts_nothing_is_said_of_a_loop(name: str) -> None:
-    assert diagnose(replace(case_of(name), facts=(), flights=(), trends=())).findings == ()
+    assert diagnose(replace(without_records(case_of(name)), facts=(), flights=(), trends=())).findings == ()
 
 
 @pytest.mark.parametrize("name", knots())
@@ -133,7 +145,7 @@ def test_most_locks_pipes_and_queues_are_proven() -> None:
 def test_a_case_survives_the_disk() -> None:
     for name in NAMES:
         case = case_of(name)
-        assert from_plain(Case, to_plain(case)) == case
+        assert to_plain(from_plain(Case, to_plain(case))) == to_plain(case)
 
 
 def test_a_rule_of_ours_that_breaks_does_not_hide_the_others() -> None:
