@@ -26,20 +26,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
-from unstuck.model import Case, Fact, Finding, Fix, Where
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.deaths import DeviceState, Died, Owners
+from unstuck.rules.death.errors import user_line, whole
 from unstuck.rules.death.holders import Holder, holders
 from unstuck.rules.death.memory import remedy, size
 from unstuck.rules.rule import Rule
 
 _TRIED = re.compile(r"Tried to allocate ([\d.]+ [KMG]iB)")
-OWNERS = {
-    "parameters": "parameters",
-    "gradients": "gradients",
-    "optimizer": "optimizer state",
-    "others": "other tensors",
-}
 GROWS = 1.3
 """Memory before backward at the end against that at the beginning: from here on it counts as growing."""
 
@@ -47,22 +42,18 @@ GROWS = 1.3
 def decide(case: Case) -> Iterable[Finding]:
     if case.outcome not in ("died", "stopped"):
         return
-    for fact in case.facts:
-        if fact.kind == "exception" and _is_it(fact.data):
-            yield _finding(case, fact)
+    for died in case.deaths:
+        if any(each.type == "OutOfMemoryError" for each in whole(died.raised)):
+            yield _finding(case, died)
             return
 
 
-def _is_it(data: dict[str, Any]) -> bool:
-    return any(each.get("type") == "OutOfMemoryError" for each in (data, *(data.get("chain") or ())))
-
-
-def _finding(case: Case, fact: Fact) -> Finding:
-    told: dict[str, Any] = fact.data.get("device") or {}
-    held = next((h for h in holders(case, fact.pid) if h.times >= 1 and (h.graph or h.size)), None)
-    tried = _TRIED.search(str(fact.data.get("message")))
-    where = _where(fact)
-    step = fact.data.get("step")
+def _finding(case: Case, died: Died) -> Finding:
+    told, step = died.device, died.step
+    held = next((h for h in holders(case, died.pid) if h.times >= 1 and (h.graph or h.size)), None)
+    tried = _TRIED.search(died.raised.message)
+    line = user_line(died.raised)
+    where = Where(line.file, line.line, line.function, pid=died.pid) if line is not None else Where(pid=died.pid)
     asked = f" {tried[1]} more" if tried else " more"
     evidence = [f"the allocator could not give{asked} at step {step:,}" if step else f"it could not give{asked}"]
     evidence += _state(told)
@@ -77,64 +68,65 @@ def _finding(case: Case, fact: Fact) -> Finding:
         confidence=0.97,
         title="the GPU's memory was used up" + (f": {held.path} grows with every step" if leak and held else ""),
         evidence=tuple(evidence),
-        where=replace(held.where if leak and held and held.file else where, pid=fact.pid, step=step),
+        where=replace(held.where if leak and held and held.file else where, pid=died.pid, step=step),
         fix=Fix(_fix(told, held if leak else None)),
         seen_by="exit",
         also=(where,) if leak and held and held.file else (),
     )
 
 
-def _where(fact: Fact) -> Where:
-    """The innermost line of the user's own code."""
-    for frame in fact.data.get("frames") or ():
-        if len(frame) < 4 or frame[3]:
-            return Where(file=frame[0], line=frame[1], function=frame[2], pid=fact.pid)
-    return Where(pid=fact.pid)
-
-
-def _state(told: dict[str, Any]) -> list[str]:
-    if not told:
+def _state(told: DeviceState | None) -> list[str]:
+    if told is None:
         return []
-    others = told["total"] - told.get("free", told["total"] - told["reserved"]) - told["reserved"]
-    spare = max(0, told["reserved"] - told["allocated"])
+    free = told.free if told.free is not None else told.total - told.reserved
+    others = told.total - free - told.reserved
     said = [
-        f"{size(told['allocated'])} were handed out and {size(spare)} more kept in reserve, "
-        f"of {size(told['total'])} on {told['name']}"
-        + (f"; other processes and the driver hold {size(others)}" if others > 0.05 * told["total"] else "")
+        f"{size(told.allocated)} were handed out and {size(max(0, told.reserved - told.allocated))} more kept in "
+        f"reserve, of {size(told.total)} on {told.name}"
+        + (f"; other processes and the driver hold {size(others)}" if others > 0.05 * told.total else "")
     ]
-    sums: dict[str, int] = told.get("owners") or {}
-    if sums:
-        graphs = told["allocated"] - sum(sums.values())
-        parts = [f"{name} {size(sums[key])}" for key, name in OWNERS.items() if sums.get(key)]
-        if graphs > 0.02 * told["allocated"]:
-            parts.append(f"held by autograd graphs or inside torch {size(graphs)}")
-        said.append("of that: " + ", ".join(parts))
-    for shape in (told.get("shapes") or ())[:2]:
-        if shape["bytes"] > 0.1 * told["allocated"]:
-            graph = " with a graph" if shape["graph"] else ""
-            said.append(f"{shape['count']:,} tensors {shape['shape']} {shape['dtype']}{graph}: {size(shape['bytes'])}")
+    if told.owners is not None:
+        said.append("of that: " + ", ".join(_parts(told, told.owners)))
+    for alike in told.shapes[:2]:
+        if alike.bytes > 0.1 * told.allocated:
+            graph = " with a graph" if alike.graph else ""
+            said.append(f"{alike.count:,} tensors {tuple(alike.shape)} {alike.dtype}{graph}: {size(alike.bytes)}")
     return said
 
 
-def _curve(told: dict[str, Any]) -> list[str]:
-    curve = told.get("curve") or []
-    if len(curve) < 2:
+def _parts(told: DeviceState, owners: Owners) -> list[str]:
+    named = {
+        "parameters": owners.parameters,
+        "gradients": owners.gradients,
+        "optimizer state": owners.optimizer,
+        "other tensors": owners.others,
+    }
+    parts = [f"{name} {size(count)}" for name, count in named.items() if count]
+    rest = told.allocated - sum(named.values())
+    if rest > 0.02 * told.allocated:
+        where = "held by autograd graphs or inside torch" if told.all_seen else "not looked through"
+        parts.append(f"{where} {size(rest)}")
+    return parts
+
+
+def _curve(told: DeviceState | None) -> list[str]:
+    if told is None or len(told.curve) < 2:
         return []
-    (first, start), (last, end) = curve[0], curve[-1]
+    (first, start), (last, end) = told.curve[0], told.curve[-1]
     verb = "it rose with the steps" if _grows(told) else "it was level until then"
     return [f"{verb}: {size(start)} before backward at step {first:,}, {size(end)} at step {last:,}"]
 
 
-def _grows(told: dict[str, Any]) -> bool:
+def _grows(told: DeviceState | None) -> bool:
     """From the second point on: the first is taken before gradients and optimizer state are there."""
-    curve = (told.get("curve") or [])[1:]
+    curve = told.curve[1:] if told is not None else []
     return len(curve) >= 3 and curve[-1][1] > GROWS * curve[0][1] and curve[len(curve) // 2][1] > 1.05 * curve[0][1]
 
 
-def _fix(told: dict[str, Any], held: Holder | None) -> str:
+def _fix(told: DeviceState | None, held: Holder | None) -> str:
     if held is not None:
         return remedy(held)
-    if told and told["reserved"] - told["allocated"] > 0.2 * told["total"]:
+    if told is not None and told.reserved - told.allocated > 0.2 * told.total:
         return (
             "Much is reserved but in pieces too small: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
             "and keep the sizes of batches alike."
