@@ -10,7 +10,7 @@ import sys
 from collections import UserDict
 from itertools import islice
 
-from .objects import instance_dict
+from . import objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FLAT = 16
 NAME = 80
 """Characters of a key that a path shows."""
 TARGET_KEYS = ("label", "labels", "target", "targets", "y", "class", "classes")
-_ATOMS = frozenset((str, int, float, bool, bytes, type(None)))
+_ATOMS = objects.ids(str, int, float, bool, bytes, type(None))
 
 
 class Leaf:
@@ -79,27 +79,27 @@ class Walk:
     def _inside(self, thing: Any) -> tuple[int, Inside | None]:
         """How much a container holds, and what of it is looked at, each with how it is written; None: it is none."""
         kind = type(thing)
-        if kind in _ATOMS:
+        if id(kind) in _ATOMS:
             return 0, None
         if issubclass(kind, tuple):
-            return self._in_sequence(thing, tuple, of_class(kind, "_fields"))
+            return self._in_sequence(thing, tuple, written(kind, "_fields"))
         if issubclass(kind, list):
             return self._in_sequence(thing, list, None)
         if issubclass(kind, dict):
             return self._in_dict(thing)
-        if any(each is UserDict for each in kind.__mro__):  # tokenizers give these; issubclass would ask its subclasses
-            data = (instance_dict(thing) or {}).get("data")
+        if is_user_dict(kind):
+            data = (objects.instance_dict(thing) or {}).get("data")
             return self._in_dict(data) if issubclass(type(data), dict) else (0, [])
-        fields = of_class(kind, "__dataclass_fields__")
+        fields = written(kind, "__dataclass_fields__")
         if type(fields) is dict:
-            own = instance_dict(thing) or {}
+            own = objects.instance_dict(thing) or {}
             names = [name for name in islice(fields, PARTS) if type(name) is str and name in own]
             return len(names), [(f".{name}", own[name]) for name in names]
         return 0, None
 
     def _in_sequence(self, thing: Any, base: Any, names: Any) -> tuple[int, Inside | None]:
         count = base.__len__(thing)
-        if is_flat(thing, base, count):
+        if _is_flat(thing, base, count):
             return count, None
         places: Sequence[int] = range(count)
         if count > PARTS:
@@ -120,7 +120,7 @@ def parts(batch: Any) -> Iterator[tuple[str, Any]]:
     tensor = sys.modules["torch"].Tensor
     for leaf in Walk("none").leaves(batch):
         kind = type(leaf.value)
-        if kind is tensor or (kind in (list, tuple) and leaf.value and is_texts(leaf.value)):
+        if kind is tensor or ((kind is list or kind is tuple) and leaf.value and _is_texts(leaf.value)):
             yield leaf.path, leaf.value
 
 
@@ -130,31 +130,38 @@ def plain_tensors(batch: Any, deep: int = DEEP) -> Iterator[tuple[str, Any]]:
     return ((leaf.path, leaf.value) for leaf in Walk(deep=deep).leaves(batch) if type(leaf.value) is tensor)
 
 
-def total_bytes(batch: Any) -> int:
-    """Of its plain tensors and arrays, wherever they are; of a long list, as some of its elements let expect."""
+def total_bytes(batch: Any, subclasses: bool = False) -> int:
+    """Of its plain tensors and arrays, wherever they are; of a long list, as some of its elements let expect.
+    `subclasses`: also of tensors whose methods may be the user's."""
     tensor, array = sys.modules["torch"].Tensor, getattr(sys.modules.get("numpy"), "ndarray", None)
     total = 0.0
     for leaf in Walk("spread", deep=6).leaves(batch):
         kind = type(leaf.value)
-        if kind is tensor:
+        if kind is tensor or (subclasses and issubclass(kind, tensor)):
             total += leaf.times * leaf.value.numel() * leaf.value.element_size()
         elif kind is array:
             total += leaf.times * leaf.value.nbytes
     return int(total)
 
 
-def is_flat(thing: Any, base: Any, count: int) -> bool:
+def _is_flat(thing: Any, base: Any, count: int) -> bool:
     """It holds plain values: nothing in it is a tensor."""
-    return _ATOMS.issuperset(map(type, base.__getitem__(thing, slice(0, count, 1 + count // FLAT))))
+    return _ATOMS.issuperset(map(id, map(type, base.__getitem__(thing, slice(0, count, 1 + count // FLAT)))))
 
 
-def is_texts(values: Any) -> bool:
+def _is_texts(values: Any) -> bool:
     return all(type(each) is str for each in values[:: 1 + len(values) // FLAT])
 
 
-def of_class(kind: type, name: str) -> Any:
-    """An attribute of a class as it was written: neither a metaclass nor a descriptor is run."""
-    return next((each.__dict__[name] for each in kind.__mro__ if name in each.__dict__), None)
+def is_user_dict(kind: type) -> bool:
+    """What tokenizers give. `issubclass` would ask all subclasses of it."""
+    return any(each is UserDict for each in objects.mro_of(kind))
+
+
+def written(kind: type, name: str) -> Any:
+    """An attribute of a class as it is written there; None where it has none."""
+    found = objects.in_class(kind, name)
+    return None if found is None else found[1]
 
 
 def _key(key: Any, number: int) -> str:

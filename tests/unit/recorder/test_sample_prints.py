@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import namedtuple
+from collections import UserDict, namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from unstuck.recorder.scan import sample_prints, samples_stacked
 
 
 def prints(samples: list[Any]) -> list[int]:
-    return sample_prints.prints(list(samples_stacked.stacked(samples)), len(samples))
+    return sample_prints.Printer().prints(list(samples_stacked.stacked(samples)), len(samples))
 
 
 @dataclass
@@ -43,6 +43,7 @@ DIFFERENT: dict[str, list[Any]] = {
     "half floats": [(ROWS[k].bfloat16(),) for k in range(6)],
     "huge numbers": [(1 << 70, 0), ((1 << 70) + 1, 0)],
     "bytes": [(b"a", 0), (b"b", 0)],
+    "what a tokenizer gives": [UserDict(ids=ROWS[k], mask=[1] * k) for k in range(6)],
 }
 
 
@@ -85,3 +86,14 @@ def test_ragged_lists_of_numbers_are_read() -> None:
     parts = dict(samples_stacked.stacked([([1, 2, 3], 0), ([4], 1)]))
     assert [each.tolist() for each in parts["[0]"]] == [[1, 2, 3], [4]]
     assert parts["[1]"].tolist() == [0, 1]
+
+
+def test_dataclasses_and_what_tokenizers_give_are_read_part_by_part() -> None:
+    tokens = samples_stacked.stacked([UserDict(ids=ROWS[k], n=k) for k in range(3)])
+    assert [(path, tuple(part.shape)) for path, part in tokens] == [("['ids']", (3, 10)), ("['n']", (3,))]
+    graphs = samples_stacked.stacked([Graph(ROWS[k], [k]) for k in range(3)])
+    assert [(path, tuple(part.shape)) for path, part in graphs] == [(".x", (3, 10)), (".edges", (3, 1))]
+
+
+def test_across_processes_the_prints_do_not_depend_on_the_seed_of_hashes() -> None:
+    assert sample_prints.Printer(across=True)._of("a", 0) == hash((1, -8721251224300181508))  # its SHA-1

@@ -9,8 +9,13 @@ from typing import Any
 
 import torch
 
+from unstuck.recorder.records.scan import Scanned
 from unstuck.recorder.scan import plan as scan_plan
 from unstuck.recorder.scan import report, scan_pass
+
+
+def record(scan: scan_pass.Scan) -> Scanned:
+    return report.record(scan, report.about(scan.plan, None))
 
 
 class Rows:
@@ -31,12 +36,14 @@ def test_in_the_own_process(tmp_path: Path) -> None:
     plan.here = True
     scan = scan_pass.Scan(plan, 0.3, str(tmp_path))
     scan.run(lambda *_: None)
-    about = report.plain(scan)["scan"]
-    assert about["done"] == 60
-    assert [each["sample"] for each in about["raised"]] == [7]
-    assert [each["sample"] for each in about["hung"]] == [30]
-    assert about["hung"][0]["stack"][0][2] == "__getitem__"
-    assert about["duplicated"] == 9  # 57 is not one: 7 could not be had
+    about = record(scan)
+    assert about.done == 60
+    assert [each.sample for errors in about.errors for each in errors.first] == [7]
+    assert [each.sample for each in about.hung] == [30]
+    site = about.hung[0].site
+    assert site is not None
+    assert site[2].endswith("__getitem__")
+    assert about.duplicated == 9  # 57 is not one: 7 could not be had
     assert not scan.interrupted
 
 
@@ -49,10 +56,10 @@ def test_ctrl_c(tmp_path: Path) -> None:
 
     scan = scan_pass.Scan(plan, 10.0, str(tmp_path))
     scan.run(stop)
-    about = report.plain(scan)["scan"]
-    assert about["interrupted"]
-    assert about["done"] == 30
-    assert about["hung"] == []
+    about = record(scan)
+    assert about.interrupted
+    assert about.done == 30
+    assert about.hung == []
 
 
 class OnGpu(Rows):
@@ -68,5 +75,5 @@ class OnGpu(Rows):
 def test_what_a_forked_process_cannot_give_is_read_here(tmp_path: Path) -> None:
     scan = scan_pass.Scan(scan_plan.of_dataset(OnGpu(), None, 2, False), 10.0, str(tmp_path))
     scan.run(lambda *_: None)
-    about = report.plain(scan)["scan"]
-    assert (about["done"], about["failed"], about["workers"]) == (60, 0, 0)
+    about = record(scan)
+    assert (about.done, about.failed, about.workers) == (60, 0, 0)

@@ -146,13 +146,13 @@ def test_a_script_without_a_guard_is_forked(
 def test_errors_are_counted_beyond_those_that_are_named() -> None:
     seen, other = Seen(), Seen()
     for place in range(300):
-        seen.failing(place + 1, {"type": "KeyError", "message": "", "site": ["a.py", 3, "f"]})
-    other.failing(0, {"type": "KeyError", "message": "", "site": ["a.py", 3, "f"]})
-    other.failing(9, {"type": "OSError", "message": "", "site": None})
+        seen.failing(place + 1, "KeyError", "", ("a.py", 3, "f"))
+    other.failing(0, "KeyError", "", ("a.py", 3, "f"))
+    other.failing(9, "OSError", "", None)
     seen.merge(other)
     assert sorted(errors.count for errors in seen.errors.values()) == [1, 301]
-    named = seen.errors["KeyError", "a.py", 3, "f"].first
-    assert (len(named), named[0]["place"]) == (NAMED, 0)
+    named = seen.errors["KeyError", ("a.py", 3, "f")].first
+    assert (len(named), named[0].sample) == (NAMED, 0)
 
 
 def again(prints: list[int], slow: list[tuple[float, int]] = ()) -> Again:  # type: ignore[assignment]

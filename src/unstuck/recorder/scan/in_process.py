@@ -7,14 +7,14 @@ import sys
 import threading
 from time import monotonic_ns
 
-from .place import standing
+from ..probes.data import loader_source
+from ..records.scan import HungSample
 from .seen import W_AT, W_SINCE
 from .worker import Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from ..records.base import Site
     from .scan_pass import Progress, Scan
     from .seen import Seen
 
@@ -25,7 +25,7 @@ NOT_FORKED = "CUDA in forked subprocess"
 
 def is_needed(seen: Seen) -> bool:
     """A sample could not be had because its process is a forked one: it would be had here."""
-    said = (each["message"] for errors in seen.errors.values() for each in errors.first[:1])
+    said = (each.message for errors in seen.errors.values() for each in errors.first[:1])
     return any(NOT_FORKED in message for message in said)
 
 
@@ -75,7 +75,7 @@ class _Watch(threading.Thread):
         self.scan, self.progress = scan, progress
         self.main = threading.get_ident()
         self.over = threading.Event()
-        self.hung: dict[str, Any] | None = None
+        self.hung: HungSample | None = None
 
     def run(self) -> None:
         while not self.over.wait(TICK):
@@ -87,20 +87,16 @@ class _Watch(threading.Thread):
             since = int(self.scan.words[W_SINCE])
             standing_for = (monotonic_ns() - since) / 1e9
             if since and standing_for > self.scan.seconds and self.hung is None:
-                about = {"place": int(self.scan.words[W_AT]), "seconds": standing_for, "spins": False}
-                self.hung = {**about, **self._where()}
+                place = int(self.scan.words[W_AT])
+                self.hung = HungSample(sample=place, seconds=standing_for, site=self._site())
                 self._interrupt()
 
     def _interrupt(self) -> None:
         """A real signal: it wakes what sleeps or waits in the kernel."""
         signal.pthread_kill(self.main, signal.SIGINT)
 
-    def _where(self) -> dict[str, Any]:
-        frames, here = [], sys._current_frames().get(self.main)
-        while here is not None:
-            frames.append([here.f_code.co_filename, here.f_lineno, here.f_code.co_name])
-            here = here.f_back
-        return standing(frames)
+    def _site(self) -> Site | None:
+        return loader_source.calling(sys._current_frames().get(self.main))
 
     def take(self) -> bool:
         """The interrupt was ours."""

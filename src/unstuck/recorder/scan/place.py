@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..records.base import Site
     from .plan import Plan
 
 LOOKS = 8
@@ -56,7 +57,7 @@ class Place:
             sleep(0.03)
         return wants > LOOKS // 2
 
-    def stack(self) -> dict[str, Any]:
+    def site(self) -> Site | None:
         """The innermost line of the user's, as the worker's own handler of faults writes it."""
         path = os.path.join(self.folder, f"scan-stack-{self.number}-{self.process.pid}")
         try:
@@ -65,18 +66,13 @@ class Place:
             with open(path) as file:
                 lines = file.read().splitlines()
         except OSError:
-            return {"site": None, "stack": []}
-        return standing([frame for line in lines if (frame := _frame(line)) is not None])
+            return None
+        found = [frame for line in lines if (frame := _frame(line)) is not None]
+        return next((frame for frame in found if user_code.is_user_file(frame[0])), None)
 
 
-def standing(frames: list[list[str | int]]) -> dict[str, Any]:
-    """`frames`: file, line and function, innermost first."""
-    own = [frame for frame in frames if user_code.is_user_file(str(frame[0]))]
-    return {"site": own[0] if own else None, "stack": frames[:6]}
-
-
-def _frame(line: str) -> list[str | int] | None:
+def _frame(line: str) -> Site | None:
     """File "x.py", line 3 in f"""
     head, _, rest = line.strip().partition('", line ')
     number, _, function = rest.partition(" in ")
-    return [head[6:], int(number), function] if head.startswith('File "') and number.isdigit() else None
+    return (head[6:], int(number), function) if head.startswith('File "') and number.isdigit() else None

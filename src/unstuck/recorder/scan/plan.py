@@ -12,7 +12,7 @@ from collections import deque
 
 from .. import layout as at
 from .. import lengths, objects
-from ..probes.data import batch_statistics
+from ..probes.data import loader_source
 from . import keys as scan_keys
 
 TYPE_CHECKING = False
@@ -118,7 +118,7 @@ def _whole(loader: Any, found: int, limit: int | None) -> int | None:
 
 def _by_several(plan: Plan, size: int, auto: bool) -> None:
     """Where the data set has a way to give several samples at once, the loader uses that."""
-    source = batch_statistics.source(plan.dataset)
+    source = loader_source.source(plan.dataset)
     if auto and callable(getattr(type(source), "__getitems__", None)):
         plan.batched = max(1, min(256, int(size)))
 
@@ -174,7 +174,7 @@ def _held(dataset: Any) -> str:
         if depth < DEPTH:
             own = objects.instance_dict(thing)
             beneath = list(own.values()) if own is not None else []
-            waiting.extend((value, depth + 1) for value in (*beneath, *(each for _, each in objects.ends(thing))))
+            waiting.extend((value, depth + 1) for value in (*beneath, *(each for _, each in objects.some_items(thing))))
     return "an open file" if _moved_files() else ""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 
+from .. import objects, tensors
 from ..tensors import DEEP, PARTS
 
 TYPE_CHECKING = False
@@ -35,8 +37,8 @@ def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tupl
         yield from _vectors(samples, path)
     elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         yield from _columns(samples, path, depth)
-    elif issubclass(kind, dict):
-        yield from _entries(samples, path, depth)
+    elif (dicts := _as_dicts(samples, kind)) is not None:
+        yield from _entries(samples, dicts, path, depth)
     elif kind is str:
         yield path, samples
     elif kind in (int, float, bool) and (kind is not int or all(abs(each) < 1 << 62 for each in samples)):
@@ -58,13 +60,30 @@ def _columns(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, A
         yield from stacked(list(column), path + name, depth + 1)
 
 
-def _entries(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Dicts: what all of them have; where that is not all there is, they are told apart as a whole."""
-    keys = list(samples[0])[:PARTS] if depth < DEEP else []
-    shared = [key for key in keys if type(key) in (str, int) and all(key in sample for sample in samples)]
+def _as_dicts(samples: list[Any], kind: type) -> list[dict[Any, Any]] | None:
+    """Of dicts, of what tokenizers give (a UserDict), and of dataclasses; None: they are none of these."""
+    if issubclass(kind, dict):
+        return samples
+    by_name = tensors.is_user_dict(kind)
+    if not by_name and not _is_dataclass(kind):
+        return None
+    own = [objects.instance_dict(each) or {} for each in samples]
+    return [each.get("data") or {} for each in own] if by_name else own
+
+
+def _is_dataclass(kind: type) -> bool:
+    return type(tensors.written(kind, "__dataclass_fields__")) is dict
+
+
+def _entries(samples: list[Any], dicts: list[dict[Any, Any]], path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """What all of them have; where that is not all there is, they are told apart as a whole."""
+    keys = list(islice(dicts[0], PARTS)) if depth < DEEP else []
+    shared = [key for key in keys if type(key) in (str, int) and all(key in each for each in dicts)]
+    attributes = dicts is not samples and not tensors.is_user_dict(type(samples[0]))
     for key in shared:
-        yield from stacked([sample[key] for sample in samples], f"{path}[{key!r}]", depth + 1)
-    if any(len(sample) != len(shared) for sample in samples):
+        name = f".{key}" if attributes else f"[{key!r}]"
+        yield from stacked([each[key] for each in dicts], path + name, depth + 1)
+    if any(len(each) != len(shared) for each in dicts):
         yield path, Raw(samples)
 
 

@@ -9,6 +9,7 @@ import tempfile
 from multiprocessing.connection import wait
 from time import monotonic, monotonic_ns
 
+from ..records.scan import HungSample, KillingSample
 from . import in_process
 from .place import Place
 from .second_look import Again
@@ -42,8 +43,8 @@ class Scan:
         self.count = None if plan.keys is None else len(plan.keys)
         self.seen = Seen()
         self.again = Again(self)
-        self.hung: list[dict[str, Any]] = []
-        self.died: list[dict[str, Any]] = []
+        self.hung: list[HungSample] = []
+        self.died: list[KillingSample] = []
         self.interrupted = self.gave_up = False
         self.took = 0.0
         self._given, self._own = folder, ""
@@ -195,11 +196,11 @@ class Scan:
         if int(words[at + W_COUNT]) > 1:
             self._replace(place, None)
             return
-        spins, stack = place.spins(), place.stack()
+        spins, site = place.spins(), place.site()
         if int(words[at + W_SINCE]) != since or int(words[at + W_AT]) != sample:
             return  # it moved on meanwhile
         if not self.again.began:
-            self.hung.append({"place": sample, "seconds": standing, "spins": spins, **stack})
+            self.hung.append(HungSample(sample=sample, seconds=standing, spins=spins, site=site))
         self._replace(place, sample)
 
     def _lost(self, place: Place) -> None:
@@ -211,7 +212,7 @@ class Scan:
             self._replace(place, None)
             return
         if not self.again.began:
-            self.died.append({"place": sample, "exitcode": place.process.exitcode})
+            self.died.append(KillingSample(sample=sample, exitcode=place.process.exitcode))
         if sample is None and not place.tasks:
             self._places[place.number] = None
             place.kill()

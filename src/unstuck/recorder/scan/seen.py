@@ -7,10 +7,11 @@ import mmap
 import os
 
 from ..probes.data import statistics
+from ..records.scan import FailedSample
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from ..records.base import Site
 
 W_AT, W_SINCE, W_DONE, W_COUNT, WORDS = 0, 1, 2, 3, 4
 """On the board, for each worker: the place in work, since when (0: none), samples done, and how many are in work."""
@@ -25,7 +26,8 @@ PRINTS = 1 << 25
 
 
 class Seen:
-    """What one worker saw since it last handed over. A sample goes by its place among those that are asked for."""
+    """What one worker saw since it last handed over. A sample goes by its place among those that are asked for, also in
+    the records here: `report` puts its number there."""
 
     def __init__(self) -> None:
         self.gathered = statistics.Gathered(whole=True)
@@ -33,7 +35,8 @@ class Seen:
         self.places = array.array("q")
         """Of each print, the place of its sample."""
         self.unprinted = 0
-        self.errors: dict[tuple[Any, ...], Errors] = {}
+        self.errors: dict[tuple[str, Site | None], Errors] = {}
+        """By name of the exception and line."""
         self.slow: list[tuple[float, int]] = []
         self.times = [0] * BUCKETS
         """Samples by the bit length of their nanoseconds."""
@@ -41,11 +44,10 @@ class Seen:
         self.odd: dict[str, int] = {}
         """Why parts of samples could not be read."""
 
-    def failing(self, place: int, about: dict[str, Any]) -> None:
+    def failing(self, place: int, kind: str, message: str, site: Site | None) -> None:
         self.failed += 1
-        key = (about["type"], *(about["site"] or ()))
-        if key in self.errors or len(self.errors) < KINDS:
-            self.errors.setdefault(key, Errors()).add([{"place": place, **about}], 1)
+        if (kind, site) in self.errors or len(self.errors) < KINDS:
+            self.errors.setdefault((kind, site), Errors()).add([FailedSample(sample=place, message=message)], 1)
 
     def merge(self, other: Seen) -> None:
         self.gathered.merge(other.gathered)
@@ -76,12 +78,12 @@ class Errors:
     """Samples that raise the same error at the same line: the first of them, and how many there are."""
 
     def __init__(self) -> None:
-        self.first: list[dict[str, Any]] = []
+        self.first: list[FailedSample] = []
         self.count = 0
 
-    def add(self, samples: list[dict[str, Any]], count: int) -> None:
+    def add(self, samples: list[FailedSample], count: int) -> None:
         self.count += count
-        self.first = sorted([*self.first, *samples], key=lambda each: int(each["place"]))[:NAMED]
+        self.first = sorted([*self.first, *samples], key=lambda each: each.sample or 0)[:NAMED]
 
 
 class Board:

@@ -1,5 +1,5 @@
-"""Under `unstuck scan`: runs the script until its training loader is in use, scans that loader's data set, and waits
-to be ended.
+"""Under `unstuck scan`: runs the script until its training loader is in use, scans that loader's dataset, and waits to
+be ended.
 
 The training loader is the one whose batch came last before the first backward pass; without one, at the end of the
 script, the first that was iterated. Of several processes the first to come so far scans; the others wait with it.
@@ -13,99 +13,146 @@ import signal
 import sys
 from time import monotonic, sleep
 
-from .. import facts, guard, user_code
+from .. import dispatch, guard, journal, objects, user_code
 from .. import layout as at
-from ..probes.data import batch_statistics
-from ..probes.death import failures
+from ..probes.data import loader_source
 from . import plan as scan_plan
 from . import progress, report, scan_pass
-from .files import CLAIM, DONE, STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..records.base import Site
+    from ..records.scan import Scanned
+
 VARIABLE = "UNSTUCK_SCAN"
 TICK = 0.05
-_first: list[Any] = []
-_latest: list[Any] = []
-_made: dict[int, dict[str, Any]] = {}
-_over = False
-_scans = False
-"""It is this process that scans."""
-_owner = os.getpid()
-_folder = os.environ.get("UNSTUCK_FLIGHT_DIR", "")
+MANY = 64
+"""Loaders of which it is known where they are made."""
 
 
 def wanted() -> bool:
     return bool(os.environ.get(VARIABLE)) and not os.environ.get("UNSTUCK_SCANNING")
 
 
-def opened(loader: Any) -> None:
-    """A pass over a loader begins."""
-    if os.getpid() != _owner or _over:
-        return
-    if not _first:
-        _first.append(loader)
-    _latest[:] = [loader]
-    if id(loader) not in _made and len(_made) < 64:
-        _made[id(loader)] = {"made": batch_statistics.made(loader, sys._getframe(1)), "site": user_code.call_site()}
+class Takeover:
+    """Of this process, until it has scanned."""
+
+    def __init__(self) -> None:
+        self.first: Any = None
+        self.latest: Any = None
+        self.over = not wanted()
+        self.scans = False
+        """It is this process that scans."""
+        self._sites: dict[int, tuple[Site | None, Site | None]] = {}
+        """By place of a loader in memory: where it is iterated, and made."""
+        self._owner = os.getpid()
+        self._folder = os.environ.get("UNSTUCK_FLIGHT_DIR", "")
+
+    def opened(self, loader: Any) -> None:
+        """A pass over a loader begins."""
+        if os.getpid() != self._owner or self.over:
+            return
+        self.first = loader if self.first is None else self.first
+        self.latest = loader
+        if id(loader) not in self._sites and len(self._sites) < MANY:
+            self._sites[id(loader)] = user_code.call_site(), loader_source.made(loader, sys._getframe(1))
+
+    def at_backward(self) -> None:
+        """The training has begun."""
+        if self.latest is not None and os.getpid() == self._owner and not self.over:
+            self.run(self.latest, trains=True)
+
+    def leaving(self) -> None:
+        if self.first is not None and os.getpid() == self._owner and not self.over:
+            self.run(self.first, trains=False)
+
+    def run(self, loader: Any, trains: bool) -> None:
+        """Scan, tell, and go no further. A fault of ours is told too."""
+        self.over = True
+        os.environ["UNSTUCK_SCANNING"] = "1"  # workers of ours, and what they start, are not to scan
+        options = json.loads(os.environ[VARIABLE])
+        try:
+            self.scans = self._claimed()
+            if self.scans:
+                _hear_ctrl_c(signal.default_int_handler)
+                journal.replace(self.scan(loader, trains, options), at.SCANNED)
+        except KeyboardInterrupt:
+            pass
+        except BaseException as fault:
+            guard.off("scan", fault if isinstance(fault, Exception) else RuntimeError(repr(fault)))
+        finally:
+            self._leave(_Asked(self._folder, options))
+
+    def scan(self, loader: Any, trains: bool, options: dict[str, Any]) -> Scanned:
+        workers = options.get("workers") or len(os.sched_getaffinity(0))
+        plan = scan_plan.of(loader, options.get("limit"), workers)
+        work = scan_pass.Scan(plan, float(options.get("seconds", 10.0)), self._folder or None)
+        bar = progress.Bar("unstuck: scanning")
+        asked = _Asked(self._folder, options)
+
+        def show(done: int, of: int | None) -> None:
+            bar(done, of)
+            asked.look()
+
+        work.run(show)
+        bar.clear()
+        _hear_ctrl_c(signal.SIG_IGN)
+        site, made = self._sites.get(id(loader), (None, None))
+        sampler = objects.class_name(type(loader.__dict__.get("sampler")))
+        return report.record(work, report.about(plan, site, made, sampler), trains)
+
+    def _claimed(self) -> bool:
+        """This process is the one that scans."""
+        if not self._folder:
+            return True
+        try:
+            open(os.path.join(self._folder, at.SCAN_CLAIMED), "x").close()
+        except FileExistsError:
+            return False
+        return True
+
+    def _leave(self, asked: _Asked) -> None:
+        """Wait to be ended, from the top: a script that started this process must not take it for trained. What either
+        would do on its way out is no longer wanted."""
+        _end_workers()
+        _unlink_semaphores()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError, AttributeError):
+                continue
+        try:
+            if asked.waits() and self.scans:
+                open(os.path.join(self._folder, at.SCAN_DONE), "w").close()
+            while asked.waits():
+                sleep(TICK)
+        finally:
+            os._exit(1)
 
 
-def at_backward() -> None:
-    """The training has begun."""
-    if _latest and os.getpid() == _owner and not _over:
-        run(_latest[0], trains=True)
+class _Asked:
+    """Looks, now and then, whether the one that started all this wants an end, or is gone."""
 
+    def __init__(self, folder: str, options: dict[str, Any]) -> None:
+        pid = int(options.get("pid", 0))
+        self.folder = folder
+        self.pid = pid if pid and _lives(pid) else 0  # 0: it cannot be seen from here
+        self.next = 0.0
 
-def leaving() -> None:
-    if _first and os.getpid() == _owner and not _over:
-        run(_first[0], trains=False)
+    def waits(self) -> bool:
+        return os.path.isdir(self.folder) and (not self.pid or _lives(self.pid))
 
-
-def run(loader: Any, trains: bool) -> None:
-    """Scan, tell, and go no further. A fault of ours is told too."""
-    global _over, _scans
-    _over = True
-    os.environ["UNSTUCK_SCANNING"] = "1"  # workers of ours, and what they start, are not to scan
-    try:
-        _scans = _claimed()
-        if _scans:
-            _hear_ctrl_c(signal.default_int_handler)
-            told = scan(loader, trains, json.loads(os.environ[VARIABLE]))
-            facts.tell_anew("scan", {"loaders": [told]}, at.SCANNED)
-    except KeyboardInterrupt:
-        pass
-    except BaseException as fault:
-        guard.off("scan", fault if isinstance(fault, Exception) else RuntimeError(repr(fault)))
-    finally:
-        _leave()
-
-
-def scan(loader: Any, trains: bool, options: dict[str, Any]) -> dict[str, Any]:
-    own = loader.__dict__
-    workers = options.get("workers") or len(os.sched_getaffinity(0))
-    plan = scan_plan.of(loader, options.get("limit"), workers)
-    work = scan_pass.Scan(plan, float(options.get("seconds", 10.0)), _folder or None)
-    bar = progress.Bar("unstuck: scanning")
-    asked = _Asked(int(options.get("pid", 0)))
-
-    def show(done: int, of: int | None) -> None:
-        bar(done, of)
-        asked.look()
-
-    work.run(show)
-    bar.clear()
-    _hear_ctrl_c(signal.SIG_IGN)
-    return {
-        "loader": 0,
-        "trains": trains,
-        **report.about(plan),
-        "sampler": type(own.get("sampler")).__qualname__,
-        "batch_size": own.get("batch_size"),
-        **_made.get(id(loader), {"made": None, "site": None}),
-        **report.plain(work),
-    }
+    def look(self) -> None:
+        if monotonic() < self.next or not self.folder:
+            return
+        self.next = monotonic() + 0.3
+        if not self.waits():
+            _end_workers()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if os.path.exists(os.path.join(self.folder, at.SCAN_STOP)):
+            raise KeyboardInterrupt
 
 
 def _hear_ctrl_c(handler: Any) -> None:
@@ -113,35 +160,6 @@ def _hear_ctrl_c(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
     except ValueError:  # not in the main thread
         pass
-
-
-def _claimed() -> bool:
-    """This process is the one that scans."""
-    if not _folder:
-        return True
-    try:
-        os.close(os.open(os.path.join(_folder, CLAIM), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        return False
-    return True
-
-
-class _Asked:
-    """Looks, now and then, whether the one that started all this wants an end, or is gone."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid if pid and _lives(pid) else 0  # 0: it cannot be seen from here
-        self.next = 0.0
-
-    def look(self) -> None:
-        if monotonic() < self.next or not _folder:
-            return
-        self.next = monotonic() + 0.3
-        if not os.path.isdir(_folder) or (self.pid and not _lives(self.pid)):
-            _end_workers()
-            os.kill(os.getpid(), signal.SIGKILL)
-        if os.path.exists(os.path.join(_folder, STOP)):
-            raise KeyboardInterrupt
 
 
 def _lives(pid: int) -> bool:
@@ -154,29 +172,8 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _leave() -> None:
-    """Wait to be ended, from the top: a script that started this process must not take it for trained. What either
-    would do on its way out is no longer wanted."""
-    _end_workers()
-    _unlink_semaphores()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue
-    asked = _Asked(int(json.loads(os.environ[VARIABLE]).get("pid", 0)))
-    try:
-        if _folder and os.path.isdir(_folder):
-            if _scans:
-                open(os.path.join(_folder, DONE), "w").close()
-            while os.path.isdir(_folder) and (not asked.pid or _lives(asked.pid)):
-                sleep(TICK)
-    finally:
-        os._exit(1)
-
-
 def _end_workers() -> None:
-    for iterator in failures.living():
+    for iterator in dispatch.probe("failures").living():
         for worker in iterator.__dict__.get("_workers") or ():
             try:
                 worker.kill()
@@ -195,3 +192,7 @@ def _unlink_semaphores() -> None:
                 each()
     except (AttributeError, OSError):
         pass
+
+
+_takeover = Takeover()
+opened, at_backward, leaving = _takeover.opened, _takeover.at_backward, _takeover.leaving

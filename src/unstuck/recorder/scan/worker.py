@@ -7,11 +7,10 @@ import faulthandler
 import os
 import pickle
 import signal
-import struct
 import sys
 from time import monotonic, monotonic_ns
 
-from .. import user_code
+from .. import tensors, user_code
 from ..probes.death import errors
 from . import sample_prints, samples_stacked
 from .seen import BUCKETS, MANY, W_AT, W_COUNT, W_DONE, W_SINCE, WORDS, Board, Seen
@@ -20,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..records.base import Site
     from .plan import Plan
 
 SIGNAL = signal.SIGRTMIN + 6
@@ -40,8 +40,6 @@ def work(plan: Plan, pipe: Any, number: int, seed: int, folder: str, parent: int
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
-    else:
-        sample_prints.across_processes()
     with open(os.path.join(folder, f"scan-stack-{number}-{os.getpid()}"), "w") as stacks:
         faulthandler.register(SIGNAL, file=stacks, all_threads=False)
         _as_loader_worker(plan, number, seed)
@@ -73,6 +71,7 @@ class Worker:
     def __init__(self, plan: Plan, pipe: Any, words: Any, number: int) -> None:
         self.plan, self.dataset, self.pipe, self.words, self.at = plan, plan.dataset, pipe, words, number * WORDS
         self.seen = Seen()
+        self.printer = sample_prints.Printer(across=plan.method != "fork")
         self.names: list[int] = []
         self.handed = monotonic()
         self.waiting: list[tuple[int, Any]] = []
@@ -141,7 +140,7 @@ class Worker:
         try:
             sample = self.get([place])[0]
             took = monotonic_ns() - began
-            return took / 1e9, sample_prints.prints(list(samples_stacked.stacked([sample])), 1)[0]
+            return took / 1e9, self.printer.prints(list(samples_stacked.stacked([sample])), 1)[0]
         except self.plan.catches:
             return 0.0, sample_prints.NONE
         finally:
@@ -156,14 +155,14 @@ class Worker:
         if took > SLOW * 1e9 and len(seen.slow) < MANY:
             seen.slow.append((took / 1e9, place))
         if not self.waiting:
-            self.size = _bytes(sample)
+            self.size = tensors.total_bytes(sample, subclasses=True)
         self.waiting.append((place, sample))
         if len(self.waiting) >= STACK or len(self.waiting) * self.size > BYTES:
             self.stack()
 
     def failed(self, place: int, error: BaseException) -> None:
         self.words[self.at + W_DONE] += 1
-        self.seen.failing(place, raised(error))
+        self.seen.failing(place, type(error).__name__, errors.text(error), line_of(error))
 
     def stream(self) -> None:
         """A data set that is iterated: an error in it ends it."""
@@ -207,7 +206,7 @@ class Worker:
 
     def take(self, places: list[int], samples: list[Any]) -> None:
         parts = list(samples_stacked.stacked(samples))
-        for place, found in zip(places, sample_prints.prints(parts, len(samples)), strict=True):
+        for place, found in zip(places, self.printer.prints(parts, len(samples)), strict=True):
             if found != sample_prints.NONE:
                 self.seen.prints.append(found)
                 self.seen.places.append(place)
@@ -215,9 +214,9 @@ class Worker:
                 self.seen.unprinted += 1
         numbers = [self.plan.number(place) for place in places]
         parts = [(path, part) for path, part in parts if not isinstance(part, samples_stacked.Raw)]
-        tensors = [(path, part) for path, part in parts if type(part) is not list]
-        texts = [(path, part) for path, part in parts if type(part) is list and type(part[0]) is str]
-        self.seen.gathered.take_parts(tensors, texts, numbers, len(samples))
+        whole = [pair for pair in parts if type(pair[1]) is not list]
+        texts = [pair for pair in parts if type(pair[1]) is list and type(pair[1][0]) is str]
+        self.seen.gathered.take_parts(whole, texts, numbers, len(samples))
         for path, part in parts:
             if type(part) is list and type(part[0]) is not str:
                 self.seen.gathered.take_ragged(path, part, numbers)
@@ -229,24 +228,13 @@ class Worker:
         self.seen, self.names, self.part, self.handed = Seen(), [], 0, monotonic()
 
 
-def raised(error: BaseException) -> dict[str, Any]:
-    """What it was, and the innermost line of the user's it came through."""
-    site: list[str | int] | None = None
+def line_of(error: BaseException) -> Site | None:
+    """The innermost line of the user's it came through."""
+    site: Site | None = None
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if user_code.is_user_file(code.co_filename):
-            site = [user_code.absolute(code.co_filename), trace.tb_lineno, user_code.name_of(code)]
+            site = user_code.absolute(code.co_filename), trace.tb_lineno, user_code.name_of(code)
         trace = trace.tb_next
-    return {"type": type(error).__name__, "message": errors._text(error), "site": site}
-
-
-def _bytes(sample: Any) -> int:
-    torch = sys.modules["torch"]
-    if isinstance(sample, torch.Tensor):
-        return int(sample.numel() * sample.element_size())
-    if type(sample) in (list, tuple):
-        return sum(_bytes(each) for each in sample[:16])
-    if isinstance(sample, dict):
-        return sum(_bytes(each) for each in list(sample.values())[:16])
-    return int(getattr(sample, "nbytes", 0) or 0) if type(sample).__module__ == "numpy" else struct.calcsize("q")
+    return site

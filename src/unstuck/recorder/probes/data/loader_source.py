@@ -6,7 +6,7 @@ import linecache
 import re
 from types import FunctionType
 
-from ... import lengths, objects, tensors, user_code
+from ... import lengths, objects, user_code
 from ...records.data import LoaderData
 
 TYPE_CHECKING = False
@@ -29,9 +29,9 @@ def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderDa
         site=loading.site,
         made=made(loader, frame),
         dataset_site=written(dataset, "__iter__" if loading.iterable else "__getitem__"),
-        dataset=type(dataset).__qualname__,
+        dataset=objects.class_name(type(dataset)),
         samples=lengths.length(own.get("dataset")),
-        sampler=type(own.get("sampler")).__qualname__,
+        sampler=objects.class_name(type(own.get("sampler"))),
         own_batches=batches is not None and not _is_torchs(batches),
         own_order=not _is_torchs(own.get("sampler")),
     )
@@ -49,7 +49,7 @@ def source(dataset: Any) -> Any:
 
 def written(thing: Any, *methods: str) -> Site | None:
     """Where the first of these methods that it has is written by the user."""
-    found = next((each for name in methods if (each := tensors.of_class(type(thing), name)) is not None), None)
+    found = next((each[1] for name in methods if (each := objects.in_class(type(thing), name)) is not None), None)
     return user_code.code_site(found) if type(found) is FunctionType else None
 
 
@@ -64,7 +64,7 @@ def calling(frame: FrameType | None) -> Site | None:
 
 def made(loader: Any, frame: FrameType | None) -> Site | None:
     """The line that makes the loader: the one in the user's files that calls its class, or does so for its name."""
-    kind = re.compile(rf"\b{re.escape(type(loader).__name__)}\(")
+    kind = re.compile(rf"\b{re.escape(objects.class_name(type(loader)))}\(")
     here = frame
     while here is not None:
         code = here.f_code
@@ -91,5 +91,4 @@ def _assigns(text: str, names: list[str]) -> bool:
 
 
 def _is_torchs(thing: Any) -> bool:
-    module = tensors.of_class(type(thing), "__module__")
-    return type(module) is not str or module.partition(".")[0] in LIBRARIES
+    return objects.module_of(type(thing)).partition(".")[0] in LIBRARIES
