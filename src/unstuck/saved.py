@@ -48,7 +48,7 @@ def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
     from unstuck.observe.flights import read_folder
     from unstuck.observe.records import by_field
-    from unstuck.supervise.memory_file import read_back
+    from unstuck.observe.memory_file import read_back
 
     flights, records = read_folder(folder)
     if not flights:

@@ -11,7 +11,8 @@ import pytest
 
 from unstuck.observe import cgroups
 from unstuck.recorder import layout as at
-from unstuck.supervise import memory, memory_file
+from unstuck.observe import memory_file
+from unstuck.supervise import memory
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Asking, Curve, Memory
 from unstuck.supervise.trend import Series

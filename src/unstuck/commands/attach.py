@@ -99,7 +99,7 @@ def _watch(target: Target, args: argparse.Namespace) -> int:
 def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
     import json
 
-    from unstuck.render import attach as page
+    from unstuck.attach import page
     from unstuck.render.status import wants_color, wants_unicode, width_of
     from unstuck.serial import dump_text, write_whole
 

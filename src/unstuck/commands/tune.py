@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     from unstuck.commands.settings import Settings
-    from unstuck.render.tuning import print_tuned
+    from unstuck.remedy.page import print_tuned
     from unstuck.supervise.tuning import Tuning
 
     settings = Settings()

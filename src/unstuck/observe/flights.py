@@ -106,7 +106,7 @@ def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Record]]:
     """Everything in a folder of raw flight files, after all else is gone."""
-    from unstuck.supervise.last_words import with_crash
+    from unstuck.observe.crashes import with_crash
 
     flights: list[Flight] = []
     records: list[Record] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unstuck.families import IN_VAIN
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
+from unstuck.observe.crashes import unseen, with_crash
 from unstuck.observe.flights import read_flight, read_records
 from unstuck.observe.look import Observer
 from unstuck.observe.records import by_field
@@ -19,7 +20,6 @@ from unstuck.rules import RULES, rule_named
 from unstuck.rules.diagnose import LOUDNESS, diagnose
 from unstuck.supervise.ending import scheduler
 from unstuck.supervise.excuses import excuse
-from unstuck.supervise.last_words import unseen, with_crash
 from unstuck.supervise.stillness import still_since
 from unstuck.supervise.watch import Watch
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from unstuck.observe import cgroups
+from unstuck.observe.memory_file import MemoryFile
 from unstuck.recorder import layout as at
-from unstuck.supervise.memory_file import MemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

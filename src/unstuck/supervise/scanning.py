@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from unstuck.recorder.scan.files import CLAIM, DONE, STOP
+from unstuck.recorder.layout import SCAN_CLAIMED, SCAN_DONE, SCAN_STOP
 from unstuck.supervise import child, from_the_top
 
 TYPE_CHECKING = False
@@ -69,18 +69,18 @@ class Scanning:
     def _follow(self) -> None:
         told, sent = 0.0, False
         self._claimed = False
-        while self.process.poll() is None and not self._has(DONE) and self.ended_by is None:
+        while self.process.poll() is None and not self._has(SCAN_DONE) and self.ended_by is None:
             now = time.monotonic()
             if self.interrupts and not told:
                 told = now
-                open(os.path.join(self.folder, STOP), "w").close()
+                open(os.path.join(self.folder, SCAN_STOP), "w").close()
             if self.interrupts > 1 or (told and now - told > GRACE):
                 break
-            if told and not sent and now - told > SIGNAL_AFTER and not self._has(CLAIM):
+            if told and not sent and now - told > SIGNAL_AFTER and not self._has(SCAN_CLAIMED):
                 sent = True
                 _send(self.process.pid, signal.SIGINT)
             time.sleep(TICK)
-        self._claimed = self._has(CLAIM)
+        self._claimed = self._has(SCAN_CLAIMED)
         self.status = self.process.returncode
 
     def _has(self, name: str) -> bool:

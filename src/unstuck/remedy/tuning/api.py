@@ -41,7 +41,7 @@ def tune(
         step = Step(compute=float(consume), cpu=0.0, batch=loader.batch_size or 1)
     tuned = session.tune(loader, seconds=seconds, step=step)
     if verbose:
-        from unstuck.render.tuning import print_tuned
+        from unstuck.remedy.page import print_tuned
 
         print_tuned(tuned)
     return tuned

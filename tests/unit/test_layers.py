@@ -1,0 +1,70 @@
+"""The layers: what each package may import. Data flows one way, so imports do too."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import unstuck
+
+ROOT = Path(unstuck.__file__).parent
+LAYERS = (  # a package may import what stands before it, and itself
+    ("version", "errors", "text", "families", "recorder", "demos"),
+    ("model",),
+    ("serial",),
+    ("observe",),
+    ("rules", "messages"),
+    ("render",),
+    ("store", "remedy"),
+    ("supervise", "saved", "scanned"),
+    ("attach", "api"),
+    ("commands", "__init__"),
+    ("__main__",),
+)
+OPEN = ("layout", "records", "cores")
+"""What of the recorder may be used outside; the rest runs inside the training only."""
+INSIDE = ("api", "remedy", "scanned")
+"""These run in the training's process themselves."""
+HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "site" not in path.parent.name)
+
+
+def imports(path: Path) -> list[str]:
+    """Full names of all that a module imports of ours."""
+    here = ("unstuck", *path.relative_to(ROOT).with_suffix("").parts)
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: -node.level] if node.level else ()
+            source = ".".join((*base, *([node.module] if node.module else [])))
+            found += [f"{source}.{alias.name}" for alias in node.names]
+    return [name for name in found if name.startswith("unstuck.")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imports(path):
+        other = name.split(".")[1]
+        assert other == own or HEIGHT[other] < HEIGHT[own], f"{own} imports {name}"
+        if other == "recorder" != own and own not in INSIDE:
+            assert name.split(".")[2] in OPEN, f"{own} imports {name}"
+
+
+def test_every_package_has_its_layer() -> None:
+    there = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in MODULES}
+    assert there == set(HEIGHT)
+
+
+def test_torch_s_private_names_are_known_to_hooks_only() -> None:
+    """But for what saved tensors of a graph are called, and torch's own switches."""
+    for path in (ROOT / "recorder").rglob("*.py"):
+        if path.parent.name in ("hooks", "site") or "scan" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+                assert not any(part.startswith("_") for part in (node.module or "").split(".")), path
