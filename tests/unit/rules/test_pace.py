@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from unstuck.model import Case, Fact, Fetcher, Finding, Flight, HotLine, Pace, PageCopy, Stall, Strain
+from unstuck.model import Case, Fetcher, Finding, Flight, HotLine, Pace, PageCopy, Stall, Strain
+from unstuck.recorder.records.base import Record
+from unstuck.recorder.records.loaders import DataWait, GpuCopies, LoaderSettings, WorkersStarted
 from unstuck.rules import rule_named
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.pace import (
@@ -22,18 +24,17 @@ from unstuck.rules.pace import (
 )
 
 PID = 50
-SITE = ["/job/train.py", 30, "main"]
+SITE = ("/job/train.py", 30, "main")
 HOT = HotLine("/job/data.py", 31, "Pictures.__getitem__", "picture = decode(path)", share=0.8, samples=200)
 LOCK = replace(HOT, line=40, code="with self.lock:", takes="self.lock", share=0.7, waiting="shared-lock")
 MB = 10**6
 
 
-def waits(**more: Any) -> Fact:
+def waits(**more: Any) -> DataWait:
     """What the training told: by default it waits 60 of 100 seconds, 0.6 s for each of 100 batches."""
-    told = {
+    known: dict[str, Any] = {
         "number": 0,
         "length": 100,
-        "workers": 0,
         "passes": 1,
         "loaders": 1,
         "opening": 0.1,
@@ -45,19 +46,15 @@ def waits(**more: Any) -> Fact:
         "seconds": 100.0,
         "longest": 0.6,
         "first_wait": 0.6,
-        "starts": 0,
-        "starting": 0.0,
-        "pickled": 0,
-        "pickling": 0.0,
         "trains": True,
-        **more,
     }
-    return Fact(PID, 100.0, "waits", told)
+    return DataWait(pid=PID, at=100.0, **{**known, **more})
 
 
-def loader(**more: Any) -> Fact:
-    about = {"number": 0, "loader": 7, "site": SITE, "dataset": "Pictures", "dataset_site": ["/job/data.py", 20, "g"]}
-    return Fact(PID, 1.0, "loader", {**about, "num_workers": 0, "pin_memory": False, **more})
+def loader(**more: Any) -> LoaderSettings:
+    place = ("/job/data.py", 20, "g")
+    known: dict[str, Any] = {"number": 0, "loader": 7, "site": SITE, "dataset": "Pictures", "dataset_site": place}
+    return LoaderSettings(pid=PID, at=1.0, **{**known, **more})
 
 
 def worker(**more: Any) -> Fetcher:
@@ -69,10 +66,19 @@ def strain(*fetchers: Fetcher, **more: Any) -> Strain:
     return Strain(**{**known, "fetchers": fetchers or (worker(pid=PID, worker=None),), **more})
 
 
-def case(told: Fact, seen: Strain | None = None, *facts: Fact, **more: Any) -> Case:
+FIELDS: dict[type[Record], str] = {
+    DataWait: "data_waits", LoaderSettings: "loaders", WorkersStarted: "workers_started", GpuCopies: "gpu_copies",
+}  # fmt: skip
+
+
+def case(told: Record, seen: Strain | None = None, *records: Record, **more: Any) -> Case:
     flights = more.pop("flights", (Flight(PID, role="main", step=100),))
     strains = (seen,) if seen is not None else ()
-    return Case(root=PID, flights=flights, facts=(loader(), *facts, told), strains=strains, **more)
+    written: dict[str, Any] = {}
+    for record in (loader(), *records, told):
+        written.setdefault(FIELDS[type(record)], []).append(record)
+    written = {name: tuple(found) for name, found in written.items()}
+    return Case(root=PID, flights=flights, strains=strains, **written, **more)
 
 
 def only(case: Case) -> Finding:
@@ -119,7 +125,7 @@ def test_what_the_line_waits_for_is_said(kind: str, words: str) -> None:
     ],
     ids=["little", "short", "few-batches", "validation", "a-slow-start", "one-hung", "one-most", "one-of-little"],
 )
-def test_what_is_not_worth_a_word(told: Fact) -> None:
+def test_what_is_not_worth_a_word(told: DataWait) -> None:
     assert rules(case(told, strain())) == []
 
 
@@ -295,7 +301,7 @@ def test_threads_of_workers() -> None:
 # --- what is done again for every pass -----------------------------------------------------------------------
 
 
-def restarts(**more: Any) -> Fact:
+def restarts(**more: Any) -> DataWait:
     started: dict[str, Any] = {
         "workers": 2,
         "passes": 11,
@@ -312,7 +318,7 @@ def fetched(seconds: float) -> dict[str, Any]:
     return {"flights": (Flight(PID, role="main"), *flights)}
 
 
-STARTED = Fact(PID, 1.0, "workers", {"loader": 7, "number": 0, "pids": [60, 61], "pickled": 0, "pickling": 0.0})
+STARTED = WorkersStarted(pid=PID, at=1.0, loader=7, number=0, pids=[60, 61])
 
 
 def test_workers_that_are_started_again() -> None:
@@ -328,14 +334,14 @@ def test_workers_that_are_started_again() -> None:
     [(restarts(starting=2.0), 0.1), (restarts(), 1.9), (restarts(starts=2), 0.1), (restarts(workers=0), 0.1)],
     ids=["cheap", "batches-take-as-long", "two-passes", "no-workers"],
 )
-def test_passes_that_begin_as_they_must(told: Fact, batch: float) -> None:
+def test_passes_that_begin_as_they_must(told: DataWait, batch: float) -> None:
     made = case(told, None, STARTED, outcome="finished", **fetched(batch))
     assert not list(workers_restart_every_epoch.decide(made))
 
 
 def test_workers_that_live_on_are_not_started_again() -> None:
     made = case(restarts(), strain(), outcome="finished")
-    lives = replace(made, facts=(loader(persistent_workers=True), *made.facts[1:]))
+    lives = replace(made, loaders=(loader(persistent_workers=True),))
     assert list(workers_restart_every_epoch.decide(made))
     assert not list(workers_restart_every_epoch.decide(lives))
 
@@ -351,7 +357,7 @@ def test_what_is_pickled_at_every_start_is_the_cause_of_it() -> None:
 
 
 def test_large_copies_that_cost_no_time_are_a_note() -> None:
-    large = replace(STARTED, data={**STARTED.data, "pickled": 400 * MB, "pickling": 0.5})
+    large = replace(STARTED, pickled=400 * MB, pickling=0.5)
     (finding,) = dataset_copied_to_workers.decide(case(waits(waited=1.0), None, large))
     assert finding.severity == "info"
 
@@ -369,14 +375,12 @@ def test_pages_that_become_the_workers_own() -> None:
 
 
 def test_a_stream_that_does_not_split_gets_no_workers() -> None:
-    facts = waits()
-    stream = Case(root=PID, flights=(Flight(PID, role="main", step=100),), facts=(loader(iterable=True), facts))
-    stream = replace(stream, strains=(strain(),))
+    stream = replace(case(waits(), strain()), loaders=(loader(iterable=True),))
     (finding,) = starved_for_data.decide(stream)
     assert isinstance(finding, Finding)
     assert "split it by get_worker_info() first" in finding.fix.text
     assert "num_workers=" not in finding.fix.text
-    splits = replace(stream, facts=(loader(iterable=True, splits=True), facts))
+    splits = replace(stream, loaders=(loader(iterable=True, splits=True),))
     (finding,) = starved_for_data.decide(splits)
     assert isinstance(finding, Finding)
     assert "num_workers=" in finding.fix.text
@@ -397,12 +401,12 @@ def test_a_run_without_steps_is_no_training() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "word"),
-    [([], "live from pass to pass"), (["level"], "`level`"), (["the data set itself"], "one data set for all passes")],
+    ("more", "word"),
+    [({}, "live from pass to pass"), ({"changed": ["level"]}, "`level`"), ({"replaced": True}, "one data set for all")],
 )
-def test_workers_that_live_on_and_what_they_would_not_see(changed: list[str], word: str) -> None:
+def test_workers_that_live_on_and_what_they_would_not_see(more: dict[str, Any], word: str) -> None:
     told = waits(workers=2, starts=9, starting=50.0, waited=1.0)
-    workers = Fact(PID, 2.0, "workers", {"loader": 7, "number": 0, "pids": [51, 52], "changed": changed})
+    workers = WorkersStarted(pid=PID, at=2.0, loader=7, number=0, pids=[51, 52], **more)
     (finding,) = workers_restart_every_epoch.decide(case(told, None, workers, outcome="finished"))
     assert isinstance(finding, Finding)
     assert word in finding.fix.text
@@ -411,11 +415,10 @@ def test_workers_that_live_on_and_what_they_would_not_see(changed: list[str], wo
 # --- slow-host-to-device -------------------------------------------------------------------------------------
 
 
-def copies(**more: Any) -> Fact:
-    told = {"number": 0, "site": SITE, "step": 99, "bytes": 80 * MB, "ordinary": 0.02, "pinned": 0.004, "period": 0.1}
-    return Fact(
-        PID, 9.0, "copies", {**told, "waits": 0.0, "workers": 2, "pinning": 0.01, "moved": True, "trains": True, **more}
-    )
+def copies(**more: Any) -> GpuCopies:
+    told: dict[str, Any] = {"number": 0, "site": SITE, "step": 99, "workers": 2, "moved": True, "trains": True}
+    took = {"bytes": 80 * MB, "ordinary": 0.02, "pinned": 0.004, "pinning": 0.01, "period": 0.1, "waits": 0.0}
+    return GpuCopies(pid=PID, at=9.0, **{**told, **took, **more})
 
 
 def test_copies_that_take_long_are_asked_about() -> None:
