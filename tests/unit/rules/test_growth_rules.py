@@ -20,6 +20,15 @@ from unstuck.model import (
     Step,
     StepTrend,
 )
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    DeviceState,
+    Died,
+    Owners,
+    Raised,
+    TensorsAlike,
+    WorkerExit,
+)
 from unstuck.rules.death import cuda_out_of_memory, memory_leak_in_loop, out_of_memory_kill
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.loop import step_time_grows
@@ -118,8 +127,8 @@ def test_a_small_leak_is_a_note() -> None:
 def test_it_is_an_error_once_the_run_has_died_of_it() -> None:
     near = MemoryGroup("/job", 2, limit=500 * MB, pids=(PID,))
     assert said(leaking(groups=(near,))) == [("memory-leak-in-loop", "warning")], "it may yet come to its end"
-    failed = Fact(PID, 10.0, "exception", {"type": "RuntimeError", "message": "can't allocate memory: you tried"})
-    assert said(leaking(held(), failed, outcome="died")) == [("memory-leak-in-loop", "error")]
+    failed = Died(pid=PID, at=10.0, raised=Raised(type="RuntimeError", message="can't allocate memory: you tried"))
+    assert said(leaking(deaths=(failed,), outcome="died")) == [("memory-leak-in-loop", "error")]
 
 
 def test_memory_of_a_gpu() -> None:
@@ -177,9 +186,10 @@ def test_without_a_counter_the_limit_itself_tells() -> None:
 
 
 def test_a_worker_is_named_and_what_main_makes_of_it_is_beneath() -> None:
-    workers = [{"worker": 1, "pid": 77, "exitcode": -9}, {"worker": 0, "pid": 76, "exitcode": None}]
-    failed = Fact(PID, 9.0, "batch-failed", {"error": "RuntimeError", "message": "killed", "workers": workers})
-    case = killed(COUNTED, signal=None, facts=(failed,), memory=(curve(300, 301), curve(100, 400, pid=77)))
+    workers = [WorkerExit(worker=1, pid=77, exitcode=-9), WorkerExit(worker=0, pid=76)]
+    failed = BatchFailed(pid=PID, at=9.0, raised=Raised(type="RuntimeError", message="killed"), workers=workers)
+    curves = (curve(300, 301), curve(100, 400, pid=77))
+    case = killed(COUNTED, signal=None, facts=(), batches_failed=(failed,), memory=curves)
     flights = (Flight(PID, role="main", step=9, ended=True), Flight(77, role="worker", worker=1, alive=False))
     (finding,) = out_of_memory_kill.decide(replace(case, flights=flights))
     assert finding.where.worker == 1
@@ -256,26 +266,24 @@ def test_the_hooks_are_named() -> None:
 
 
 def exhausted(**more: Any) -> Case:
-    device = {
-        "device": 0,
-        "name": "NVIDIA X",
-        "total": 8000 * MB,
-        "allocated": 7600 * MB,
-        "reserved": 7800 * MB,
-        "free": 100 * MB,
-        "owners": {"parameters": 100 * MB, "gradients": 100 * MB, "optimizer": 200 * MB, "others": 3000 * MB},
-        "shapes": [{"shape": "(64, 64)", "dtype": "float32", "graph": True, "count": 300, "bytes": 2900 * MB}],
-        "curve": [[1, 300 * MB], [20, 700 * MB], [60, 2000 * MB], [100, 4000 * MB], [180, 7500 * MB]],
-        **more,
-    }
-    data = {
-        "type": "OutOfMemoryError",
-        "message": "CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has …",
-        "frames": [["/venv/torch/nn/x.py", 3, "forward", False], ["/home/train.py", 31, "main", True]],
-        "step": 190,
-        "device": device,
-    }
-    return Case(root=PID, outcome="died", exits=(Exit(PID, 1),), facts=(Fact(PID, 3.0, "exception", data),))
+    curve = [(1, 300 * MB), (20, 700 * MB), (60, 2000 * MB), (100, 4000 * MB), (180, 7500 * MB)]
+    device = DeviceState(
+        name="NVIDIA X",
+        total=8000 * MB,
+        allocated=7600 * MB,
+        reserved=7800 * MB,
+        free=100 * MB,
+        owners=Owners(parameters=100 * MB, gradients=100 * MB, optimizer=200 * MB, others=3000 * MB),
+        shapes=[TensorsAlike(shape=[64, 64], dtype="float32", graph=True, count=300, bytes=2900 * MB)],
+        **{"curve": curve, **more},
+    )
+    raised = Raised(
+        type="OutOfMemoryError",
+        message="CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has …",
+        frames=[("/venv/torch/nn/x.py", 3, "forward", False), ("/home/train.py", 31, "main", True)],
+    )
+    died = Died(pid=PID, at=3.0, raised=raised, step=190, device=device)
+    return Case(root=PID, outcome="died", exits=(Exit(PID, 1),), deaths=(died,))
 
 
 def gpu(case: Case) -> Finding:
@@ -284,7 +292,7 @@ def gpu(case: Case) -> Finding:
 
 
 def test_a_gpu_that_one_step_filled() -> None:
-    finding = gpu(exhausted(curve=[[1, 300 * MB], [20, 700 * MB], [60, 700 * MB], [100, 700 * MB], [180, 701 * MB]]))
+    finding = gpu(exhausted(curve=[(1, 300 * MB), (20, 700 * MB), (60, 700 * MB), (100, 700 * MB), (180, 701 * MB)]))
     assert (finding.where.file, finding.where.line, finding.where.step) == ("/home/train.py", 31, 190)
     assert "128.00 MiB more at step 190" in finding.evidence[0]
     assert "optimizer state 200 MB" in finding.evidence[2]
@@ -294,7 +302,7 @@ def test_a_gpu_that_one_step_filled() -> None:
 
 def test_a_gpu_that_filled_step_by_step() -> None:
     case = exhausted()
-    finding = gpu(replace(case, facts=(held(), *case.facts)))
+    finding = gpu(replace(case, facts=(held(),)))
     assert finding.where.line == 12
     assert finding.also[0].line == 31
     assert "losses in main grows" in finding.title
@@ -303,12 +311,11 @@ def test_a_gpu_that_filled_step_by_step() -> None:
 
 def test_other_errors_are_not_called_so() -> None:
     case = exhausted()
-    other = replace(case.facts[0], data={**case.facts[0].data, "type": "RuntimeError"})
-    assert list(cuda_out_of_memory.decide(replace(case, facts=(other,)))) == []
+    other = replace(case.deaths[0], raised=Raised(type="RuntimeError"))
+    assert list(cuda_out_of_memory.decide(replace(case, deaths=(other,)))) == []
     assert list(cuda_out_of_memory.decide(replace(case, outcome="running"))) == []
 
 
 def test_it_speaks_without_what_the_device_told() -> None:
     case = exhausted()
-    bare = replace(case.facts[0], data={**case.facts[0].data, "device": None})
-    assert gpu(replace(case, facts=(bare,))).evidence
+    assert gpu(replace(case, deaths=(replace(case.deaths[0], device=None),))).evidence

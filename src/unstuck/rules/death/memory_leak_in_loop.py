@@ -153,8 +153,8 @@ def _died_of_it(case: Case) -> bool:
     """An allocation failed, and nobody caught the exception."""
     if case.outcome != "died":
         return False
-    errors = [fact.data for fact in case.facts if fact.kind == "exception"]
-    return any(e.get("type") == "MemoryError" or "t allocate memory" in str(e.get("message")) for e in errors)
+    raised = [died.raised for died in case.deaths]
+    return any(each.type == "MemoryError" or "t allocate memory" in each.message for each in raised)
 
 
 def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severity) -> Finding:
