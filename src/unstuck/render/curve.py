@@ -7,10 +7,11 @@ import os
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.render.page import Page, Piece
 from unstuck.render.plot import Mark, draw, is_log
 from unstuck.render.wording import count
-from unstuck.rules.learning.measured import Learning, Loss, learnings
 
 FAMILIES = ("numerics", "learning")
 FEWEST = 8
@@ -19,30 +20,26 @@ FEWEST = 8
 
 @dataclass(frozen=True)
 class Curve:
-    learning: Learning
     loss: Loss
     points: tuple[tuple[float, float], ...]
     step: int | None
     """Of the finding."""
 
     def same_as(self, other: Curve | None) -> bool:
-        return other is not None and (self.learning.pid, self.loss) == (other.learning.pid, other.loss)
+        return other is not None and self.loss is other.loss
 
 
 def curve_of(case: Case, finding: Finding) -> Curve | None:
     """None where the finding is not about learning, or too little was measured."""
     if finding.family not in FAMILIES:
         return None
-    try:
-        measured = [each for each in learnings(case) if each.losses]
-    except (KeyError, TypeError, ValueError):  # saved by another version
-        return None
+    measured = [each for each in case.learnings if each.losses]
     learning = next((each for each in measured if each.pid == finding.where.pid), measured[0] if measured else None)
     if learning is None:
         return None
     loss = _loss(case, finding, learning)
     points = _points(learning, loss)
-    return Curve(learning, loss, points, finding.where.step) if len(points) >= FEWEST else None
+    return Curve(loss, points, finding.where.step) if len(points) >= FEWEST else None
 
 
 def show(page: Page, curve: Curve) -> None:
@@ -84,24 +81,18 @@ def _loss(case: Case, finding: Finding, learning: Learning) -> Loss:
     return max(learning.losses, key=lambda loss: loss.count + loss.nonfinite)
 
 
-def _spot(case: Case, site: tuple[str, int, str]) -> tuple[str, int | None]:
+def _spot(case: Case, site: Site) -> tuple[str, int | None]:
     return os.path.join(case.cwd, site[0]), site[1]
 
 
 def _points(learning: Learning, loss: Loss) -> tuple[tuple[float, float], ...]:
     """Its means; and where these hide them, its first value, its last ones, and those that stood out."""
-    points: list[tuple[float, float]] = [(float(step), float(value)) for step, value in loss.points]
+    points = [(float(step), value) for step, value in loss.points]
     if loss.stride > 1 and len(points) > 1:
         stretch = (points[-1][0] - points[0][0]) / (len(points) - 1)
         end, held = points[-1][0], loss.count - loss.stride * len(points)
-        late = loss.recent[-held:] if held > 0 else ()
-        points += [
-            (end + n * stretch / loss.stride, float(value)) for n, value in enumerate(late, held - len(late) + 1)
-        ]
-        points += [(max(0.0, points[0][0] - stretch), float(value)) for value in loss.first[:1]]
-        points += [
-            (float(each["step"]), float(each["value"]))
-            for each in learning.spikes
-            if loss.site is not None and tuple(each["site"] or ()) == loss.site
-        ]
+        late = loss.recent[-held:] if held > 0 else []
+        points += [(end + n * stretch / loss.stride, value) for n, value in enumerate(late, held - len(late) + 1)]
+        points += [(max(0.0, points[0][0] - stretch), value) for value in loss.first[:1]]
+        points += [(float(spike.step), spike.value) for spike in learning.spikes if spike.site == loss.site is not None]
     return tuple(sorted(point for point in points if math.isfinite(point[1])))

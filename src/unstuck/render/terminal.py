@@ -151,20 +151,17 @@ def _goes_on(page: Page, case: Case, findings: list[Finding], live: bool, stoppi
     page.line((said, "dim"), indent=2)
 
 
-OPAQUE = {
-    "compiled": "compiled parts of the model: of these only the loss, gradients, updates and rates are known",
-    "on_gpu": "numbers on the GPU when they were made: they are read some steps later, so that nothing waits",
-}
-"""By what the recorder says of itself: what it cannot see of how the training learns."""
+COMPILED = "compiled parts of the model: of these only the loss, gradients, updates and rates are known"
+ON_GPU = "numbers on the GPU when they were made: they are read some steps later, so that nothing waits"
+"""What cannot be seen of how the training learns."""
 
 
 def unseen(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     trouble = list(dict.fromkeys(case.looks[-1].trouble)) if case.looks else []
     trouble += [f"{probe}: {why}" for probe, why in dict.fromkeys((*case.probes_off, *diagnosis.probes_off))]
     if any(finding.family in ("numerics", "learning") for finding in diagnosis.findings):
-        trouble += dict.fromkeys(
-            OPAQUE[key] for f in case.facts if f.kind == "learning" for key in OPAQUE if f.data.get(key)
-        )
+        trouble += [COMPILED] * any(learning.compiled for learning in case.learnings)
+        trouble += [ON_GPU] * any(learning.on_gpu for learning in case.learnings)
     if not trouble:
         return
     page.blank()

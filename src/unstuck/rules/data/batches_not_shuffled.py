@@ -28,6 +28,7 @@ from typing import Any
 from unstuck.model import Case, Finding, Fix
 from unstuck.rules.data.seen import Data, seen
 from unstuck.rules.learning import curves
+from unstuck.rules.learning.measured import loss_of
 from unstuck.rules.rule import Rule
 
 WITHIN = 0.3
@@ -69,7 +70,7 @@ def class_by_class(labels: dict[str, Any]) -> bool:
 def _jumps(data: Data) -> tuple[float, float, float] | None:
     """In the second half of the training: where the loss jumps to, falls to, and that of a constant prediction."""
     for head in data.learning.heads if data.learning is not None else ():
-        loss = data.learning.loss_of(head) if data.learning is not None else None
+        loss = loss_of(data.learning, head) if data.learning is not None else None
         best = curves.constant(head)
         if loss is None or best is None or loss.count < STEPS:
             continue

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unstuck.model import Case, Where
+from unstuck.recorder.records.learning import Activation, Learning
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Activation, Learning, learnings
-from unstuck.rules.learning.no_better_than_constant import stuck
-from unstuck.rules.numerics.saturated_units import _flat
+from unstuck.rules.learning.measured import main_loss, saturated
 
 Site = tuple[str, int, str]
 FEATURES = ("features", "sequence", "image")
@@ -45,7 +44,7 @@ class Data:
     @property
     def learned(self) -> bool:
         """The loss came well down: whatever the data is like, the training copes with it."""
-        loss = self.learning.loss if self.learning is not None else None
+        loss = main_loss(self.learning) if self.learning is not None else None
         return self.learning is not None and loss is not None and curves.learned(self.learning, loss)
 
     @property
@@ -104,8 +103,8 @@ def seen(case: Case) -> Iterator[Data]:
             latest[fact.pid, fact.kind] = fact
     if not latest:
         return
-    trained = {learning.pid: learning for learning in learnings(case)}
-    still = {learning.pid for learning, *_ in stuck(case)}
+    trained = {learning.pid: learning for learning in case.learnings}
+    still = {learning.pid for learning, *_ in curves.stuck(case)}
     for (pid, kind), fact in latest.items():
         for about in fact.data["loaders"]:
             if about["trains"] or kind == "scan":
@@ -124,7 +123,7 @@ def blocked(data: Data) -> Activation | None:
     """An activation whose units are flat or dead, behind a layer that is given data as it came."""
     first = {each["layer"] for each in data.given}
     for each in data.learning.activations if data.learning is not None else ():
-        if each.name in first and (_flat(each) or (each.late_batches >= 12 and each.late_dead > DEAD * each.units > 0)):
+        if each.name in first and (saturated(each) or (each.late_batches >= 12 and each.late_dead > DEAD * each.units > 0)):
             return each
     return None
 

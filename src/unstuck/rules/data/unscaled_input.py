@@ -31,6 +31,7 @@ from unstuck.model import Case, Finding, Fix, Severity
 from unstuck.rules.data.missing_values import coded
 from unstuck.rules.data.seen import Data, blocked, called, number, seen
 from unstuck.rules.learning import curves
+from unstuck.rules.learning.measured import main_loss
 from unstuck.rules.rule import Rule
 
 LARGE = 50.0
@@ -133,7 +134,7 @@ def _evidence(data: Data, name: str, why: list[str]) -> Iterable[str]:
     flat = blocked(data)
     if flat is not None and not data.learned:
         yield _stopped(flat)
-    loss = data.learning.loss if data.learning is not None else None
+    loss = main_loss(data.learning) if data.learning is not None else None
     if data.learning is not None and loss is not None:
         share = curves.at_constant(data.learning, loss)
         if share is not None:

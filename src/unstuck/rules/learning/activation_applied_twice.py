@@ -26,8 +26,9 @@ from collections.abc import Iterable
 from math import e, log
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, learnings
+from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
 
 CALLED = {
@@ -39,32 +40,32 @@ TIMES = 3
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
             if head.times >= TIMES and _twice(head):
                 yield _finding(learning, head)
                 break
 
 
-def _twice(head: Head) -> bool:
+def _twice(head: LossHead) -> bool:
     if head.op in ("cross_entropy", "log_softmax"):
         return head.after in ("softmax", "sigmoid") and _classes(head) > 1
     return head.op == "bce_logits" and head.after == "sigmoid"
 
 
-def _classes(head: Head) -> int:
+def _classes(head: LossHead) -> int:
     dim = head.dim if head.dim is not None else -1
     return head.shape[dim] if head.shape and -len(head.shape) <= dim < len(head.shape) else 0
 
 
-def _floor(head: Head) -> float:
+def _floor(head: LossHead) -> float:
     """The loss where every output is as right as it can be: 1 for the class, 0 for the others."""
     return log(1 + 1 / e) if head.op == "bce_logits" else log(1 + (_classes(head) - 1) / e)
 
 
-def _finding(learning: Learning, head: Head) -> Finding:
+def _finding(learning: Learning, head: LossHead) -> Finding:
     inner = "softmax" if head.op != "bce_logits" else "sigmoid"
-    loss = learning.loss_of(head)
+    loss = loss_of(learning, head)
     now = f"; it is {curves.ended(loss):.3g} after {loss.count:,} steps" if loss is not None and loss.points else ""
     floor = "" if head.op == "bce_logits" else f"with {_classes(head)} classes "
     evidence = [
@@ -85,7 +86,7 @@ def _finding(learning: Learning, head: Head) -> Finding:
         confidence=0.95,
         title=f"A {head.after} is applied to the output, and the loss function applies its own {inner} to that",
         evidence=tuple(evidence),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(
             f"Hand the loss the output of the last layer without the {head.after}: take it out of the model, and apply "
             f"it only where you want to read probabilities."

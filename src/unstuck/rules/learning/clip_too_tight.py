@@ -24,24 +24,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss
+from unstuck.recorder.records.numerics import Clips
 from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import Learning, Loss, learnings
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 CALLS = 40
+"""Of clip_grad_norm_, so that the first steps of a training, whose gradients are large, do not decide."""
 NEARLY_ALL = 0.9
+"""Share of the calls; clipping is meant for the rare gradient."""
 FACTOR = 100.0
+"""Times that the gradients were above the limit, on average; a factor of ten is usual and does little harm."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss, clips = learning.loss, learning.clips
-        calls, clipped = clips.get("calls", 0), clips.get("clipped", 0)
-        if loss is None or loss.nonfinite or calls < CALLS or clipped < NEARLY_ALL * calls or clips.get("scaled"):
+    for learning in case.learnings:
+        loss, clips = main_loss(learning), learning.clips
+        if loss is None or loss.nonfinite or clips is None or clips.calls < CALLS or clips.scaled:
             continue
-        factor = clips["sum_ratio"] / clipped
-        if factor >= FACTOR and _costs(learning, loss):
-            yield _finding(learning, loss, factor)
+        if clips.clipped < NEARLY_ALL * clips.calls or clips.sum_ratio < FACTOR * clips.clipped:
+            continue
+        if _costs(learning, loss):
+            yield _finding(learning, loss, clips)
 
 
 def _costs(learning: Learning, loss: Loss) -> bool:
@@ -51,23 +56,22 @@ def _costs(learning: Learning, loss: Loss) -> bool:
     return curves.ended(loss) > 0.5 * curves.first(loss) and (share is None or share > 0.5)
 
 
-def _finding(learning: Learning, loss: Loss, factor: float) -> Finding:
-    clips, number = learning.clips, curves.number
-    usual = factor * clips["max_norm"]
-    site = clips.get("site")
+def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
+    number, limit = curves.number, clips.max_norm
+    factor = clips.sum_ratio / clips.clipped
+    usual = factor * limit
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="warning",
         confidence=0.85,
-        title=f"Clipping to {clips['max_norm']:g} makes nearly every gradient {factor:,.0f} times smaller",
+        title=f"Clipping to {limit:g} makes nearly every gradient {factor:,.0f} times smaller",
         evidence=(
-            f"{clips['clipped']:,} of {clips['calls']:,} gradients were scaled down to a norm of "
-            f"{clips['max_norm']:g}; they were {number(usual)} on average, "
-            f"{number(clips['hardest'] * clips['max_norm'])} at most",
+            f"{clips.clipped:,} of {clips.calls:,} gradients were scaled down to a norm of {limit:g}; they were "
+            f"{number(usual)} on average, {number(clips.hardest * limit)} at most",
             curves.course(loss),
         ),
-        where=learning.where((site[0], site[1], site[2]) if site else loss.site),
+        where=where(learning, clips.site or loss.site),
         fix=Fix(
             f"Set max_norm above the usual norm: about {_rounded(usual * 2):g}, or take the clipping out to see it."
         ),

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean, median, pstdev
 
-from unstuck.rules.learning.measured import Head, Learning, Loss
+from unstuck.model import Case
+from unstuck.recorder.records.learning import Learning, Loss, LossHead
+from unstuck.rules.learning.measured import loss_of
 
 FEW = 5
+"""First values whose mean is a beginning."""
+MEASURES = ("mse", "squared", "absolute", "smooth_l1", "huber")
+"""Loss functions to which a target is a number."""
+AT_REST = 0.95
+"""Of the loss of a constant prediction: what learns a little by heart gets some per cent below it, labels unrelated or
+not."""
+STUCK, STUCK_YET = 80, 1500
+"""Values of a loss that has come to its end, and of one that goes on: then it has had its time."""
 
 
 def began(loss: Loss) -> float:
@@ -33,12 +43,12 @@ def lowest(loss: Loss) -> float:
     return min((fmean(values[at : at + width]) for at in range(len(values) - width + 1)), default=loss.last)
 
 
-def constant(head: Head) -> float | None:
+def constant(head: LossHead) -> float | None:
     """What the best prediction that is the same for every sample would give, where it can be compared with the loss."""
-    value = head.target.get("constant")
-    if value is None or not head.bare or head.broadcast or head.target.get("expanded") or value <= 0:
+    value = head.target.constant
+    if value is None or not head.bare or head.broadcast or head.target.expanded or value <= 0:
         return None
-    return float(value) if head.target.get("count", 0) >= 64 else None
+    return value if head.target.count >= 64 else None
 
 
 def at_constant(learning: Learning, loss: Loss) -> float | None:
@@ -47,6 +57,25 @@ def at_constant(learning: Learning, loss: Loss) -> float | None:
         if head.called == loss.site and (best := constant(head)) is not None:
             return ended(loss) / best
     return None
+
+
+def stuck(case: Case) -> Iterator[tuple[Learning, LossHead, Loss, float]]:
+    """Losses at rest where a constant prediction would be, with what that gives."""
+    for learning in case.learnings:
+        if adversarial(learning):
+            continue
+        for head in learning.heads:
+            loss, best = loss_of(learning, head), constant(head)
+            if loss is None or best is None or loss.nonfinite:
+                continue
+            if loss.count >= (STUCK if case.outcome != "running" else STUCK_YET) and _rests(loss, best):
+                yield learning, head, loss, best
+                break
+
+
+def _rests(loss: Loss, best: float) -> bool:
+    """Above it by much it is something else: it diverges, or has not come down yet."""
+    return AT_REST * best <= ended(loss) <= 1.3 * best and lowest(loss) >= 0.9 * best
 
 
 def learned(learning: Learning, loss: Loss) -> bool:
@@ -79,8 +108,10 @@ def adversarial(learning: Learning) -> bool:
     return len(learning.optimizers) > 1 or sum(1 for loss in learning.losses if loss.count > 2) > 1
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """As a person writes it."""
+    if value is None:
+        return "?"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}" if abs(value) < 100 else f"{value:.4g}"
 
 

@@ -22,10 +22,10 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, learnings
+from unstuck.recorder.records.learning import Learning, Mode
+from unstuck.rules.learning.measured import loss_site, where
 from unstuck.rules.learning.ownership import line, listed
 from unstuck.rules.rule import Rule
 
@@ -34,46 +34,44 @@ LATE = 3
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        for name, history in (learning.forward.get("modes") or {}).items():
+    for learning in case.learnings:
+        for name, history in learning.modes.items():
             since = _since(history)
             if since is None:
                 continue
             before, late = history[:since], history[since:]
-            never = bool(late[-1][4])
-            frozen = late[-1][6]
-            if not before and not never and (frozen or _norms_only(late)):
+            now = late[-1]
+            if not before and not now.never_updated and (now.frozen or _norms_only(now)):
                 continue  # a model that was trained before, with its norms held still
-            yield _finding(learning, name, before, late, never)
+            yield _finding(learning, name, before, late)
 
 
-def _since(history: list[list[Any]]) -> int | None:
-    """Place in the history from which on the model as a whole was in eval mode; None: it is not."""
-    place = len(history)
-    while place and not history[place - 1][1] and history[place - 1][2] == history[place - 1][3]:
-        place -= 1
-    if len(history) - place < LATE:
+def _since(history: list[Mode]) -> int | None:
+    """Index in the history from which on the model as a whole was in eval mode; None: it is not."""
+    since = len(history)
+    while since and not history[since - 1].training and history[since - 1].idle == history[since - 1].of:
+        since -= 1
+    if len(history) - since < LATE:
         return None
-    earlier = history[:place]
-    return None if any(not seen[1] for seen in earlier) and len(earlier) > len(history) - place else place
+    earlier = history[:since]
+    return None if any(not seen.training for seen in earlier) and len(earlier) > len(history) - since else since
 
 
-def _norms_only(late: list[list[Any]]) -> bool:
-    return all("Norm" in kind for kind in late[-1][5])
+def _norms_only(mode: Mode) -> bool:
+    return all("Norm" in kind for kind in mode.kinds)
 
 
-def _finding(learning: Learning, name: str, before: list[Any], late: list[Any], never: bool) -> Finding:
-    kinds = listed(late[-1][5])
-    first = late[0][0]
-    loss = learning.loss
-    site = loss.site if loss is not None else None
+def _finding(learning: Learning, name: str, before: list[Mode], late: list[Mode]) -> Finding:
+    first, now = late[0].step, late[-1]
+    never = now.never_updated > 0
+    site = loss_site(learning)
     evidence = [
         f"at {len(late)} of {len(late)} steps looked at from step {first:,} on, `{name}` was in eval mode, with "
-        f"{late[-1][3]} modules that behave otherwise then ({kinds})",
+        f"{now.of} modules that behave otherwise then ({listed(now.kinds)})",
     ]
     if before:
         evidence.append(
-            f"it was in training mode up to step {before[-1][0]:,}: something put it into eval mode between"
+            f"it was in training mode up to step {before[-1].step:,}: something put it into eval mode between"
         )
     elif never:
         evidence.append("the statistics of its batch norms were never updated: it does not normalize at all")
@@ -84,17 +82,12 @@ def _finding(learning: Learning, name: str, before: list[Any], late: list[Any], 
         confidence=0.93 if before or never else 0.7,
         title=f"`{name}` is trained in eval mode" + (f" since about step {first:,}" if before else ""),
         evidence=tuple(evidence),
-        where=learning.where((None if before else _evaluated(learning)) or site, step=first),
+        where=where(learning, (None if before else learning.eval_site) or site, step=first),
         fix=Fix(
             f"Call `{name.partition('.')[0]}.train()` before the batches of each epoch are trained ({line(site)})."
         ),
         seen_by="flight",
     )
-
-
-def _evaluated(learning: Learning) -> tuple[str, int, str] | None:
-    site = learning.forward.get("eval_site")
-    return (site[0], site[1], site[2]) if site else None
 
 
 RULE = Rule("eval-mode-while-training", "learning", decide, gathers=True)

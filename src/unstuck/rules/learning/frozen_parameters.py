@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Built, Learning, Parameter, learnings
+from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
+from unstuck.rules.learning.measured import where
 from unstuck.rules.learning.ownership import count, layers, line
 from unstuck.rules.rule import Rule
 
@@ -34,7 +35,7 @@ PATIENT = 60
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for optimizer in learning.built:
             if optimizer.steps < STEPS:
                 continue
@@ -46,7 +47,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 yield _finding(learning, optimizer, frozen, left)
 
 
-def _useless(optimizer: Built, frozen: list[Parameter], left: list[Parameter]) -> bool:
+def _useless(optimizer: BuiltOptimizer, frozen: list[Parameter], left: list[Parameter]) -> bool:
     if not optimizer.trainable and not left:
         return True
     matrices = [each for each in frozen if len(each.shape) > 1 and each.numel >= 24]
@@ -55,7 +56,7 @@ def _useless(optimizer: Built, frozen: list[Parameter], left: list[Parameter]) -
     return not any(len(each.shape) > 1 for each in left)
 
 
-def _finding(learning: Learning, optimizer: Built, frozen: list[Parameter], left: list[Parameter]) -> Finding:
+def _finding(learning: Learning, optimizer: BuiltOptimizer, frozen: list[Parameter], left: list[Parameter]) -> Finding:
     kept = f"only {count(left)} of {layers(left, 3)} are left to train" if left else "nothing is left to train"
     whole = sum(each.numel for each in frozen + left)
     share = sum(each.numel for each in frozen) / max(whole, 1)
@@ -71,7 +72,7 @@ def _finding(learning: Learning, optimizer: Built, frozen: list[Parameter], left
             f"{optimizer.steps:,} steps, and none of them has moved; {kept}",
             *(("the frozen weights are random, as the model was made with",) if any(e.fresh for e in frozen) else ()),
         ),
-        where=learning.where(optimizer.site),
+        where=where(learning, optimizer.site),
         fix=Fix(
             "Freeze the old part only, and before the new layers are put in; call `requires_grad_(True)` on what is to "
             "be trained."

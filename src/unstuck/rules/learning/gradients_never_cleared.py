@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Built, Learning, learnings
+from unstuck.recorder.records.learning import BuiltOptimizer, Learning
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.learning.ownership import line
 from unstuck.rules.rule import Rule
 
@@ -36,7 +37,7 @@ CLOSURES = ("LBFGS",)
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for optimizer in learning.built:
             if optimizer.kind in CLOSURES or optimizer.checked < ENOUGH:
                 continue
@@ -45,8 +46,8 @@ def decide(case: Case) -> Iterable[Finding]:
             yield _finding(learning, optimizer)
 
 
-def _finding(learning: Learning, optimizer: Built) -> Finding:
-    loss = learning.loss
+def _finding(learning: Learning, optimizer: BuiltOptimizer) -> Finding:
+    loss = main_loss(learning)
     site = loss.site if loss is not None else optimizer.site
     times = "once" if optimizer.clears == 1 else f"{optimizer.clears:,} times"
     seldom = f"was called {times}" if optimizer.clears else "was never called"
@@ -65,20 +66,20 @@ def _finding(learning: Learning, optimizer: Built) -> Finding:
         confidence=0.97,
         title=_title(optimizer),
         evidence=tuple(evidence),
-        where=learning.where(site),
+        where=where(learning, site),
         fix=Fix(f"Call `optimizer.zero_grad()` before the backward pass at {line(site)}."),
         seen_by="flight",
     )
 
 
-def _title(optimizer: Built) -> str:
+def _title(optimizer: BuiltOptimizer) -> str:
     if not optimizer.clears:
         return "the gradients are never cleared: every step follows the sum of all gradients before it"
     every = round(optimizer.steps / optimizer.clears)
     return f"the gradients are cleared only once in {every:,} steps: each follows the sum of those before it"
 
 
-def _grown(learning: Learning, optimizer: Built) -> str:
+def _grown(learning: Learning, optimizer: BuiltOptimizer) -> str:
     """How the gradients grew, of the parameter where that shows best."""
     best, name, ends = 0.0, "", (0.0, 0.0)
     for each in learning.parameters:

@@ -25,26 +25,27 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, Parameter, Site, learnings
+from unstuck.recorder.records.learning import GraphCut, Learning, Parameter
+from unstuck.rules.learning.measured import layer_of, loss_site, where
 from unstuck.rules.learning.ownership import count, layers, line
 from unstuck.rules.rule import Rule
 
 ENOUGH = 5
 """Steps looked at, all without a gradient."""
 WRITTEN = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
+NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         yield from _flat(learning)
-        cut = learning.forward.get("cut")
+        cut = learning.cut
         lost = [each for each in learning.parameters if _lost(each)]
         if not lost:
             continue
-        if learning.forward.get("leaf_losses", 0) >= ENOUGH and not any(each.in_graph for each in learning.parameters):
+        if learning.leaf_losses >= ENOUGH and not any(each.in_graph for each in learning.parameters):
             yield _nothing_left(learning, cut, lost)
         elif cut is not None and not learning.compiled:
             yield from _part(learning, cut, lost)
@@ -52,11 +53,11 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _flat(learning: Learning) -> Iterable[Finding]:
     """An operation whose slope is 0 everywhere: there is a graph, and nothing comes through it."""
-    behind = [each for each in learning.parameters if each.name in learning.flat.get("lost", ())]
-    if not behind or not all(each.seen >= ENOUGH and each.zero == each.seen for each in behind):
+    flat = learning.flat
+    behind = [each for each in learning.parameters if flat is not None and each.name in flat.lost]
+    if flat is None or not behind or not all(each.seen >= ENOUGH and each.zero == each.seen for each in behind):
         return
-    operation, found = learning.flat["operation"], learning.flat.get("site")
-    site = (found[0], found[1], found[2]) if found else learning.loss.site if learning.loss is not None else None
+    operation = flat.operation
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -68,7 +69,7 @@ def _flat(learning: Learning) -> Iterable[Finding]:
             f"{max(each.seen for each in behind)} of as many steps looked at",
             f"the loss reaches them only through `{operation}`, whose slope is 0 everywhere",
         ),
-        where=learning.where(site),
+        where=where(learning, flat.site or loss_site(learning)),
         fix=Fix(
             f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
             "stand-in (tanh, sigmoid)."
@@ -83,63 +84,61 @@ def _lost(each: Parameter) -> bool:
     return each.seen >= ENOUGH and each.none == each.seen
 
 
-def _part(learning: Learning, cut: dict[str, Any], lost: list[Parameter]) -> Iterable[Finding]:
-    called = [each for each in lost if each.called and any(_in(each, name) for name in cut["lost"])]
+def _part(learning: Learning, cut: GraphCut, lost: list[Parameter]) -> Iterable[Finding]:
+    called = [each for each in lost if each.called and any(_in(each, name) for name in cut.lost)]
     matrices = [each for each in called if len(each.shape) > 1 and each.numel >= 24]
-    if not called or not cut["training"] or not cut["proven"]:
+    if not called or not cut.training or not cut.proven:
         return
     if matrices and not any(each.fresh for each in matrices):
         return  # they hold trained weights: frozen on purpose
-    site = _site(cut)
     yield Finding(
         rule=RULE.name,
         family=RULE.family,
-        severity="error" if cut["proven"] > 1 else "warning",
-        confidence=0.95 if cut["proven"] > 1 else 0.75,
-        title=_title(cut, site),
+        severity="error" if cut.proven > 1 else "warning",
+        confidence=0.95 if cut.proven > 1 else 0.75,
+        title=_title(cut),
         evidence=(
             f"{count(called)} of {layers(called)} are called in every step and have had no gradient in "
             f"{max(each.seen for each in called)} of as many steps looked at",
             *_between(cut),
         ),
-        where=learning.where(site),
-        fix=Fix(_fix(cut, site)),
+        where=where(learning, cut.site),
+        fix=Fix(_fix(cut)),
         seen_by="flight",
     )
 
 
 def _in(each: Parameter, layer: str) -> bool:
-    return each.layer == layer or each.name.startswith(f"{layer}.")
+    return layer_of(each) == layer or each.name.startswith(f"{layer}.")
 
 
-def _between(cut: dict[str, Any]) -> list[str]:
-    if cut["op"] in ("no_grad", "inference_mode", "set_grad_enabled"):
-        return [f"`{cut['from']}` is called while no graph is recorded ({cut['op']})"]
-    if cut["to"] and cut["proven"] > 1:
+def _between(cut: GraphCut) -> list[str]:
+    if cut.op in NO_GRAPH:
+        return [f"`{cut.begins}` is called while no graph is recorded ({cut.op})"]
+    if cut.ends and cut.proven > 1:
         return [
-            f"the result of `{cut['from']}` has a graph; `{cut['to']}` is given the same values without one"
-            + (f" ({_word(cut['op'])})" if cut["op"] else "")
+            f"the result of `{cut.begins}` has a graph; `{cut.ends}` is given the same values without one"
+            + (f" ({_word(cut.op)})" if cut.op else "")
         ]
-    if cut["to"]:
-        return [f"the result of `{cut['from']}` has a graph, the input of `{cut['to']}` after it has none"]
+    if cut.ends:
+        return [f"the result of `{cut.begins}` has a graph, the input of `{cut.ends}` after it has none"]
     return []
 
 
-def _title(cut: dict[str, Any], site: Site | None) -> str:
-    by = f" by {_word(cut['op'])}" if cut["op"] else ""
-    to = cut["to"] or "the loss"
-    return (
-        f"the graph is cut{by} between `{cut['from']}` and `{to}`" if site else f"no gradient reaches `{cut['from']}`"
-    )
+def _title(cut: GraphCut) -> str:
+    if cut.site is None:
+        return f"no gradient reaches `{cut.begins}`"
+    by = f" by {_word(cut.op)}" if cut.op else ""
+    return f"the graph is cut{by} between `{cut.begins}` and `{cut.ends or 'the loss'}`"
 
 
-def _fix(cut: dict[str, Any], site: Site | None) -> str:
-    if cut["op"] in ("no_grad", "inference_mode", "set_grad_enabled"):
-        return f"Call `{cut['from']}` outside of {cut['op']} ({line(site)}) where it is to be trained."
-    by = _word(cut["op"]) if cut["op"] else "what is done"
+def _fix(cut: GraphCut) -> str:
+    if cut.op in NO_GRAPH:
+        return f"Call `{cut.begins}` outside of {cut.op} ({line(cut.site)}) where it is to be trained."
+    by = _word(cut.op) if cut.op else "what is done"
     return (
-        f"Take {by} out at {line(site)}, so that the result goes on with its graph; if the part is to stay as it is, "
-        f"say so with `requires_grad_(False)`."
+        f"Take {by} out at {line(cut.site)}, so that the result goes on with its graph; if the part is to stay as it "
+        "is, say so with `requires_grad_(False)`."
     )
 
 
@@ -147,15 +146,9 @@ def _word(op: str) -> str:
     return WRITTEN.get(op, f"`{op}`")
 
 
-def _site(cut: dict[str, Any] | None) -> Site | None:
-    site = cut and cut.get("site")
-    return (site[0], site[1], site[2]) if site else None
-
-
-def _nothing_left(learning: Learning, cut: dict[str, Any] | None, lost: list[Parameter]) -> Finding:
-    loss = learning.loss
-    site = _site(cut) or (loss.site if loss is not None else None)
-    by = f" ({_word(cut['op'])} at {line(site)})" if cut is not None and cut["op"] else ""
+def _nothing_left(learning: Learning, cut: GraphCut | None, lost: list[Parameter]) -> Finding:
+    site = (cut.site if cut is not None else None) or loss_site(learning)
+    by = f" ({_word(cut.op)} at {line(site)})" if cut is not None and cut.op else ""
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -163,11 +156,11 @@ def _nothing_left(learning: Learning, cut: dict[str, Any] | None, lost: list[Par
         confidence=0.96,
         title="the loss has no graph: backward reaches no parameter at all",
         evidence=(
-            f"in {learning.forward['leaf_losses']} backward passes the loss was a leaf that was told to want a "
+            f"in {learning.leaf_losses} backward passes the loss was a leaf that was told to want a "
             f"gradient; nothing leads from it to the model{by}",
             f"none of {count(lost)} has had a gradient in {max(each.seen for each in lost)} steps looked at",
         ),
-        where=learning.where(site),
+        where=where(learning, site),
         fix=Fix(
             "Compute the loss from the model's output itself, without detaching it or making a new tensor of it; "
             "`requires_grad_()` on the loss only silences the error."

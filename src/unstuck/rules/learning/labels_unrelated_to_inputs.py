@@ -25,12 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Question
-from unstuck.rules.learning.no_better_than_constant import stuck
+from unstuck.rules.learning import curves
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Question]:
-    if any(True for _ in stuck(case)):
+    if any(True for _ in curves.stuck(case)):
         yield Question(
             RULE.name,
             "Do the targets belong to the inputs?",

@@ -26,8 +26,9 @@ from math import isfinite
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
 from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import Learning, Loss, Optimizer, Parameter, learnings
+from unstuck.rules.learning.measured import main_loss, update_ratios, where
 from unstuck.rules.rule import Rule
 
 FIRST = 5
@@ -38,8 +39,8 @@ EXPLODED = 100.0
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or curves.adversarial(learning):
             continue
         for optimizer in learning.optimizers:
@@ -53,11 +54,11 @@ def _thrown(learning: Learning, optimizer: Optimizer) -> tuple[Parameter, float,
     """The parameter that changed most beside its size: in one of the first updates, or at their median."""
     worst: tuple[Parameter, float, int] | None = None
     for each in steps.weights(learning, optimizer):
-        ratios = [ratio for ratio in each.update_ratios if isfinite(ratio)]
+        ratios = [ratio for ratio in update_ratios(each) if isfinite(ratio)]
         if not ratios or each.grads[0][1] > EXPLODED * each.weights[0]:
             continue
         first = max(ratios[:FIRST])
-        step = each.moves[each.update_ratios.index(first)][0]
+        step = each.moves[update_ratios(each).index(first)][0]
         if first <= 1 and median(ratios[:STEPS]) <= LARGE:
             continue
         if worst is None or first > worst[1]:
@@ -106,7 +107,7 @@ def _finding(
             f"moved by {number(ratio)} times its norm (a healthy step is around 0.001)",
             f"{went}, after {loss.count:,} steps",
         ),
-        where=learning.where(optimizer.site or loss.site, step=step),
+        where=where(learning, optimizer.site or loss.site, step=step),
         fix=Fix(f"Try a learning rate of {_proposed(rate, ratio):.1g}, or let it rise over the first steps (warm-up)."),
         seen_by="flight",
     )

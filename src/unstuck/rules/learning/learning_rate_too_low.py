@@ -24,8 +24,9 @@ from collections.abc import Iterable
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, Optimizer
 from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import Learning, Loss, Optimizer, learnings
+from unstuck.rules.learning.measured import main_loss, median_gradient, where
 from unstuck.rules.rule import Rule
 
 TINY = 1e-6
@@ -38,8 +39,8 @@ HIGHEST = {True: 2e-5, False: 2e-3}
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or loss.count < STEPS or loss.nonfinite or curves.adversarial(learning):
             continue
         for optimizer in learning.optimizers:
@@ -56,7 +57,7 @@ def _slow(learning: Learning, optimizer: Optimizer, *, ended: bool) -> tuple[flo
     rate = steps.peak(optimizer)
     if ratio is None or not 0 < rate <= HIGHEST[optimizer.kind in steps.ADAPTIVE] or _rises(optimizer):
         return None
-    gradient = median(each.grad / each.weights[0] for each in parameters)
+    gradient = median(median_gradient(each) / each.weights[0] for each in parameters)
     if gradient < GRADIENT:
         return None
     if ratio < TINY or (ended and ratio * optimizer.steps < WHOLE):
@@ -83,7 +84,7 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, ratio: float,
             f"the gradients are there ({gradient:.1e} of the weights), and the loss went from "
             f"{curves.number(curves.began(loss))} to {curves.number(curves.ended(loss))} in {loss.count:,} steps",
         ),
-        where=learning.where(optimizer.site or loss.site),
+        where=where(learning, optimizer.site or loss.site),
         fix=Fix(f"Try a learning rate of {_proposed(rate, ratio, optimizer):.1g}."),
         seen_by="flight",
     )

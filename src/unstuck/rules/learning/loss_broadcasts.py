@@ -25,45 +25,49 @@ from collections.abc import Iterable
 from math import prod
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, learnings
+from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
 
 TIMES = 3
+"""Graphs read with that shape: the last batch of an epoch may be of another one."""
 BUILT_IN = ("mse", "smooth_l1", "huber")
+"""Loss functions that expect as many predictions as targets."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
-            if head.times >= TIMES and len(head.broadcast) == 2 and (crossed(head) or _short(head)):
-                yield _finding(learning, head)
+            if head.times < TIMES or head.broadcast is None:
+                continue
+            given, whole = head.broadcast
+            if _crossed(given, whole) or (head.op in BUILT_IN and _short(given, whole)):
+                yield _finding(learning, head, given, whole)
                 break
 
 
-def crossed(head: Head) -> bool:
+def _crossed(given: list[int], whole: list[int]) -> bool:
     """The samples of the prediction stand against the samples of the target: [N, 1] and [N] give [N, N]."""
-    given, whole = head.broadcast
     samples = max(given, default=0)
-    return samples > 1 and prod(whole) >= prod(given) * samples and list(whole).count(samples) >= 2
+    return samples > 1 and prod(whole) >= prod(given) * samples and whole.count(samples) >= 2
 
 
-def _short(head: Head) -> bool:
-    """One output for several targets, in a loss function that expects as many."""
-    given, whole = head.broadcast
-    return head.op in BUILT_IN and len(given) == len(whole) and prod(given) > 1 and given[-1] == 1 and whole[-1] > 1
+def _short(given: list[int], whole: list[int]) -> bool:
+    """One output for several targets."""
+    return len(given) == len(whole) and prod(given) > 1 and given[-1] == 1 and whole[-1] > 1
 
 
-def _finding(learning: Learning, head: Head) -> Finding:
-    given, whole = (list(shape) for shape in head.broadcast)
-    target = _target(head)
-    loss = learning.loss_of(head)
+def _finding(learning: Learning, head: LossHead, given: list[int], whole: list[int]) -> Finding:
+    crossed = _crossed(given, whole)
+    target = _target(head, given, whole)
+    loss = loss_of(learning, head)
     evidence = [
         f"prediction {given} and target {target} were made to {whole}: {prod(whole):,} differences for a prediction of "
         f"{prod(given):,} numbers, in {head.times:,} of the graphs read"
     ]
-    deviation = head.target.get("sd")
-    if crossed(head) and loss is not None and loss.points and deviation:
+    deviation = head.target.sd
+    if crossed and loss is not None and loss.points and deviation:
         evidence.append(
             f"the loss can then not get far below the variance of the targets, {curves.number(deviation**2)}; it is "
             f"{curves.number(curves.ended(loss))} after {loss.count:,} steps"
@@ -76,22 +80,21 @@ def _finding(learning: Learning, head: Head) -> Finding:
         title=f"The loss compares a prediction of shape {given} with a target of shape {target}: they are broadcast to "
         f"{whole}",
         evidence=tuple(evidence),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(
             "Give both the same shape before the loss: `prediction.squeeze(-1)`, or `target.unsqueeze(-1)`."
-            if crossed(head)
+            if crossed
             else f"Let the last layer give {whole[-1]} numbers a sample, as many as the target has."
         ),
         seen_by="flight",
     )
 
 
-def _target(head: Head) -> list[int]:
+def _target(head: LossHead, given: list[int], whole: list[int]) -> list[int]:
     """Its shape before it was blown up; of an expanded one, leading ones were put there by that."""
-    given, whole = (list(shape) for shape in head.broadcast)
-    expanded = list(head.target.get("expanded") or ())
+    expanded = head.target.expanded
     if not expanded:
-        if not crossed(head):
+        if not _crossed(given, whole):
             return whole
         return [max(given)] if len(given) > 1 else [max(given), 1]
     while len(expanded) > 1 and expanded[0] == 1:

@@ -25,8 +25,9 @@ from collections.abc import Iterable
 from statistics import fmean, median
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, Optimizer
 from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import Learning, Loss, Optimizer, learnings
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 STEPS = 40
@@ -38,8 +39,8 @@ BACK_AGAIN = -0.8
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or loss.count < STEPS or curves.adversarial(learning):
             continue
         optimizer = learning.optimizers[0] if learning.optimizers else None
@@ -59,7 +60,7 @@ def _not_falling(loss: Loss) -> bool:
 
 def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, cosine: float, swing: float) -> Finding:
     number = curves.number
-    momentum = optimizer.settings.get("momentum") or 0
+    momentum = steps.setting(optimizer, "momentum")
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -72,7 +73,7 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, cosine: float
             f"the loss swings by {swing:.0%}: it was between {number(min(loss.recent))} and "
             f"{number(max(loss.recent))} in the last {len(loss.recent)} steps, {number(curves.first(loss))} at first",
         ),
-        where=learning.where(optimizer.site or loss.site),
+        where=where(learning, optimizer.site or loss.site),
         fix=Fix(
             f"Try a learning rate of {steps.peak(optimizer) / 10:.1g}"
             + (f", and momentum 0.9 instead of {momentum:g}." if momentum > 0.9 else ".")

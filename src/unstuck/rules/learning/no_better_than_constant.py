@@ -22,44 +22,21 @@ When it is wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, LossHead
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, Loss, learnings
+from unstuck.rules.learning.measured import owned, update_ratios, where
 from unstuck.rules.rule import Rule
-
-SHARE = 0.95
-"""A model that learns a little by heart gets some percent below it, labels unrelated or not."""
-STEPS = 80
-LONG = 1500
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning, head, loss, best in stuck(case):
+    for learning, head, loss, best in curves.stuck(case):
         yield _finding(learning, head, loss, best)
 
 
-def stuck(case: Case) -> Iterator[tuple[Learning, Head, Loss, float]]:
-    """Losses at rest where a constant prediction would be."""
-    for learning in learnings(case):
-        if curves.adversarial(learning):
-            continue
-        for head in learning.heads:
-            loss, best = learning.loss_of(head), curves.constant(head)
-            if loss is None or best is None or loss.nonfinite:
-                continue
-            if loss.count >= (STEPS if case.outcome != "running" else LONG) and _stuck(loss, best):
-                yield learning, head, loss, best
-                break
-
-
-def _stuck(loss: Loss, best: float) -> bool:
-    """Above it by much it is something else: it diverges, or has not come down yet."""
-    return SHARE * best <= curves.ended(loss) <= 1.3 * best and curves.lowest(loss) >= 0.9 * best
-
-
-def _finding(learning: Learning, head: Head, loss: Loss, best: float) -> Finding:
+def _finding(learning: Learning, head: LossHead, loss: Loss, best: float) -> Finding:
     numbers = head.op in ("mse", "squared")
     which = "always giving the mean of the targets" if numbers else "always giving the frequencies of the classes"
     return Finding(
@@ -70,10 +47,10 @@ def _finding(learning: Learning, head: Head, loss: Loss, best: float) -> Finding
         title=f"After {loss.count:,} steps the model does no better than {which}; the cause is not established",
         evidence=(
             f"the loss is {curves.ended(loss):.4g} (it began at {curves.began(loss):.4g}); {which} gives {best:.4g}, "
-            f"computed from {head.target['count']:,} targets",
+            f"computed from {head.target.count:,} targets",
             f"looked at and in order: {'; '.join(_excluded(learning, head))}",
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(
             "Train on one batch only until its loss is near 0. If that works, check that inputs and targets still "
             "belong together (print some pairs as they come out of the loader)."
@@ -82,14 +59,14 @@ def _finding(learning: Learning, head: Head, loss: Loss, best: float) -> Finding
     )
 
 
-def _excluded(learning: Learning, head: Head) -> list[str]:
+def _excluded(learning: Learning, head: LossHead) -> list[str]:
     """What was measured, with its numbers."""
     said = ["shapes of prediction and target agree", f"nothing is applied twice before the loss ({head.op})"]
-    owned = [each for each in learning.owned() if each.seen]
-    if owned:
-        fed = sum(1 for each in owned if each.none + each.zero < each.seen)
-        said.append(f"{fed} of {len(owned)} parameters get gradients")
-        ratios = sorted(ratio for each in owned if len(each.shape) > 1 for ratio in each.update_ratios)
+    looked_at = [each for each in owned(learning) if each.seen]
+    if looked_at:
+        fed = sum(1 for each in looked_at if each.none + each.zero < each.seen)
+        said.append(f"{fed} of {len(looked_at)} parameters get gradients")
+        ratios = sorted(ratio for each in looked_at if len(each.shape) > 1 for ratio in update_ratios(each))
         if ratios:
             said.append(f"a step changes weights by {ratios[len(ratios) // 2]:.1e} of their size at the median")
     if learning.optimizers and learning.optimizers[0].lrs:

@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Built, Learning, Parameter, learnings
+from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.learning.ownership import count, line
 from unstuck.rules.rule import Rule
 
@@ -38,8 +39,8 @@ PATIENT = 400
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        if (learning.scaler.get("updates") or 0) > 0 or learning.forward.get("leaf_losses"):
+    for learning in case.learnings:
+        if (learning.scaler is not None and learning.scaler.updates) or learning.leaf_losses:
             continue
         for optimizer in learning.built:
             held = [each for each in learning.parameters if each.held == optimizer.number and each.in_graph]
@@ -51,7 +52,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 yield _without_gradient(learning, optimizer, held)
 
 
-def _enough(case: Case, learning: Learning, optimizer: Built) -> bool:
+def _enough(case: Case, learning: Learning, optimizer: BuiltOptimizer) -> bool:
     if any(each.steps for each in learning.built):  # another one steps: this one may be meant for later
         return case.outcome == "finished" and learning.backwards >= PATIENT // 4
     if case.outcome == "finished":
@@ -66,8 +67,8 @@ def _cleared_too_early(held: list[Parameter]) -> bool:
     return bool(looked) and all(each.none + each.zero == each.seen for each in looked)
 
 
-def _without_step(learning: Learning, optimizer: Built, held: list[Parameter]) -> Finding:
-    loss = learning.loss
+def _without_step(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
+    loss = main_loss(learning)
     site = loss.site if loss is not None else optimizer.site
     evidence = [
         f"{learning.backwards:,} backward passes at {line(site)}, and 0 steps of the {optimizer.kind} built at "
@@ -83,7 +84,7 @@ def _without_step(learning: Learning, optimizer: Built, held: list[Parameter]) -
         confidence=0.95,
         title=f"{learning.backwards:,} backward passes, but the optimizer never makes a step",
         evidence=tuple(evidence),
-        where=learning.where(site),
+        where=where(learning, site),
         fix=Fix(
             f"Call `optimizer.step()` (with the parentheses) after the backward pass at {line(site)}; where it stands "
             f"behind a condition, that condition is never true."
@@ -92,8 +93,8 @@ def _without_step(learning: Learning, optimizer: Built, held: list[Parameter]) -
     )
 
 
-def _without_gradient(learning: Learning, optimizer: Built, held: list[Parameter]) -> Finding:
-    loss = learning.loss
+def _without_gradient(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
+    loss = main_loss(learning)
     site = loss.site if loss is not None else optimizer.site
     seen = max(each.seen for each in held)
     return Finding(
@@ -108,7 +109,7 @@ def _without_gradient(learning: Learning, optimizer: Built, held: list[Parameter
             f"zero_grad was called {optimizer.clears or learning.clears:,} times for {optimizer.steps:,} steps of this "
             f"{optimizer.kind}, and no weight has moved",
         ),
-        where=learning.where(site),
+        where=where(learning, site),
         fix=Fix("Clear the gradients before `backward()` or after `step()`, not between the two."),
         seen_by="flight",
     )

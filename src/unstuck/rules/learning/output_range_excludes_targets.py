@@ -24,47 +24,49 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, LossHead, OutOfReach
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, learnings
+from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
 
 RANGES = {"relu": "0 and above", "sigmoid": "between 0 and 1", "softmax": "between 0 and 1", "tanh": "between −1 and 1"}
-NUMBERS = ("mse", "squared", "absolute", "smooth_l1", "huber")
 TIMES = 3
+"""Graphs read that end so."""
 SHARE = 0.05
+"""Of the targets that may lie outside, and of their variance that the floor may be: noise around 0 behind a ReLU."""
 COUNT = 32
+"""Targets read: of fewer a share of 5 % says nothing."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
             if head.times < TIMES or head.broadcast:
                 continue
             if head.op == "bce_logits" and head.after == "relu":
                 yield _relu_logits(learning, head)
                 break
-            if head.op in NUMBERS and _one_column(head):
+            if head.op in curves.MEASURES and _one_column(head):
                 yield _always_one(learning, head)
                 break
-            if head.op in NUMBERS and _excluded(head):
+            if head.op in curves.MEASURES and _excluded(head):
                 yield _finding(learning, head)
                 break
 
 
-def _beyond(head: Head) -> dict[str, float]:
+def _beyond(head: LossHead) -> OutOfReach:
     kind = "sigmoid" if head.after == "softmax" else head.after
-    found = (head.target.get("beyond") or {}).get(kind) or {}
-    return {"share": found.get("share", 0.0), "floor": found.get("floor", 0.0)}
+    return head.target.beyond.get(kind) or OutOfReach()
 
 
-def _excluded(head: Head) -> bool:
-    if head.after not in RANGES or head.target.get("count", 0) < COUNT:
+def _excluded(head: LossHead) -> bool:
+    if head.after not in RANGES or head.target.count < COUNT or head.target.sd is None:
         return False
     beyond = _beyond(head)
-    return beyond["share"] >= SHARE and beyond["floor"] >= 0.05 * head.target["sd"] ** 2 and beyond["floor"] > 1e-4
+    return beyond.share >= SHARE and beyond.floor >= SHARE * head.target.sd**2 and beyond.floor > 1e-4
 
 
-def _one_column(head: Head) -> bool:
+def _one_column(head: LossHead) -> bool:
     return (
         head.after == "softmax"
         and head.after_dim is not None
@@ -73,16 +75,16 @@ def _one_column(head: Head) -> bool:
     )
 
 
-def _finding(learning: Learning, head: Head) -> Finding:
+def _finding(learning: Learning, head: LossHead) -> Finding:
     beyond, number = _beyond(head), curves.number
-    loss = learning.loss_of(head)
+    loss = loss_of(learning, head)
     evidence = [
         f"the loss is computed on the output of a {head.after}, which is {RANGES[head.after]}; the targets run from "
-        f"{number(head.target['min'])} to {number(head.target['max'])}, {beyond['share']:.0%} of them outside",
+        f"{number(head.target.min)} to {number(head.target.max)}, {beyond.share:.0%} of them outside",
     ]
     if head.op in ("mse", "squared") and head.bare and loss is not None and loss.points:
         evidence.append(
-            f"no output in that range brings the loss below about {number(beyond['floor'])}; it is "
+            f"no output in that range brings the loss below about {number(beyond.floor)}; it is "
             f"{number(curves.ended(loss))} after {loss.count:,} steps"
         )
     return Finding(
@@ -90,16 +92,16 @@ def _finding(learning: Learning, head: Head) -> Finding:
         family=RULE.family,
         severity="error",
         confidence=0.93,
-        title=f"The model ends in a {head.after} (output {RANGES[head.after]}), and {beyond['share']:.0%} of the "
+        title=f"The model ends in a {head.after} (output {RANGES[head.after]}), and {beyond.share:.0%} of the "
         "targets lie outside of that",
         evidence=tuple(evidence),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(f"Take the {head.after} after the last layer away, or scale the targets into its range."),
         seen_by="flight",
     )
 
 
-def _always_one(learning: Learning, head: Head) -> Finding:
+def _always_one(learning: Learning, head: LossHead) -> Finding:
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -109,13 +111,13 @@ def _always_one(learning: Learning, head: Head) -> Finding:
         evidence=(
             f"softmax with dim={head.after_dim} on a tensor of shape {list(head.after_shape)}, whose gradient is 0",
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix("Take the softmax away, or a sigmoid for one probability."),
         seen_by="flight",
     )
 
 
-def _relu_logits(learning: Learning, head: Head) -> Finding:
+def _relu_logits(learning: Learning, head: LossHead) -> Finding:
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -126,7 +128,7 @@ def _relu_logits(learning: Learning, head: Head) -> Finding:
             f"binary cross entropy with logits is computed on the output of a relu, in {head.times:,} of the graphs "
             "read; a logit of 0 or more is a probability of 0.5 or more",
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix("Take the ReLU after the last layer away."),
         seen_by="flight",
     )

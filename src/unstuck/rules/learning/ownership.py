@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from unstuck.rules.learning.measured import Learning, Parameter, Site
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import Parameter
+from unstuck.rules.learning.measured import layer_of
 
 
 def layers(parameters: Iterable[Parameter], most: int = 4) -> str:
     """`model.hidden[0]`, `model.hidden[1]` and 3 more"""
     names: list[str] = []
     for each in parameters:
-        name = each.layer or each.name or f"a parameter {list(each.shape)}"
+        name = layer_of(each) or each.name or f"a parameter {list(each.shape)}"
         if name not in names:
             names.append(name)
     return listed(names, most)
@@ -32,8 +34,3 @@ def count(parameters: Iterable[Parameter]) -> str:
 
 def line(site: Site | None) -> str:
     return f"{os.path.basename(site[0])}:{site[1]}" if site else "an unknown line"
-
-
-def trained(learning: Learning) -> list[Parameter]:
-    """Parameters that an optimizer has and steps on, and that losses reach."""
-    return [each for each in learning.parameters if each.held is not None and each.in_graph]

@@ -28,7 +28,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Built, Learning, Parameter, Site, learnings
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
+from unstuck.rules.learning.measured import layer_of, where
 from unstuck.rules.learning.ownership import count, layers, line
 from unstuck.rules.rule import Rule
 
@@ -52,7 +54,7 @@ class Why:
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         stepping = [each for each in learning.built if each.steps >= STEPS]
         lost = [each for each in learning.parameters if _lost(each)]
         if not stepping or not lost:
@@ -66,7 +68,9 @@ def _lost(each: Parameter) -> bool:
     return each.trainable and each.in_graph >= READ
 
 
-def _findings(learning: Learning, stepping: list[Built], lost: list[Parameter], ended: bool) -> Iterable[Finding]:
+def _findings(
+    learning: Learning, stepping: list[BuiltOptimizer], lost: list[Parameter], ended: bool
+) -> Iterable[Finding]:
     whole = sum(each.numel for each in learning.parameters if each.in_graph and each.trainable)
     why = _why(learning, stepping, lost)
     if why is None or (why.sure < SURE and not ended and max(each.steps for each in stepping) < PATIENT):
@@ -84,26 +88,25 @@ def _findings(learning: Learning, stepping: list[Built], lost: list[Parameter], 
             f"has moved",
             why.text,
         ),
-        where=learning.where(why.site),
+        where=where(learning, why.site),
         fix=Fix(why.fix),
         seen_by="flight",
-        also=tuple(learning.where(each.site) for each in stepping[:1] if each.site and each.site != why.site),
+        also=tuple(where(learning, each.site) for each in stepping[:1] if each.site and each.site != why.site),
     )
 
 
-def _why(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Why | None:
-    names = {each.layer for each in lost} | {each.name for each in lost}
-    kept = [about for about in learning.kept_in if any(name.startswith(about["module"]) for name in names)]
+def _why(learning: Learning, stepping: list[BuiltOptimizer], lost: list[Parameter]) -> Why | None:
+    names = {layer_of(each) for each in lost} | {each.name for each in lost}
+    kept = [each for each in learning.kept_in if any(name.startswith(each.module) for name in names)]
     optimizer = stepping[0]
     if kept:
-        about = kept[0]
-        site = about["site"]
-        made = "ModuleDict" if about["container"] == "dict" else "ModuleList"
+        first = kept[0]
+        made = "ModuleDict" if first.container == "dict" else "ModuleList"
         return Why(
-            f"{about['kind']} keeps them in the plain {about['container']} `self.{about['attribute']}`: "
-            f"`parameters()` does not look into it",
-            f"Make `self.{about['attribute']}` an `nn.{made}`.",
-            (site[0], site[1], site[2]) if site else optimizer.site,
+            f"{first.kind} keeps them in the plain {first.container} `self.{first.attribute}`: `parameters()` does "
+            "not look into it",
+            f"Make `self.{first.attribute}` an `nn.{made}`.",
+            first.site or optimizer.site,
             0.97,
         )
     if not any(each.in_graph for each in stepping):
@@ -114,12 +117,12 @@ def _why(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Wh
             optimizer.site,
             0.96,
         )
-    shapes = [tuple(about["shape"]) for about in learning.strays]
+    shapes = [stray.shape for stray in learning.strays]
     replaced = [each for each in lost if each.shape in shapes or _same_input(each.shape, shapes)]
     if learning.strays and replaced:
         return Why(
             f"the optimizer still has {len(learning.strays)} parameters that no model has any more (of shapes "
-            f"{', '.join(str(list(shape)) for shape in shapes[:3])}): {layers(replaced, 3)} took their place after "
+            f"{', '.join(map(str, shapes[:3]))}): {layers(replaced, 3)} took their place after "
             f"it was built",
             "Build the optimizer after the last layer is in its place.",
             optimizer.site,
@@ -128,11 +131,11 @@ def _why(learning: Learning, stepping: list[Built], lost: list[Parameter]) -> Wh
     return _forgotten(optimizer, lost)
 
 
-def _same_input(shape: tuple[int, ...], shapes: list[tuple[int, ...]]) -> bool:
+def _same_input(shape: list[int], shapes: list[list[int]]) -> bool:
     return len(shape) > 1 and any(shape[1:] == other[1:] and len(shape) == len(other) for other in shapes)
 
 
-def _forgotten(optimizer: Built, lost: list[Parameter]) -> Why | None:
+def _forgotten(optimizer: BuiltOptimizer, lost: list[Parameter]) -> Why | None:
     """Left out when the optimizer was built. Deliberate, if they were trained before: then they are not random."""
     matrices = [each for each in lost if len(each.shape) > 1 and each.numel >= 24]
     fresh = [each for each in matrices if each.fresh]

@@ -23,29 +23,46 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, LossHead
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, Loss, learnings
+from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
 
 STEPS = 100
+"""Values of the loss; before that every model gives one class for everything."""
 LONG = 600
+"""Values of the loss of a run that goes on."""
 ALL = 0.995
+"""Share of the predictions."""
 IMBALANCE = 10.0
+"""Times that the most frequent class is as frequent as the rarest."""
 CLASSES = 50
+"""Of more the rarest is rare in any case."""
 RECENT, SAMPLES = 3, 150
 """Batches of the second half of the run that were read, and samples in them."""
 
 
+class Collapse(NamedTuple):
+    share: float
+    """Of the predictions that are the most frequent class,"""
+    most: float
+    """and of the targets;"""
+    least: float
+    """and of the targets that are the rarest."""
+
+
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
-            loss = learning.loss_of(head)
+            loss = loss_of(learning, head)
             if loss is None or loss.count < STEPS or (case.outcome == "running" and not _settled(loss)):
                 continue
-            if _collapsed(head) and not _ranks(head, loss):
-                yield _finding(learning, head, loss)
+            collapse = _collapsed(head)
+            if collapse is not None and not _ranks(head, loss):
+                yield _finding(learning, head, loss, collapse)
                 break
 
 
@@ -54,30 +71,27 @@ def _settled(loss: Loss) -> bool:
     return loss.count >= LONG and curves.flat(loss)
 
 
-def _collapsed(head: Head) -> bool:
+def _collapsed(head: LossHead) -> Collapse | None:
     target, given = head.target, head.prediction
-    if not 2 <= target.get("classes", 0) <= CLASSES or head.weighted:
-        return False
-    if given.get("recent", 0) < RECENT or given.get("samples", 0) < SAMPLES:
-        return False
-    return given["share"] >= ALL and given["top"] == target.get("of") and _imbalance(head) > IMBALANCE
+    if target.classes is None or not 2 <= target.classes <= CLASSES or target.majority is None or head.weighted:
+        return None
+    if given.share is None or given.recent < RECENT or given.samples < SAMPLES:
+        return None
+    least = 1 - target.majority if target.minority is None else target.minority
+    if given.share < ALL or given.top != target.of or least <= 0 or target.majority <= IMBALANCE * least:
+        return None
+    return Collapse(given.share, target.majority, least)
 
 
-def _imbalance(head: Head) -> float:
-    most = float(head.target["majority"])
-    least = float(head.target.get("minority", 1 - most))
-    return most / least if least > 0 else 0.0
-
-
-def _ranks(head: Head, loss: Loss) -> bool:
+def _ranks(head: LossHead, loss: Loss) -> bool:
     best = curves.constant(head)
     if best is None:  # weighted, focal: it cannot be compared
         return curves.ended(loss) < 0.7 * curves.first(loss)
     return curves.ended(loss) < 0.8 * best
 
 
-def _finding(learning: Learning, head: Head, loss: Loss) -> Finding:
-    target, given = head.target, head.prediction
+def _finding(learning: Learning, head: LossHead, loss: Loss, collapse: Collapse) -> Finding:
+    given = head.prediction
     best = curves.constant(head)
     beside = f"; a constant prediction gives {best:.3g}" if best is not None else ""
     return Finding(
@@ -85,14 +99,13 @@ def _finding(learning: Learning, head: Head, loss: Loss) -> Finding:
         family=RULE.family,
         severity="warning",
         confidence=0.85,
-        title=f"The model gives class {given['top']} for everything, which {target['majority']:.0%} of the samples are",
+        title=f"The model gives class {given.top} for everything, which {collapse.most:.0%} of the samples are",
         evidence=(
-            f"{given['share']:.1%} of the predictions in the last {given['recent']} batches read are class "
-            f"{given['top']}; of {target['count']:,} targets it is {target['majority']:.1%}, the rarest class "
-            f"{target.get('minority', 1 - target['majority']):.2%}",
+            f"{collapse.share:.1%} of the predictions in the last {given.recent} batches read are class {given.top}; "
+            f"of {head.target.count:,} targets it is {collapse.most:.1%}, the rarest class {collapse.least:.2%}",
             f"the loss is {curves.ended(loss):.3g} after {loss.count:,} steps{beside}",
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(
             "Weight the rare classes in the loss (`weight=` of CrossEntropyLoss, `pos_weight=` of BCEWithLogitsLoss), "
             "or draw them more often with a WeightedRandomSampler."

@@ -26,8 +26,9 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Scheduler
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Learning, Loss, Optimizer, Scheduler, learnings
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 GONE = 0.9e-3
@@ -39,8 +40,8 @@ CYCLES = 4
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or not learning.schedulers or loss.nonfinite:
             continue
         for optimizer in learning.optimizers:
@@ -98,7 +99,7 @@ def _killed(learning: Learning, optimizer: Optimizer, loss: Loss, gone: int) -> 
             f"the loss went from {curves.number(curves.first(loss))} to {curves.number(after[0])} by then, and is "
             f"{curves.number(curves.ended(loss))} now",
         ),
-        where=learning.where(scheduler.site),
+        where=where(learning, scheduler.site),
         fix=Fix(_fix(scheduler, every)),
         seen_by="flight",
     )
@@ -157,7 +158,7 @@ def _cycles(learning: Learning, loss: Loss) -> Iterable[Finding]:
             f"{scheduler.steps:,} times in {learning.steps:,} training steps",
             f"the loss went from {curves.number(curves.first(loss))} to {curves.number(curves.ended(loss))}",
         ),
-        where=learning.where(scheduler.site),
+        where=where(learning, scheduler.site),
         fix=Fix(
             "Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
             "there is CosineAnnealingWarmRestarts."

@@ -24,14 +24,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Head, Learning, learnings
+from unstuck.recorder.records.learning import Learning, LossHead
+from unstuck.rules.learning.measured import where
 from unstuck.rules.rule import Rule
 
 TIMES = 3
+"""Graphs read that have it."""
+OFF = 0.02
+"""How far from 1 a row of probabilities may sum: half precision stays within."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
             wrong = _wrong(head) if head.times >= TIMES else None
             if wrong is not None:
@@ -39,7 +43,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 break
 
 
-def _wrong(head: Head) -> tuple[str, int, tuple[int, ...], int] | None:
+def _wrong(head: LossHead) -> tuple[str, int, list[int], int] | None:
     """(operation, its dimension, shape, the dimension it should have)."""
     if head.op == "cross_entropy" and head.dim is not None and len(head.shape) > 1:
         off = _off(head)
@@ -57,17 +61,17 @@ def _wrong(head: Head) -> tuple[str, int, tuple[int, ...], int] | None:
     return None
 
 
-def _off(head: Head) -> bool:
+def _off(head: LossHead) -> bool:
     """The probabilities of the classes of one sample do not sum to 1."""
-    rows: dict[str, float] = head.prediction.get("rows") or {"min": 1.0, "max": 1.0}
-    return rows["min"] < 0.98 or rows["max"] > 1.02
+    rows = head.prediction.rows
+    return rows is not None and (rows.min < 1 - OFF or rows.max > 1 + OFF)
 
 
-def _finding(learning: Learning, head: Head, op: str, dim: int, shape: tuple[int, ...], right: int) -> Finding:
-    rows = head.prediction.get("rows")
+def _finding(learning: Learning, head: LossHead, op: str, dim: int, shape: list[int], right: int) -> Finding:
+    rows = head.prediction.rows
     over = "the samples of the batch" if dim % len(shape) == 0 else f"dimension {dim}"
     sums = (
-        f"the probabilities of one sample sum to between {rows['min']:.3g} and {rows['max']:.3g} instead of 1"
+        f"the probabilities of one sample sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
         if rows and _off(head)
         else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1"
     )
@@ -78,10 +82,10 @@ def _finding(learning: Learning, head: Head, op: str, dim: int, shape: tuple[int
         confidence=0.93,
         title=f"The {op} that gives the output runs over {over} (dim={dim}), not over the classes",
         evidence=(
-            f"{op} with dim={dim} on a tensor of shape {list(shape)}, in {head.times:,} of the graphs read",
+            f"{op} with dim={dim} on a tensor of shape {shape}, in {head.times:,} of the graphs read",
             sums,
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(f"Give the dimension of the classes: dim={right} (or dim=-1 where they come last)."),
         seen_by="flight",
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from unstuck.rules.learning.measured import Learning, Optimizer, Parameter
+from unstuck.recorder.records.learning import Learning, Optimizer, Parameter
+from unstuck.rules.learning.measured import owned, update_ratios
 
 NUMEL = 16
 """Fewer weights than that are small by chance."""
@@ -15,7 +16,7 @@ def weights(learning: Learning, optimizer: Optimizer | None = None) -> list[Para
     """Matrices and kernels: biases, gains and what began at 0 change by any factor and mean nothing."""
     return [
         each
-        for each in learning.owned()
+        for each in owned(learning)
         if len(each.shape) > 1
         and each.numel >= NUMEL
         and (optimizer is None or each.owner == optimizer.number)
@@ -26,7 +27,7 @@ def weights(learning: Learning, optimizer: Optimizer | None = None) -> list[Para
 
 
 def ratio(parameter: Parameter) -> float | None:
-    found = parameter.update_ratios
+    found = update_ratios(parameter)
     return median(found) if found else None
 
 
@@ -40,8 +41,14 @@ def peak(optimizer: Optimizer) -> float:
     return max((rate for _, rate in optimizer.lrs), default=0.0)
 
 
+def setting(optimizer: Optimizer, name: str) -> float:
+    """A number that it was made with; 0 where it has none of that name."""
+    value = optimizer.settings.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def describe(optimizer: Optimizer) -> str:
     """SGD with a learning rate of 0.1 and momentum 0.9."""
-    momentum = optimizer.settings.get("momentum")
+    momentum = setting(optimizer, "momentum")
     extra = f" and momentum {momentum:g}" if momentum else ""
     return f"{optimizer.kind} with a learning rate of {peak(optimizer):g}{extra}"

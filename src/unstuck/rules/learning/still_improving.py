@@ -27,8 +27,9 @@ from math import log
 from statistics import fmean
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Learning, Loss, learnings
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 POINTS = 30
@@ -40,8 +41,8 @@ A fall that is slow must be steady and far from its end, to tell it from a curve
 def decide(case: Case) -> Iterable[Finding]:
     if case.outcome != "finished":
         return
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or loss.nonfinite or curves.adversarial(learning) or len(loss.points) < POINTS:
             continue
         if _falls(learning, loss):
@@ -99,7 +100,7 @@ def _finding(learning: Learning, loss: Loss) -> Finding:
             f"at that pace it halves in about {_rounded(halves):,} more steps, and is a tenth in about "
             f"{_rounded(halves * 3.3):,}",
         ),
-        where=learning.where(loss.site),
+        where=where(learning, loss.site),
         fix=Fix(
             f"Train on, for some {_rounded(halves * 3.3):,} more steps, and see where it levels off; a higher learning "
             "rate or a wider model may get there sooner."

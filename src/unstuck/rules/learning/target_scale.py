@@ -25,83 +25,100 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, LossHead
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Head, Learning, Loss, learnings
+from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
 
 LARGE = 100.0
-NUMBERS = ("mse", "squared", "absolute", "smooth_l1", "huber")
+"""Size of the targets, and times the spread of the predictions: a fresh model gives values around 1."""
 STEPS = 30
+"""Values of the loss of a run that has ended; of one that goes on, twenty times as many."""
+COUNT = 32
+"""Targets read."""
 ALONE = 0.1
 """Share of the targets' variance."""
 
 
+class Scale(NamedTuple):
+    """Of the targets of a regression."""
+
+    low: float
+    high: float
+    mean: float
+    sd: float
+    targets: int
+
+    @property
+    def size(self) -> float:
+        return float((self.mean**2 + self.sd**2) ** 0.5)
+
+
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for head in learning.heads:
-            loss = learning.loss_of(head)
-            if head.op in NUMBERS and loss is not None and not head.broadcast and _large(head):
-                broke = loss.nonfinite > 0 and not curves.learned(learning, loss)
-                late = loss.count >= STEPS and (case.outcome != "running" or loss.count >= 20 * STEPS)
-                if broke or (late and _not_there(head, loss)):
-                    yield _finding(learning, head, loss, broke)
-                    break
+            loss, scale = loss_of(learning, head), _scale(head)
+            if loss is None or scale is None or _by_one(scale) or not _large(scale, head.prediction.sd or 0.0):
+                continue
+            broke = loss.nonfinite > 0 and not curves.learned(learning, loss)
+            late = loss.count >= STEPS and (case.outcome != "running" or loss.count >= 20 * STEPS)
+            # not clearly below that of always giving the mean
+            if broke or (late and curves.ended(loss) > 0.8 * _of_mean(head, scale)):
+                yield _finding(learning, head, loss, scale, broke)
+                break
 
 
-def _size(head: Head) -> float:
-    return float((head.target["mean"] ** 2 + head.target["sd"] ** 2) ** 0.5)
+def _scale(head: LossHead) -> Scale | None:
+    target = head.target
+    if head.op not in curves.MEASURES or head.broadcast or target.count < COUNT:
+        return None
+    if target.min is None or target.max is None or target.mean is None or target.sd is None:
+        return None
+    return Scale(target.min, target.max, target.mean, target.sd, target.count)
 
 
-def _large(head: Head) -> bool:
-    if "mean" not in head.target or head.target.get("count", 0) < 32:
-        return False
-    if _by_one(head.target):
-        return False
-    spread = head.prediction.get("sd", 0.0)
-    return _size(head) > LARGE or (spread > 0 and head.target["sd"] > LARGE * spread and head.target["sd"] > 10)
+def _large(scale: Scale, predicted: float) -> bool:
+    """`predicted`: the spread of the predictions."""
+    return scale.size > LARGE or (predicted > 0 and scale.sd > LARGE * predicted and scale.sd > 10)
 
 
-def _by_one(target: dict[str, Any]) -> bool:
+def _by_one(scale: Scale) -> bool:
     """One value alone makes a good part of the whole spread: that is an outlier, and no scale."""
-    off = max(target["max"] - target["mean"], target["mean"] - target["min"])
-    return bool(off * off > ALONE * target["count"] * target["sd"] ** 2)
+    off = max(scale.high - scale.mean, scale.mean - scale.low)
+    return off * off > ALONE * scale.targets * scale.sd**2
 
 
-def _not_there(head: Head, loss: Loss) -> bool:
-    """The loss is not clearly below that of always giving the mean (for absolute errors some 0.8 of the spread)."""
-    squared = head.op in ("mse", "squared")
-    mean = head.target["sd"] ** 2 if squared else 0.8 * head.target["sd"]
-    return bool(curves.ended(loss) > 0.8 * mean)
+def _of_mean(head: LossHead, scale: Scale) -> float:
+    """The loss of always giving the mean; for absolute errors that is some 0.8 of the spread."""
+    return scale.sd**2 if head.op in ("mse", "squared") else 0.8 * scale.sd
 
 
-def _finding(learning: Learning, head: Head, loss: Loss, broke: bool) -> Finding:
-    target, given = head.target, head.prediction
-    number = curves.number
+def _finding(learning: Learning, head: LossHead, loss: Loss, scale: Scale, broke: bool) -> Finding:
+    given, number, went = head.prediction, curves.number, curves.course(loss)
     outputs = (
-        f"; the predictions around {number(given['mean'])}, spread {number(given['sd'])}"
-        if "mean" in given and not broke
+        f"; the predictions around {number(given.mean)}, spread {number(given.sd)}"
+        if given.mean is not None and not broke
         else ""
     )
-    squared = head.op in ("mse", "squared")
-    reached = f"{number(target['sd'] ** 2 if squared else 0.8 * target['sd'])}"
-    went = curves.course(loss)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error" if broke else "warning",
         confidence=0.85,
-        title=f"The targets are around {number(_size(head))} in size, far from what the model gives",
+        title=f"The targets are around {number(scale.size)} in size, far from what the model gives",
         evidence=(
-            f"targets from {number(target['min'])} to {number(target['max'])}, mean {number(target['mean'])}, spread "
-            f"{number(target['sd'])}{outputs}",
-            f"{went}, then it was no number" if broke else f"{went}; always giving the mean gives {reached}",
+            f"targets from {number(scale.low)} to {number(scale.high)}, mean {number(scale.mean)}, spread "
+            f"{number(scale.sd)}{outputs}",
+            f"{went}, then it was no number"
+            if broke
+            else f"{went}; always giving the mean gives {number(_of_mean(head, scale))}",
         ),
-        where=learning.where(head.site),
+        where=where(learning, head.site),
         fix=Fix(
-            f"Scale the targets: (y − {number(target['mean'])}) / {number(target['sd'])}, or their logarithm if they "
+            f"Scale the targets: (y − {number(scale.mean)}) / {number(scale.sd)}, or their logarithm if they "
             "run over several orders of magnitude; undo it when you read predictions."
         ),
         seen_by="flight",

@@ -24,8 +24,9 @@ from collections.abc import Iterable
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
 from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import Learning, Loss, Optimizer, Parameter, learnings
+from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 DECAY = 5e-3
@@ -36,18 +37,18 @@ DECOUPLED = ("AdamW", "Lion", "Adafactor")
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or loss.count < STEPS or loss.nonfinite:
             continue
         for optimizer in learning.optimizers:
-            decay = optimizer.settings.get("weight_decay") or 0
-            if not isinstance(decay, int | float) or decay < DECAY or _learned(learning, loss):
+            decay = steps.setting(optimizer, "weight_decay")
+            if decay < DECAY or _learned(learning, loss):
                 continue
             judged = steps.weights(learning, optimizer)
-            pulled = [each for each in judged if _dominated(each, float(decay), optimizer)]
+            pulled = [each for each in judged if _dominated(each, decay, optimizer)]
             if pulled and len(pulled) * 2 >= len(judged):
-                yield _finding(learning, optimizer, loss, pulled, float(decay))
+                yield _finding(learning, optimizer, loss, pulled, decay)
                 break
 
 
@@ -94,7 +95,7 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, pulled: list[
             f"the loss began at {number(curves.first(loss))} and is {number(curves.ended(loss))} after {loss.count:,} "
             f"steps ({steps.describe(optimizer)}, weight decay {decay:g})",
         ),
-        where=learning.where(optimizer.site or loss.site),
+        where=where(learning, optimizer.site or loss.site),
         fix=Fix(
             f"Set weight_decay to {'0.01' if optimizer.kind in DECOUPLED else '1e-4'} or below, and raise it only if "
             "the model overfits."

@@ -24,11 +24,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, learnings
-from unstuck.rules.numerics.broken import origins
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import Operation
+from unstuck.rules.learning.measured import where
+from unstuck.rules.numerics.broken import Origin, origins
+from unstuck.rules.numerics.reasons import reason
 from unstuck.rules.rule import Rule
 
 BATCHES = 10
+"""Read, all without a label: one alone is nothing."""
 FIX = (
     "Leave batches without a label out of the loss, and look at what set every label to that value: truncation, "
     "padding, or an inverted mask."
@@ -36,47 +40,51 @@ FIX = (
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for origin in origins(learning, case):
-            if origin.kind == "labels":
-                samples = (origin.birth.get("batch") or [{}])[0].get("indices") or []
-                about = f"{origin.about['example']} labels of the batch at step {origin.step:,}"
-                yield Finding(
-                    rule=RULE.name,
-                    family=RULE.family,
-                    severity=origin.severity,
-                    confidence=0.97,
-                    title=f"A batch has no label that counts: {origin.about['where']}",
-                    evidence=(
-                        f"{about}: {origin.about['where']}, so the loss is a mean over nothing",
-                        *((f"its samples: {', '.join(map(str, samples[:8]))}",) if samples else ()),
-                        origin.toll(),
-                    ),
-                    where=learning.where(origin.site, step=origin.step),
-                    fix=Fix(FIX),
-                    seen_by="flight",
-                )
+            if isinstance(origin.part, Operation) and origin.part.why == "labels-ignored":
+                yield _finding(learning, origin, origin.part)
         if not learning.births:
             yield from _without_nan(learning)
+
+
+def _finding(learning: Learning, origin: Origin, loss_function: Operation) -> Finding:
+    step, batch = origin.birth.step, origin.birth.batch
+    samples = (batch[0].indices if batch else None) or []
+    why = reason(loss_function)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity=origin.severity,
+        confidence=0.97,
+        title=f"A batch has no label that counts: {why}",
+        evidence=(
+            f"{loss_function.example} labels of the batch at step {step:,}: {why}, so the loss is a mean over nothing",
+            *((f"its samples: {', '.join(map(str, samples[:8]))}",) if samples else ()),
+            origin.toll(),
+        ),
+        where=where(learning, origin.site, step=step),
+        fix=Fix(FIX),
+        seen_by="flight",
+    )
 
 
 def _without_nan(learning: Learning) -> Iterable[Finding]:
     """A sum over no label is 0, and so is its gradient."""
     for head in learning.heads:
-        if head.op not in ("cross_entropy", "nll") or head.target.get("count") != 0:
-            continue
-        if head.target.get("batches", 0) >= BATCHES:
+        target = head.target
+        if head.op in ("cross_entropy", "nll") and target.count == 0 and target.batches >= BATCHES:
             yield Finding(
                 rule=RULE.name,
                 family=RULE.family,
                 severity="error",
                 confidence=0.95,
-                title=f"All of {head.target['batches']:,} batches read have no label that counts",
+                title=f"All of {target.batches:,} batches read have no label that counts",
                 evidence=(
-                    f"every label of shape {list(head.target.get('shape') or ())} was ignore_index in each of them",
+                    f"every label of shape {target.shape} was ignore_index in each of them",
                     "the loss is a sum over nothing: 0, with a gradient of 0",
                 ),
-                where=learning.where(head.site),
+                where=where(learning, head.site),
                 fix=Fix(FIX),
                 seen_by="flight",
             )

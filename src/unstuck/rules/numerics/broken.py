@@ -1,14 +1,16 @@
-"""A loss that is no number, and what it comes from: read once, for every rule that has a share in it."""
+"""A loss that is NaN or infinite, and what it comes from: read once, for every rule that has a share in it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from unstuck.model import Case, Severity
-from unstuck.rules.learning.measured import Learning, Loss, Site
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import Learning, Loss
+from unstuck.recorder.records.numerics import BadRows, BadTensor, Birth, GrownWeight, Operation, Scaler, Why
+from unstuck.rules.learning.measured import loss_scale
 
 GROWN = 10.0
 """Times a weight matrix grew between two readings: no healthy step does that."""
@@ -16,10 +18,27 @@ SURE = 16
 """Losses that are no number: then it shows whether the parameters are broken, or single batches only."""
 SKIPPED = 5
 """Losses that a loss scaler may see overflow until it has found its scale."""
-OVERFLOWS = ("exp of", "power ", "root of a number too large")
-HALF = {"torch.float16": "65,504"}
+IN_ROW = 12
+"""Steps that a loss scaler skips one after the other; a handful is how it finds its scale."""
+FALLEN = 16.0
+"""Times that a scale below 1 is smaller than at the start."""
+OVERFLOWS = ("exp-overflow", "power", "root-overflow")
+"""What weights that have grown too large do to numbers."""
+HALF = ("torch.float16",)
 
 Kind = Literal["input", "labels", "operation", "growth", "gradient", "unknown"]
+
+
+class Given(NamedTuple):
+    """Data that came with NaN or infinity in it."""
+
+    tensor: BadTensor
+    name: str
+    """As the training calls it; empty where that is not known."""
+    whole: BadTensor | None
+    """The data it was taken from, where that is at hand."""
+    samples: list[int]
+    """Indices in the dataset of the bad rows, where the batch came from a loader and was not cut."""
 
 
 @dataclass(frozen=True)
@@ -27,136 +46,62 @@ class Origin:
     """Of one loss that became no number."""
 
     kind: Kind
-    birth: dict[str, Any]
-    about: dict[str, Any]
-    """What of the birth decides: the operation, the tensor, the weight that grew."""
+    birth: Birth
     loss: Loss | None
-
-    @property
-    def step(self) -> int:
-        return int(self.birth["step"])
+    part: Operation | Given | GrownWeight | None = None
+    """What of the birth decides; None: the parameters were broken before it, or nothing is known."""
+    line: Site | None = None
+    """Of what decides."""
 
     @property
     def site(self) -> Site | None:
-        """The line of what decides; else the one that calls backward."""
-        return _site(self.about.get("site")) or self.called
-
-    @property
-    def called(self) -> Site | None:
-        return _site(self.birth.get("site"))
-
-    @property
-    def lasting(self) -> bool:
-        """Most losses after it are none either: the parameters are broken."""
-        if self.loss is None or self.kind in ("growth", "gradient"):
-            return True
-        return self.loss.nonfinite >= self.loss.count - int(self.birth.get("before", 0))
+        """That line; else the one that calls backward."""
+        return self.line or self.birth.site
 
     @property
     def severity(self) -> Severity:
-        return "error" if self.lasting else "warning"
+        """An error where most losses after it are none either: the parameters are broken."""
+        if self.loss is None or self.kind in ("growth", "gradient"):
+            return "error"
+        return "error" if self.loss.nonfinite >= self.loss.count - self.birth.before else "warning"
 
     def toll(self) -> str:
         """How many losses were no number."""
         if self.loss is None:
             return ""
-        whole = self.loss.nonfinite + self.loss.count
-        told = f"{self.loss.nonfinite:,} of {whole:,} losses are no number, the first ({self.birth['value']}) at step "
-        before = f"; the one before it was {self.birth['last']:.4g}" if self.birth.get("before") else ""
-        return f"{told}{self.step:,}{before}"
+        bad, whole = self.loss.nonfinite, self.loss.nonfinite + self.loss.count
+        before = f"; the one before it was {self.birth.last:.4g}" if self.birth.before else ""
+        return (
+            f"{bad:,} of {whole:,} losses are no number, the first ({self.birth.value}) at step {self.birth.step:,}"
+            f"{before}"
+        )
 
 
 def origins(learning: Learning, case: Case) -> Iterator[Origin]:
     """Of every loss that became no number, where it came from; once it is seen what became of the run."""
     for birth in learning.births:
-        loss = next((each for each in learning.losses if each.site == _site(birth.get("site"))), None)
-        if loss is not None and learning.scaler.get("scale") is not None and loss.nonfinite <= SKIPPED and loss.count:
+        loss = next((each for each in learning.losses if each.site == birth.site), None)
+        if loss is not None and loss_scale(learning) is not None and loss.nonfinite <= SKIPPED and loss.count:
             continue
-        kind, about = _decided(birth)
-        ruined = kind in ("growth", "gradient")  # there is no way back from that
-        if not ruined and loss is not None and loss.nonfinite < SURE and case.outcome == "running":
-            continue
-        yield Origin(kind, birth, about, loss)
+        origin = _decided(birth, loss)
+        ruined = origin.kind in ("growth", "gradient")  # there is no way back from that
+        if ruined or loss is None or loss.nonfinite >= SURE or case.outcome != "running":
+            yield origin
 
 
-def _decided(birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
-    operations = birth.get("operations") or []
-    made = next((each for each in operations if each.get("made")), None)
-    outside = next((each for each in birth.get("outside") or () if not each["negative_inf_only"]), None)
-    grown = _grown(birth)
-    if made is not None and "ignore_index" in made["where"]:
-        return "labels", made
-    if made is not None and made.get("backward"):
-        return "operation", made
-    if birth.get("broken_parameters"):
-        return "gradient", {"parameters": birth["broken_parameters"]}
-    if outside is not None and (made is None or outside["order"] <= made["order"]):
-        if not outside["shape"]:
-            what = "NaN" if outside["nan"] else "infinite"
-            return "operation", {
-                **outside,
-                "where": f"a single number that is {what}, given to `{outside['operation']}`",
-            }
-        whole = outside["bad_rows"] >= (outside["shape"] or [1])[0]
-        return ("growth", grown) if grown is not None and whole else _given(outside, birth)
-    if made is not None:
-        if grown is not None and made["where"].startswith(OVERFLOWS):
-            return "growth", {**grown, "site": made.get("site")}
-        return "operation", made
-    if grown is not None:
-        return "growth", {**grown, "site": operations[0].get("site") if operations else None}
-    data = next((each for each in birth.get("inputs") or () if not each["negative_inf_only"]), None)
-    if data is not None:
-        return _given(data, birth)
-    half = next((each for each in operations if each.get("dtype") in HALF), None)
-    if half is not None:
-        limit = HALF[half["dtype"]]
-        return "operation", {**half, "where": f"overflow of half precision (nothing above {limit})", "example": ""}
-    return "unknown", operations[0] if operations else {}
+def collapsed(scaler: Scaler | None) -> bool:
+    """Its scale fell below 1, or still falls at every step."""
+    if scaler is None or scaler.scale is None or not scaler.first:
+        return False
+    return (scaler.scale < 1 and scaler.scale * FALLEN < scaler.first) or scaler.skipped_in_row >= IN_ROW
 
 
-def _grown(birth: dict[str, Any]) -> dict[str, Any] | None:
-    """The weight matrix that grew most since it was last looked at, if that is far."""
-    for weight in birth.get("weights") or ():
-        before, now = float(weight["before"]), float(weight["now"])
-        if now > GROWN * before > 0:
-            return {"name": weight["name"], "before": before, "now": now}
-    return None
-
-
-def _given(tensor: dict[str, Any], birth: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
-    """Data that came so; or what the script made of numbers, without a graph."""
-    named = _named(tensor, birth)
-    made = next(
-        (e["computed"] for e in birth.get("inputs") or () if e["name"] == named["name"] and e.get("computed")), None
-    )
-    return ("operation", {**named, **made, "made": True}) if made else ("input", named)
-
-
-def _named(tensor: dict[str, Any], birth: dict[str, Any]) -> dict[str, Any]:
-    """By the name that the training has for it, and with the whole data it was taken from, where that is at hand."""
-    inputs = birth.get("inputs") or []
-    same = [each for each in inputs if each["address"] == tensor["address"] and each["shape"] == tensor["shape"]]
-    same = same or [each for each in inputs if each["shape"] == tensor["shape"] and each["rows"] == tensor["rows"]]
-    name = same[0]["name"] if same else tensor.get("name", "")
-    larger = next(
-        (e for e in inputs if e["shape"][1:] == tensor["shape"][1:] and e["shape"][0] > tensor["shape"][0]), None
-    )
-    return {**tensor, "name": name, "whole": larger, "samples": _samples(tensor, birth)}
-
-
-def _samples(tensor: dict[str, Any], birth: dict[str, Any]) -> list[int]:
-    """Indices in the data set of the bad rows, where the batch came from a loader and was not cut."""
-    for batch in birth.get("batch") or ():
-        indices = batch.get("indices")
-        if indices and tensor["shape"] and batch["size"] == tensor["shape"][0]:
-            return [indices[row] for row in tensor["rows"] if row < len(indices)]
+def samples_of(birth: Birth, bad: BadRows, size: int) -> list[int]:
+    """Indices in the dataset of the bad rows of a tensor with so many; none where its rows are not the batch's."""
+    for batch in birth.batch:
+        if batch.indices and batch.size == size:
+            return [batch.indices[row] for row in bad.rows if row < len(batch.indices)]
     return []
-
-
-def line(site: Site | None) -> str:
-    """train.py:31"""
-    return f"{os.path.basename(site[0])}:{site[1]}" if site else ""
 
 
 def listed(numbers: list[int], more: int = 0) -> str:
@@ -166,5 +111,80 @@ def listed(numbers: list[int], more: int = 0) -> str:
     return f"{text} and {rest:,} more" if rest > 0 else text
 
 
-def _site(site: Any) -> Site | None:
-    return (site[0], site[1], site[2]) if site else None
+# --- what decides, the surest first --------------------------------------------------------------------------
+
+
+def _decided(birth: Birth, loss: Loss | None) -> Origin:
+    made = next((each for each in birth.operations if each.made), None)
+    outside = next((each for each in birth.outside if not each.negative_inf_only), None)
+    if made is not None and made.why == "labels-ignored":
+        return Origin("labels", birth, loss, made, made.site)
+    if made is not None and made.backward:
+        return Origin("operation", birth, loss, made, made.site)
+    if birth.broken_parameters:
+        return Origin("gradient", birth, loss)
+    if outside is not None and (made is None or outside.order <= made.order):
+        return _from_outside(birth, loss, outside)
+    if made is not None:
+        grown = _grown(birth) if made.why in OVERFLOWS else None
+        return Origin("growth" if grown is not None else "operation", birth, loss, grown or made, made.site)
+    return _from_the_rest(birth, loss)
+
+
+def _from_outside(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Origin:
+    """A tensor without a graph was no number before the first operation that was given it."""
+    if not tensor.shape:
+        what = "NaN" if tensor.nan else "infinite"
+        number = _shown_by(tensor, tensor.operation, "number-given", what, tensor.site)
+        return Origin("operation", birth, loss, number, tensor.site)
+    grown = _grown(birth) if tensor.bad_rows >= tensor.shape[0] else None
+    return Origin("growth", birth, loss, grown) if grown is not None else _from_data(birth, loss, tensor)
+
+
+def _from_the_rest(birth: Birth, loss: Loss | None) -> Origin:
+    """Neither an operation nor data was seen to do it: what weights, the script's tensors and results say."""
+    oldest = birth.operations[0] if birth.operations else None
+    line = oldest.site if oldest is not None else None
+    grown = _grown(birth)
+    if grown is not None:
+        return Origin("growth", birth, loss, grown, line)
+    data = next((each for each in birth.inputs if not each.negative_inf_only), None)
+    if data is not None:
+        return _from_data(birth, loss, data)
+    half = next((each for each in birth.operations if each.dtype in HALF), None)
+    if half is not None:
+        return Origin("operation", birth, loss, replace(half, why="half-precision", example=""), half.site)
+    return Origin("unknown", birth, loss, oldest, line)
+
+
+def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Origin:
+    """Data that came so; or what the script made of numbers, without a graph."""
+    inputs, shape = birth.inputs, tensor.shape
+    same = [each for each in inputs if each.address == tensor.address and each.shape == shape]
+    same = same or [each for each in inputs if each.shape == shape and each.rows == tensor.rows]
+    name = same[0].name if same else tensor.name
+    made = next((each.computed for each in inputs if each.name == name and each.computed is not None), None)
+    if made is not None:
+        done = _shown_by(tensor, made.operation, made.why, made.detail or name, made.site)
+        return Origin("operation", birth, loss, done, made.site)
+    whole = next((each for each in inputs if each.shape[1:] == shape[1:] and each.shape[:1] > shape[:1]), None)
+    return Origin("input", birth, loss, Given(tensor, name, whole, samples_of(birth, tensor, shape[0])), tensor.site)
+
+
+def _shown_by(tensor: BadTensor, operation: str, why: Why, detail: str, site: Site | None) -> Operation:
+    """An operation outside of the graph, with the bad elements of the tensor that shows it."""
+    return Operation(
+        operation=operation,
+        why=why,
+        detail=detail,
+        site=site,
+        count=tensor.count,
+        of=tensor.of,
+        rows=tensor.rows,
+        bad_rows=tensor.bad_rows,
+    )
+
+
+def _grown(birth: Birth) -> GrownWeight | None:
+    """The weight matrix that grew most since it was last looked at, if that is far."""
+    return next((weight for weight in birth.weights if weight.now > GROWN * weight.before > 0), None)

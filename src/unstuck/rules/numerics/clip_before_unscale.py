@@ -23,46 +23,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Site, learnings
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import Clips
+from unstuck.rules.learning.measured import loss_scale, where
 from unstuck.rules.rule import Rule
 
 CALLS = 5
+"""Of clip_grad_norm_."""
 SHARE = 0.8
+"""Of them before the unscaling: a call for logging alone is no mistake."""
 HARD = 30.0
 """Times above the limit, on average: a limit that was multiplied by the scale does not cut so hard."""
 ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Adafactor", "Muon")
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        clips, scale = learning.clips, learning.scaler.get("scale")
-        if scale is None or scale <= 1 or clips["calls"] < CALLS or clips["scaled"] < SHARE * clips["calls"]:
-            continue
-        ratio = clips["sum_ratio"] / clips["clipped"] if clips["clipped"] else 0.0
-        if clips["clipped"] < SHARE * clips["scaled"] / 2 or ratio < HARD:
-            continue
-        kinds = [each.kind for each in learning.optimizers]
-        adaptive = bool(kinds) and all(kind in ADAPTIVE for kind in kinds)
-        site = clips.get("site")
-        place: Site | None = (site[0], site[1], site[2]) if site else None
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
-            severity="warning" if adaptive else "error",
-            confidence=0.95,
-            title="Gradients are clipped before they are unscaled: "
-            f"a norm of {clips['max_norm'] / scale:.2g} at most is left",
-            evidence=(
-                f"{clips['scaled']:,} of {clips['calls']:,} calls of clip_grad_norm_ came before scaler.unscale_",
-                f"{clips['clipped']:,} of them cut the gradient, on average to 1/{ratio:,.0f} of its norm",
-                f"the limit of {clips['max_norm']:g} divided by the scale of {scale:,.0f} leaves a norm of "
-                f"{clips['max_norm'] / scale:.2g}",
-                *(("Adam divides that out again, so only the clipping itself is lost",) if adaptive else ()),
-            ),
-            where=learning.where(place),
-            fix=Fix("Call `scaler.unscale_(optimizer)` right before the clipping."),
-            seen_by="flight",
-        )
+    for learning in case.learnings:
+        clips, scale = learning.clips, loss_scale(learning)
+        if clips is not None and scale is not None and scale > 1 and _too_early(clips):
+            yield _finding(learning, clips, scale)
+
+
+def _too_early(clips: Clips) -> bool:
+    if clips.calls < CALLS or clips.scaled < SHARE * clips.calls or clips.clipped < SHARE * clips.scaled / 2:
+        return False
+    return clips.sum_ratio >= HARD * clips.clipped
+
+
+def _finding(learning: Learning, clips: Clips, scale: float) -> Finding:
+    left = clips.max_norm / scale
+    kinds = [each.kind for each in learning.optimizers]
+    adaptive = bool(kinds) and all(kind in ADAPTIVE for kind in kinds)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="warning" if adaptive else "error",
+        confidence=0.95,
+        title=f"Gradients are clipped before they are unscaled: a norm of {left:.2g} at most is left",
+        evidence=(
+            f"{clips.scaled:,} of {clips.calls:,} calls of clip_grad_norm_ came before scaler.unscale_",
+            f"{clips.clipped:,} of them cut the gradient, on average to 1/{clips.sum_ratio / clips.clipped:,.0f} of "
+            "its norm",
+            f"the limit of {clips.max_norm:g} divided by the scale of {scale:,.0f} leaves a norm of {left:.2g}",
+            *(("Adam divides that out again, so only the clipping itself is lost",) if adaptive else ()),
+        ),
+        where=where(learning, clips.site),
+        fix=Fix("Call `scaler.unscale_(optimizer)` right before the clipping."),
+        seen_by="flight",
+    )
 
 
 RULE = Rule(

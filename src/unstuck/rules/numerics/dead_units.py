@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Activation, Learning, learnings
+from unstuck.recorder.records.learning import Activation, Learning
+from unstuck.rules.learning.measured import layer_of, main_loss, where
 from unstuck.rules.rule import Rule
 
 BATCHES = 30
@@ -35,7 +36,7 @@ UNITS = 8
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         if any(loss.nonfinite for loss in learning.losses):
             continue  # what is no number looks dead
         dead = [each for each in learning.activations if _dead(each) or _cut_off(each, learning)]
@@ -54,8 +55,8 @@ def _cut_off(each: Activation, learning: Learning) -> bool:
     whole = each.units and each.late_dead == each.units and each.name
     if each.kind != "relu" or not whole or each.late_batches < (AT_ONCE if each.dead == each.units else BATCHES):
         return False
-    behind = [p for p in learning.parameters if p.layer == each.name and p.grads]
-    others = [p for p in learning.parameters if p.layer != each.name and p.grads]
+    behind = [p for p in learning.parameters if layer_of(p) == each.name and p.grads]
+    others = [p for p in learning.parameters if layer_of(p) != each.name and p.grads]
     return bool(behind) and not any(p.grads[-1][1] for p in behind) and any(p.grads[-1][1] for p in others)
 
 
@@ -63,7 +64,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
     whole = each.late_dead == each.units
     layer = f"`{each.name}`" if each.name else f"ReLU {each.place + 1} of the forward pass"
     died = each.late_dead - each.dead
-    loss = learning.loss
+    loss = main_loss(learning)
     how = f"{died} of them were alive at first" if died else "they have been so from the start"
     return Finding(
         rule=RULE.name,
@@ -76,7 +77,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             f"{each.late_dead} of its {each.units} units",
             how,
         ),
-        where=learning.where(each.site or (loss.site if loss is not None else None)),
+        where=where(learning, each.site or (loss.site if loss is not None else None)),
         fix=Fix(
             "Lower the learning rate, scale the inputs, or use LeakyReLU or GELU, which pass a gradient below 0 too."
             if died

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from math import log
-from statistics import median, pstdev
+from statistics import fmean, median, pstdev
 
 from unstuck.model import Case
-from unstuck.rules.learning.measured import Learning, Loss, Parameter
+from unstuck.recorder.records.learning import Learning, Loss, Parameter
+from unstuck.rules.learning.measured import main_loss, owned, update_ratios
 from unstuck.rules.numerics.broken import GROWN, Origin, origins
 
 STEEP = 100.0
 """‖g‖·‖w‖ beside the loss, at the start. About 1 for a layer used once, whatever the scale of data and loss; the number
 of steps for a recurrent weight. Beyond this the product of many Jacobians has run away."""
 JUMP = 100.0
-SIGMAS = 4.0
+"""Times the usual norm of the whole gradient: heavy tails reach ten."""
+SIGMAS, SPREAD = 4.0, 0.3
+"""Standard deviations of the logarithm of that norm, and the least that one of them is taken for."""
 SETTLED = 100
 """Steps before a jump can be told from the start of a training."""
+READINGS = 20
+"""Of the gradient before it."""
 EARLY = 5
+"""First updates, and losses after them."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Explosion:
 
 def exploded(learning: Learning, case: Case) -> Explosion | None:
     """None where gradients are well, where nothing came of it, or where the rate alone did it."""
-    loss = learning.loss
+    loss = main_loss(learning)
     if loss is None or len(learning.losses) > 2:
         return None
     origin = next((each for each in origins(learning, case) if each.kind in ("growth", "gradient", "unknown")), None)
@@ -61,8 +67,8 @@ def _at_start(learning: Learning, loss: Loss, origin: Origin | None) -> Explosio
     if steepest is None or steepest[0] < STEEP:
         return None
     worse = max(loss.first[: EARLY + 1]) / abs(loss.first[0])
-    broke = origin is not None and origin.step <= SETTLED
-    ratios = steepest[1].update_ratios[:EARLY]
+    broke = origin is not None and origin.birth.step <= SETTLED
+    ratios = update_ratios(steepest[1])[:EARLY]
     if not broke and not (worse > 10 and max(ratios, default=0.0) > 1):
         return None
     parameter = steepest[1]
@@ -73,45 +79,54 @@ def _later(learning: Learning, loss: Loss, origin: Origin | None) -> Explosion |
     """Gradients were well for long, then jumped, and the loss with them."""
     if largest_update(learning) > 0.5:
         return None  # the rate is too high from the start
-    totals = _totals(learning)
-    before = [(step, norm) for step, norm in totals if _number(norm) and norm > 0]
+    norms = [(step, norm) for step, norm in _totals(learning) if _number(norm) and norm > 0]
     if origin is not None and origin.kind == "growth":
-        before = [(step, norm) for step, norm in before if step < origin.step]
-        usual = median(norm for _, norm in before) if before else 0.0
-        at, norm = before[-1] if before else (origin.step, 0.0)
-        return Explosion(None, at, norm, 0.0, usual, origin, 0.0)
-    for place in range(20, len(before)):
-        step, norm = before[place]
-        earlier = [log(value) for _, value in before[:place]]
-        usual = median(value for _, value in before[:place])
-        spread = max(pstdev(earlier), 0.3)
-        if step < SETTLED or norm < JUMP * usual or log(norm) - sum(earlier) / len(earlier) < SIGMAS * spread:
+        return _grew([(step, norm) for step, norm in norms if step < origin.birth.step], origin)
+    for index in range(READINGS, len(norms)):
+        step, norm = norms[index]
+        before = [value for _, value in norms[:index]]
+        if step < SETTLED or not _jumped(before, norm):
             continue
-        level = [value for at, value in loss.points if at < step]
-        now = loss.recent[-8:] or (loss.last,)
-        worse = median(now) / median(level) if level and median(level) > 0 else 0.0
-        if (origin is not None and 0 <= origin.step - step <= SETTLED) or worse > GROWN:
-            return Explosion(None, step, norm, 0.0, usual, origin, worse)
+        worse = _worse(loss, step)
+        if (origin is not None and 0 <= origin.birth.step - step <= SETTLED) or worse > GROWN:
+            return Explosion(None, step, norm, 0.0, median(before), origin, worse)
     return None
+
+
+def _grew(before: list[tuple[int, float]], origin: Origin) -> Explosion:
+    usual = median(norm for _, norm in before) if before else 0.0
+    step, norm = before[-1] if before else (origin.birth.step, 0.0)
+    return Explosion(None, step, norm, 0.0, usual, origin, 0.0)
+
+
+def _jumped(before: list[float], norm: float) -> bool:
+    logs = [log(value) for value in before]
+    return norm >= JUMP * median(before) and log(norm) - fmean(logs) >= SIGMAS * max(pstdev(logs), SPREAD)
+
+
+def _worse(loss: Loss, step: int) -> float:
+    """How many times its level before that step the loss is now."""
+    level = median([value for at, value in loss.points if at < step] or [0.0])
+    return median(loss.recent[-8:] or [loss.last]) / level if level > 0 else 0.0
 
 
 def largest_update(learning: Learning) -> float:
     """Among the first ones, beside the weight's own size."""
-    ratios = [ratio for each in _matrices(learning) for ratio in each.update_ratios[:EARLY] if _number(ratio)]
+    ratios = [ratio for each in _matrices(learning) for ratio in update_ratios(each)[:EARLY] if _number(ratio)]
     return max(ratios, default=0.0)
 
 
 def _totals(learning: Learning) -> list[tuple[int, float]]:
     """Norm of the whole gradient, at each step where it was read."""
     squares: dict[int, float] = defaultdict(float)
-    for parameter in learning.owned():
+    for parameter in owned(learning):
         for step, norm in parameter.grads:
             squares[step] += norm * norm
     return [(step, square**0.5) for step, square in sorted(squares.items())]
 
 
 def _matrices(learning: Learning) -> list[Parameter]:
-    return [p for p in learning.owned() if len(p.shape) >= 2 and p.grads and p.weights and p.module != "Embedding"]
+    return [p for p in owned(learning) if len(p.shape) >= 2 and p.grads and p.weights and p.module != "Embedding"]
 
 
 def _number(value: float) -> bool:

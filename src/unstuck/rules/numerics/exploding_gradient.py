@@ -29,23 +29,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, learnings
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import GrownWeight
+from unstuck.rules.learning.measured import loss_site, main_loss, where
 from unstuck.rules.numerics.exploding import Explosion, exploded
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         found = exploded(learning, case)
         if found is not None:
             yield _finding(learning, found)
 
 
 def _finding(learning: Learning, found: Explosion) -> Finding:
-    loss = learning.loss
-    site = found.origin.called if found.origin is not None else loss.site if loss is not None else None
-    forward = found.origin.site if found.origin is not None else None
-    step = found.step if found.origin is None else found.origin.step
+    birth = found.origin.birth if found.origin is not None else None
+    site = birth.site if birth is not None else loss_site(learning)
+    step = birth.step if birth is not None else found.step
+    forward = found.origin.line if found.origin is not None else None
+    clips = learning.clips
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -53,17 +56,13 @@ def _finding(learning: Learning, found: Explosion) -> Finding:
         confidence=0.93 if found.parameter is not None else 0.8,
         title=_title(found),
         evidence=tuple(_evidence(learning, found)),
-        where=learning.where(site, step=step),
+        where=where(learning, site, step=step),
         fix=Fix(
             "Clip the gradient between backward and step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`"
-            + (
-                "."
-                if not learning.clips.get("calls")
-                else f"; the present limit of {learning.clips['max_norm']:g} is no help."
-            )
+            + ("." if clips is None or not clips.calls else f"; the present limit of {clips.max_norm:g} is no help.")
         ),
         seen_by="flight",
-        also=(learning.where(forward, step=step),) if forward is not None and forward != site else (),
+        also=(where(learning, forward, step=step),) if forward is not None and forward != site else (),
     )
 
 
@@ -95,16 +94,16 @@ def _evidence(learning: Learning, found: Explosion) -> Iterable[str]:
         yield f"the gradient has norm {found.norm:,.4g} at step {found.step:,}; {usual}"
     origin = found.origin
     if origin is not None:
-        if origin.kind == "growth" and "before" in origin.about:
-            about = origin.about
-            grew = f"{about['before']:,.4g} to {about['now']:,.4g}"
-            yield f"{about['name'] or 'a weight'} grew from norm {grew} since it was last read"
+        if isinstance(origin.part, GrownWeight):
+            grown = origin.part
+            grew = f"{grown.before:,.4g} to {grown.now:,.4g}"
+            yield f"{grown.name or 'a weight'} grew from norm {grew} since it was last read"
         yield origin.toll()
     else:
-        loss = learning.loss
+        loss = main_loss(learning)
         if loss is not None:
             yield f"the loss began at {loss.first[0]:,.4g}; it is {loss.last:,.4g} now"
-    if not learning.clips.get("calls"):
+    if learning.clips is None or not learning.clips.calls:
         yield "gradients are not clipped"
 
 

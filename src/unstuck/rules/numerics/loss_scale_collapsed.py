@@ -22,29 +22,20 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import learnings
+from unstuck.rules.learning.measured import main_loss, where
+from unstuck.rules.numerics.broken import collapsed
 from unstuck.rules.rule import Rule
-
-ROW = 12
-FALLEN = 16.0
-
-
-def collapsed(scaler: dict[str, Any]) -> bool:
-    """It fell below 1, or still falls at every step."""
-    scale, first, row = scaler.get("scale"), scaler.get("first"), scaler.get("skipped_in_row") or 0
-    return scale is not None and bool(first) and ((scale < 1 and scale * FALLEN < first) or row >= ROW)
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         scaler = learning.scaler
-        if not collapsed(scaler):
+        if scaler is None or not collapsed(scaler):
             continue
-        scale, first, row = scaler["scale"], scaler["first"], scaler.get("skipped_in_row") or 0
-        loss = learning.loss
+        scale, first, row = scaler.scale, scaler.first, scaler.skipped_in_row
+        loss = main_loss(learning)
         broken = f"{loss.nonfinite:,} losses were no number" if loss is not None and loss.nonfinite else ""
         yield Finding(
             rule=RULE.name,
@@ -53,13 +44,13 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.93,
             title=f"The loss scale fell from {first:,.6g} to {scale:.3g}: gradients overflow",
             evidence=(
-                f"scale {first:,.6g} at the start, {scale:.3g} after {scaler['updates']:,} updates",
+                f"scale {first:,.6g} at the start, {scale:.3g} after {scaler.updates:,} updates",
                 *((f"the last {row:,} steps in a row were skipped for gradients that are not finite",) if row else ()),
                 *((f"the loss itself is a number, last {loss.last:.4g}: it is the gradient that overflows",)
                   if loss is not None and not broken and loss.count else ()),
                 *((broken,) if broken else ()),
             ),
-            where=learning.where(loss.site if loss is not None else None),
+            where=where(learning, loss.site if loss is not None else None),
             fix=Fix(
                 "Compute the loss in float32 and as a mean, with targets of the order of 1; or use bfloat16, which "
                 "needs no scaler."

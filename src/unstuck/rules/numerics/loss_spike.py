@@ -23,10 +23,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, Site, learnings
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import LargeRows, Spike
+from unstuck.rules.learning.measured import where
 from unstuck.rules.numerics.broken import listed
 from unstuck.rules.rule import Rule
 
@@ -37,17 +39,17 @@ COMMON = 3
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        for site in {_site(spike["site"]) for spike in learning.spikes}:
-            spikes = [spike for spike in learning.spikes if _site(spike["site"]) == site]
+    for learning in case.learnings:
+        for site in dict.fromkeys(spike.site for spike in learning.spikes):
+            spikes = [spike for spike in learning.spikes if spike.site == site]
             samples, rows = _common(spikes), _rows(spikes)
             if samples or rows:
                 yield _finding(learning, site, spikes, samples, rows)
 
 
-def _common(spikes: list[dict[str, Any]]) -> list[int]:
+def _common(spikes: list[Spike]) -> list[int]:
     """Samples that are in nearly all batches that spiked, in two at least."""
-    batches = [set(spike["indices"]) for spike in spikes if spike.get("indices")]
+    batches = [set(spike.indices) for spike in spikes if spike.indices]
     if len(batches) < 2:
         return []
     counts = Counter(sample for batch in batches for sample in batch)
@@ -63,28 +65,28 @@ def _by_chance(batches: list[set[int]], often: int) -> float:
     return known * math.comb(len(batches), often) * share**often
 
 
-def _rows(spikes: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _rows(spikes: list[Spike]) -> list[tuple[Spike, LargeRows]]:
     """Of nearly every one that was looked at, and of two at least: rows far larger than the others, of batches out of a
     loader.
 
     What a training makes itself (rewards, noise) has rare large values by nature."""
-    found = [(spike, spike["rows"][0]) for spike in spikes if spike.get("rows")]
+    found = [(spike, spike.rows[0]) for spike in spikes if spike.rows]
     found = [(spike, row) for spike, row in found if _samples_of(spike, row)]
-    looked = [spike for spike in spikes if spike.get("rows") is not None]  # while there was time for it
+    looked = [spike for spike in spikes if spike.rows is not None]
     return found if len(found) >= max(2, 0.75 * len(looked)) else []
 
 
 def _finding(
     learning: Learning,
     site: Site | None,
-    spikes: list[dict[str, Any]],
+    spikes: list[Spike],
     samples: list[int],
-    rows: list[tuple[dict[str, Any], dict[str, Any]]],
+    rows: list[tuple[Spike, LargeRows]],
 ) -> Finding:
-    worst = max(spikes, key=lambda spike: float(spike["value"]) / max(abs(float(spike["usual"])), 1e-12))
-    times = worst["value"] / worst["usual"] if worst["usual"] > 0 else 0.0
+    worst = max(spikes, key=lambda spike: spike.value / max(abs(spike.usual), 1e-12))
+    times = worst.value / worst.usual if worst.usual > 0 else 0.0
     named = samples or sorted({sample for spike, row in rows for sample in _samples_of(spike, row)})
-    culprit = f"sample {listed(named[:6], len(named))}" if named else f"rows of `{rows[0][1]['name']}`"
+    culprit = f"sample {listed(named[:6], len(named))}" if named else f"rows of `{rows[0][1].name}`"
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -92,35 +94,29 @@ def _finding(
         confidence=0.85 if samples and rows else 0.75,
         title=f"The loss spikes {len(spikes)} time{'s' * (len(spikes) != 1)}, up to {times:,.0f}-fold: {culprit}",
         evidence=tuple(_evidence(spikes, samples, rows)),
-        where=learning.where(site, step=worst["step"], sample=named[0] if named else None),
+        where=where(learning, site, step=worst.step, sample=named[0] if named else None),
         fix=Fix("Look at these samples (unit, file, label), and drop or clip them; or clip the gradient."),
         seen_by="flight",
     )
 
 
-def _evidence(
-    spikes: list[dict[str, Any]], samples: list[int], rows: list[tuple[dict[str, Any], dict[str, Any]]]
-) -> Iterable[str]:
-    told = ", ".join(f"{spike['value']:.4g} at step {spike['step']:,}" for spike in spikes[:5])
-    yield f"loss of {told}; usual level {spikes[0]['usual']:.4g} ± {spikes[0]['spread']:.2g}"
+def _evidence(spikes: list[Spike], samples: list[int], rows: list[tuple[Spike, LargeRows]]) -> Iterable[str]:
+    first = ", ".join(f"{spike.value:.4g} at step {spike.step:,}" for spike in spikes[:5])
+    yield f"loss of {first}; usual level {spikes[0].usual:.4g} ± {spikes[0].spread:.2g}"
     if samples:
         yield f"sample {listed(samples)} is in the batches that spiked"
     for spike, row in rows[:3]:
         named = _samples_of(spike, row)
         which = f" (sample {listed(named)})" if named else ""
         yield (
-            f"step {spike['step']:,}: row {listed(row['rows'])}{which} of `{row['name']}` reaches "
-            f"{row['largest']:.4g}, where the rows of the batch usually reach {row['usual']:.4g}"
+            f"step {spike.step:,}: row {listed(row.rows)}{which} of `{row.name}` reaches {row.largest:.4g}, where the "
+            f"rows of the batch usually reach {row.usual:.4g}"
         )
 
 
-def _samples_of(spike: dict[str, Any], row: dict[str, Any]) -> list[int]:
-    indices = spike.get("indices") or []
-    return [indices[at] for at in row["rows"] if at < len(indices)] if len(indices) == row["shape"][0] else []
-
-
-def _site(site: Any) -> Site | None:
-    return (site[0], site[1], site[2]) if site else None
+def _samples_of(spike: Spike, large: LargeRows) -> list[int]:
+    indices = spike.indices or []
+    return [indices[row] for row in large.rows if row < len(indices)] if len(indices) == large.shape[0] else []
 
 
 RULE = Rule("loss-spike", "numerics", decide, gathers=True)

@@ -28,70 +28,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, learnings
-from unstuck.rules.numerics.broken import Origin, line, listed, origins
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import GrownWeight, Operation, Scaler
+from unstuck.rules.learning.measured import loss_site, where
+from unstuck.rules.learning.ownership import line
+from unstuck.rules.numerics.broken import Origin, collapsed, listed, origins, samples_of
 from unstuck.rules.numerics.exploding import exploded, largest_update
-from unstuck.rules.numerics.loss_scale_collapsed import collapsed
+from unstuck.rules.numerics.reasons import GENERAL, fix, reason
 from unstuck.rules.rule import Rule
 
 RECENT = 2
 """Steps between the last look at an operation and the last step."""
-FIXES = (
-    ("a single number", "Look at how this number is computed: it is no number before it meets the model's output."),
-    ("log", "Take `log_softmax`/`logsigmoid` of the scores instead of the log of a probability, or `.clamp_min(1e-8)` "
-            "in front of the log."),
-    ("division by 0", "Add a small number to the divisor (`/ (d + 1e-8)`) or clamp it (`d.clamp_min(1e-8)`)."),
-    ("exp", "Subtract the maximum first (`logsumexp`, `softmax`), or clamp what goes into the exponential."),
-    ("the slope of", "Keep the argument away from the edge: `sqrt(x + 1e-8)`, `clamp(-1 + 1e-6, 1 - 1e-6)`."),
-    ("root", "Clamp the argument: `sqrt(x.clamp_min(1e-8))`."),
-    ("1/root", "Add a small number: `rsqrt(x + 1e-8)`."),
-    ("softmax of a row", "Leave at least one element of each row unmasked, or set the result of such rows to 0."),
-    ("standard deviation", "A single value has no spread: use `correction=0`, or leave out groups of one."),
-    ("variance", "A single value has no spread: use `correction=0`, or leave out groups of one."),
-    ("mean of nothing", "Guard the empty selection: add nothing to the loss where it selects no element."),
-    ("power", "Clamp the base of the power, and add a small number where the exponent is below 1."),
-    ("overflow of half", "Run this part in float32 (`with torch.autocast(..., enabled=False)`), or use bfloat16."),
-)  # fmt: skip
+LATE = (
+    "Run it once more with `unstuck run --trace-nan`: it waits for each loss, and names the operation while its graph "
+    "is there."
+)
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for origin in origins(learning, case):
-            if origin.kind == "operation":
-                yield _finding(learning, origin)
+            if origin.kind == "operation" and isinstance(origin.part, Operation):
+                yield _finding(learning, origin, origin.part)
             elif origin.kind in ("growth", "gradient", "unknown") and not _explained(learning, case):
                 yield _unplaced(learning, origin)
-        if not learning.births and _skipped(learning):
-            yield _steep(learning)
-
-
-def _skipped(learning: Learning) -> bool:
-    """A loss scaler leaves out step after step, and to this day an operation has a slope that is no number."""
-    return bool(learning.steep) and learning.steps - learning.steep["step"] <= RECENT and collapsed(learning.scaler)
-
-
-def _steep(learning: Learning) -> Finding:
-    about, scaler = learning.steep, learning.scaler
-    site = (about["site"][0], about["site"][1], about["site"][2]) if about.get("site") else None
-    called = learning.loss.site if learning.loss is not None else None
-    at = f" ({line(site)})" if site else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
-        severity="error",
-        confidence=0.93,
-        title=f"A gradient is no number: {about['where']}{at}",
-        evidence=(
-            f"`{about['operation']}` at step {about['step']:,}, {about['where']}: the loss is a number, its gradient "
-            "is not",
-            f"so the loss scaler leaves out the steps: its scale fell from {scaler['first']:,.6g} to "
-            f"{scaler['scale']:.3g} in {scaler['updates']:,} updates",
-        ),
-        where=learning.where(site or called, step=int(about["step"])),
-        fix=Fix(next((fix for word, fix in FIXES if about["where"].startswith(word)), _GENERAL)),
-        seen_by="flight",
-        also=(learning.where(called),) if site else (),
-    )
+        steep, scaler = learning.steep, learning.scaler
+        if steep is None or scaler is None or learning.births:
+            continue
+        if learning.steps - steep.step <= RECENT and collapsed(scaler):
+            yield _skipped(learning, steep, scaler)
 
 
 def _explained(learning: Learning, case: Case) -> bool:
@@ -99,20 +65,31 @@ def _explained(learning: Learning, case: Case) -> bool:
     return exploded(learning, case) is not None or largest_update(learning) > 1
 
 
-def _finding(learning: Learning, origin: Origin) -> Finding:
-    about = origin.about
-    place = line(origin.site) if about.get("site") else ""
-    layer = f" behind {about['layer']}" if about.get("layer") else ""
-    value = f", given {about['example']}" if about.get("example") else ""
-    rows = f", in row {listed(about['rows'], about.get('bad_rows', 0))}" if about.get("rows") else ""
-    count = f": {about['count']:,} of {about['of']:,} elements{rows}" if "count" in about else ""
-    evidence = [f"`{about['operation']}`{layer} at step {origin.step:,}, {about['where']}{value}{count}"]
-    if about.get("backward"):
-        evidence[0] = (
-            f"`{about['operation']}` at step {about['step']:,}, {about['where']}{count}: the loss of that step was a "
-            f"number, its gradient was not, and at step {origin.step:,} the parameters are none"
-        )
-    samples = _samples(origin)
+def _skipped(learning: Learning, steep: Operation, scaler: Scaler) -> Finding:
+    """A loss scaler leaves out step after step, and to this day an operation has a slope that is no number."""
+    called = loss_site(learning)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="error",
+        confidence=0.93,
+        title=_title(steep, steep.site, ""),
+        evidence=(
+            f"`{steep.operation}` at step {steep.step:,}, {reason(steep)}: the loss is a number, its gradient is not",
+            f"so the loss scaler leaves out the steps: its scale fell from {scaler.first:,.6g} to {scaler.scale:.3g} "
+            f"in {scaler.updates:,} updates",
+        ),
+        where=where(learning, steep.site or called, step=steep.step),
+        fix=Fix(fix(steep)),
+        seen_by="flight",
+        also=(where(learning, called),) if steep.site else (),
+    )
+
+
+def _finding(learning: Learning, origin: Origin, done: Operation) -> Finding:
+    birth = origin.birth
+    evidence = [_done(done, birth.step)]
+    samples = samples_of(birth, done, done.of) if done.bad_rows <= len(done.rows) else []
     if samples:
         evidence.append(f"sample {listed(samples)} of the data set")
     evidence.append(origin.toll())
@@ -120,84 +97,74 @@ def _finding(learning: Learning, origin: Origin) -> Finding:
         rule=RULE.name,
         family=RULE.family,
         severity=origin.severity,
-        confidence=0.95 if about.get("site") else 0.85,
-        title=_title(origin, place),
+        confidence=0.95 if origin.line else 0.85,
+        title=_title(done, origin.line, f" makes the loss {birth.value}"),
         evidence=tuple(evidence),
-        where=learning.where(origin.site, step=origin.step, sample=samples[0] if samples else None),
-        fix=Fix(next((fix for word, fix in FIXES if about["where"].startswith(word)), _GENERAL)),
+        where=where(learning, origin.site, step=birth.step, sample=samples[0] if samples else None),
+        fix=Fix(fix(done)),
         seen_by="flight",
-        also=(learning.where(origin.called, step=origin.step),) if about.get("site") else (),
+        also=(where(learning, birth.site, step=birth.step),) if origin.line else (),
     )
 
 
-def _title(origin: Origin, place: str) -> str:
-    at = f" ({place})" if place else ""
-    if origin.about.get("backward"):
-        return f"A gradient is no number: {origin.about['where']}{at}"
-    why = origin.about["where"]
-    return f"{why[:1].upper()}{why[1:]}{at} makes the loss {origin.birth['value']}"
+def _title(done: Operation, site: Site | None, result: str) -> str:
+    why, at = reason(done), f" ({line(site)})" if site else ""
+    return f"A gradient is no number: {why}{at}" if done.backward else f"{why[:1].upper()}{why[1:]}{at}{result}"
+
+
+def _done(done: Operation, step: int) -> str:
+    """What it did, to which elements."""
+    rows = f", in row {listed(done.rows, done.bad_rows)}" if done.rows else ""
+    count = f": {done.count:,} of {done.of:,} elements{rows}" if done.of else ""
+    if done.backward:
+        return (
+            f"`{done.operation}` at step {done.step:,}, {reason(done)}{count}: the loss of that step was a number, its "
+            f"gradient was not, and at step {step:,} the parameters are none"
+        )
+    layer = f" behind {done.layer}" if done.layer else ""
+    value = f", given {done.example}" if done.example else ""
+    return f"`{done.operation}`{layer} at step {step:,}, {reason(done)}{value}{count}"
 
 
 def _unplaced(learning: Learning, origin: Origin) -> Finding:
     """That it broke is certain; which operation did it is not."""
-    evidence = [origin.toll()]
-    late = bool(origin.birth.get("late"))
-    if origin.kind == "gradient" and late:
-        names = _names(origin)
-        evidence.append(f"by the time this was read from the GPU the parameters were no numbers either: {names}")
-        title = f"The loss is {origin.birth['value']} from step {origin.birth['since']:,} on"
-    elif origin.kind == "gradient":
-        names = _names(origin)
-        evidence.append(f"the parameters are no numbers already when this loss is computed: {names}")
-        evidence.append("so the gradient of the step before was none, though its loss was a number")
-        title = f"The gradient of the step before {origin.step:,} was no number"
-    elif origin.kind == "growth":
-        about = origin.about
-        evidence.append(f"{about['name'] or 'a weight'} grew from norm {about['before']:,.4g} to {about['now']:,.4g}")
-        title = f"The weights grew until the loss is {origin.birth['value']} at step {origin.step:,}"
-    else:
-        first = origin.about.get("operation")
-        if first:
-            evidence.append(f"the oldest result that is no number: `{first}` behind {origin.about.get('layer') or '?'}")
-        title = f"The loss is {origin.birth['value']} from step {origin.step:,} on"
-    if not late:
-        evidence.append("no value of the data and no single operation was found that did it")
+    title, known = _broken_by(origin)
+    unknown = () if origin.birth.late else ("no value of the data and no single operation was found that did it",)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity=origin.severity,
         confidence=0.55,
         title=title,
-        evidence=tuple(evidence),
-        where=learning.where(origin.site, step=origin.step),
-        fix=Fix(_LATE if late else _GENERAL),
+        evidence=(origin.toll(), *known, *unknown),
+        where=where(learning, origin.site, step=origin.birth.step),
+        fix=Fix(LATE if origin.birth.late else GENERAL),
         seen_by="flight",
     )
 
 
-def _names(origin: Origin) -> str:
-    return ", ".join(each["name"] or str(each["shape"]) for each in origin.about["parameters"][:4])
+def _broken_by(origin: Origin) -> tuple[str, list[str]]:
+    """A title, and what is known."""
+    birth, part = origin.birth, origin.part
+    if origin.kind == "gradient":
+        names = ", ".join(each.name or str(each.shape) for each in birth.broken_parameters[:4])
+        if birth.late:
+            return f"The loss is {birth.value} from step {birth.since:,} on", [
+                f"by the time this was read from the GPU the parameters were no numbers either: {names}"
+            ]
+        return f"The gradient of the step before {birth.step:,} was no number", [
+            f"the parameters are no numbers already when this loss is computed: {names}",
+            "so the gradient of the step before was none, though its loss was a number",
+        ]
+    if isinstance(part, GrownWeight):
+        return f"The weights grew until the loss is {birth.value} at step {birth.step:,}", [
+            f"{part.name or 'a weight'} grew from norm {part.before:,.4g} to {part.now:,.4g}"
+        ]
+    known = []
+    if isinstance(part, Operation):
+        known = [f"the oldest result that is no number: `{part.operation}` behind {part.layer or '?'}"]
+    return f"The loss is {birth.value} from step {birth.step:,} on", known
 
-
-def _samples(origin: Origin) -> list[int]:
-    """Of the data set, where the rows of the operation are those of the batch."""
-    about = origin.about
-    for batch in origin.birth.get("batch") or ():
-        indices, rows = batch.get("indices"), about.get("rows") or []
-        if indices and rows and about.get("bad_rows", 0) <= len(rows) and about.get("of") == batch["size"]:
-            return [indices[row] for row in rows if row < len(indices)]
-    return []
-
-
-_GENERAL = (
-    "Run the script once with `torch.autograd.set_detect_anomaly(True)`: it stops in the operation whose gradient is "
-    "no number."
-)
-
-_LATE = (
-    "Run it once more with `unstuck run --trace-nan`: it waits for each loss, and names the operation while its graph "
-    "is there."
-)
 
 RULE = Rule(
     "nonfinite-born",

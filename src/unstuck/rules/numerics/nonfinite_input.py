@@ -24,90 +24,93 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, learnings
-from unstuck.rules.numerics.broken import Origin, listed, origins
+from unstuck.recorder.records.learning import Learning
+from unstuck.recorder.records.numerics import BadTensor
+from unstuck.rules.learning.measured import where
+from unstuck.rules.numerics.broken import Given, Origin, listed, origins
 from unstuck.rules.rule import Rule
 
 ROLES = {"target": "the target", "mat1": "the input", "input": "the input", "self": "the input"}
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         for origin in origins(learning, case):
-            if origin.kind == "input":
-                yield _finding(learning, origin)
+            if isinstance(origin.part, Given):
+                yield _finding(learning, origin, origin.part)
 
 
-def _finding(learning: Learning, origin: Origin) -> Finding:
-    about = origin.about
-    name = f"`{about['name']}`" if about.get("name") else ROLES.get(about.get("role", ""), "a tensor of the batch")
-    what = "NaN" if about["nan"] and not about["inf"] else "infinity" if not about["nan"] else "NaN and infinity"
-    samples = about.get("samples") or []
-    whole = about.get("whole")
-    column = f", {_columns(about)}" if about.get("columns") else ""
-    which = ("sample", samples) if samples else ("row", about["rows"])
-    culprit = (
-        "every row"
-        if about["bad_rows"] == about["shape"][0] > 1
-        else f"{which[0]} {listed(which[1], about['bad_rows'])}"
-    )
+def _finding(learning: Learning, origin: Origin, data: Given) -> Finding:
+    tensor, samples, step = data.tensor, data.samples, origin.birth.step
+    name = f"`{data.name}`" if data.name else ROLES.get(tensor.role, "a tensor of the batch")
+    made = data.whole.assigned if data.whole is not None else None
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity=origin.severity,
-        confidence=0.97 if "role" in about else 0.85,
-        title=f"The data holds {what}: {name}, {culprit}{column}",
-        evidence=tuple(_evidence(origin, name, samples, whole)),
-        where=learning.where(_made(whole) or origin.site, step=origin.step, sample=samples[0] if samples else None),
-        fix=Fix(_fix(about, whole)),
+        confidence=0.97 if tensor.role else 0.85,  # the graph itself was given it
+        title=f"The data holds {_what(tensor)}: {name}, {_culprit(data)}",
+        evidence=tuple(_evidence(origin, data, name)),
+        where=where(learning, made or origin.site, step=step, sample=samples[0] if samples else None),
+        fix=Fix(_fix(tensor, data.whole)),
         seen_by="flight",
-        also=(learning.where(origin.site, step=origin.step),) if _made(whole) else (),
+        also=(where(learning, origin.site, step=step),) if made else (),
     )
 
 
-def _columns(about: dict[str, Any]) -> str:
-    count = about.get("bad_columns") or len(about["columns"])
-    if count == about["shape"][1] > 1:
+def _what(tensor: BadTensor) -> str:
+    if tensor.nan and tensor.inf:
+        return "NaN and infinity"
+    return "NaN" if tensor.nan else "infinity"
+
+
+def _culprit(data: Given) -> str:
+    """sample 428, column 1"""
+    tensor = data.tensor
+    column = f", {_columns(tensor)}" if tensor.columns else ""
+    if tensor.bad_rows == tensor.shape[0] > 1:
+        return f"every row{column}"
+    word, numbers = ("sample", data.samples) if data.samples else ("row", tensor.rows)
+    return f"{word} {listed(numbers, tensor.bad_rows)}{column}"
+
+
+def _columns(tensor: BadTensor) -> str:
+    count = tensor.bad_columns or len(tensor.columns)
+    if count == tensor.shape[1] > 1:
         return "every column"
-    return f"column{'s' * (count > 1)} {listed(about['columns'], count)}"
+    return f"column{'s' * (count > 1)} {listed(tensor.columns, count)}"
 
 
-def _evidence(origin: Origin, name: str, samples: list[int], whole: dict[str, Any] | None) -> Iterable[str]:
-    about = origin.about
-    columns = f", in {_columns(about)}" if about.get("columns") else ""
+def _evidence(origin: Origin, data: Given, name: str) -> Iterable[str]:
+    tensor, samples, whole = data.tensor, data.samples, data.whole
+    columns = f", in {_columns(tensor)}" if tensor.columns else ""
     yield (
-        f"{name} of shape {about['shape']} at step {origin.step:,}: {about['nan']:,} NaN and {about['inf']:,} infinite "
-        f"of {about['of']:,} values, in row {listed(about['rows'], about['bad_rows'])}{columns}"
+        f"{name} of shape {tensor.shape} at step {origin.birth.step:,}: {tensor.nan:,} NaN and {tensor.inf:,} infinite "
+        f"of {tensor.of:,} values, in row {listed(tensor.rows, tensor.bad_rows)}{columns}"
     )
-    if samples and about["bad_rows"] < about["shape"][0]:
-        yield f"these rows are the samples {listed(samples, about['bad_rows'])} of the data set"
+    if samples and tensor.bad_rows < tensor.shape[0]:
+        yield f"these rows are the samples {listed(samples, tensor.bad_rows)} of the data set"
     if whole is not None:
         yield (
-            f"`{whole['name']}` in {whole['function']}, of shape {whole['shape']}, has {whole['count']:,} such values, "
-            f"in row {listed(whole['rows'], whole['bad_rows'])}"
+            f"`{whole.name}` in {whole.function}, of shape {whole.shape}, has {whole.count:,} such values, "
+            f"in row {listed(whole.rows, whole.bad_rows)}"
         )
     yield origin.toll()
 
 
-def _fix(about: dict[str, Any], whole: dict[str, Any] | None) -> str:
-    if about.get("whole_columns") and about["shape"][0] > 1:
+def _fix(tensor: BadTensor, whole: BadTensor | None) -> str:
+    if tensor.whole_columns and tensor.shape[0] > 1:
         return (
-            f"Column {listed(about['whole_columns'])} is no number in every row: most likely a constant column was "
+            f"Column {listed(tensor.whole_columns)} is no number in every row: most likely a constant column was "
             "divided by its standard deviation of 0. Drop it, or add a small number to the divisor."
         )
-    source = f" of `{whole['name']}`" if whole is not None else ""
+    source = f" of `{whole.name}`" if whole is not None else ""
     return (
         f"Drop or fill these rows{source} where the data is loaded, before the first batch: "
         "`keep = torch.isfinite(x).flatten(1).all(1)`."
     )
-
-
-def _made(whole: dict[str, Any] | None) -> tuple[str, int, str] | None:
-    site = (whole or {}).get("assigned")
-    return (site[0], site[1], site[2]) if site else None
 
 
 RULE = Rule(

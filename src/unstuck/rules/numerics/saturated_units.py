@@ -23,34 +23,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.learning import Activation, Learning
 from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import Activation, Learning, learnings
+from unstuck.rules.learning.measured import layer_of, main_loss, median_gradient, saturated, where
 from unstuck.rules.rule import Rule
-
-BATCHES = 12
-SHARE = 0.5
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         last = max((each.place for each in learning.activations), default=-1)
         final = any(head.after in ("sigmoid", "tanh") for head in learning.heads) or any(
             head.op in ("bce", "bce_logits") for head in learning.heads
         )
-        flat = [each for each in learning.activations if _flat(each) and not (final and each.place == last)]
+        flat = [each for each in learning.activations if saturated(each) and not (final and each.place == last)]
         if flat:
             yield _finding(learning, max(flat, key=lambda each: each.late_saturated))
 
 
-def _flat(each: Activation) -> bool:
-    if each.kind not in ("sigmoid", "tanh") or each.gated or each.batches < BATCHES:
-        return False
-    return each.early_saturated > SHARE and each.late_saturated > SHARE and each.saturated > SHARE
-
-
 def _finding(learning: Learning, each: Activation) -> Finding:
     layer = f"`{each.name}`" if each.name else f"activation {each.place + 1} of the forward pass"
-    loss = learning.loss
+    loss = main_loss(learning)
     limit = 5 if each.kind == "sigmoid" else 3
     return Finding(
         rule=RULE.name,
@@ -64,7 +56,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
             *_gradient(learning, each),
             *([curves.course(loss)] if loss is not None and loss.count and not loss.nonfinite else []),
         ),
-        where=learning.where(each.site or (loss.site if loss is not None else None)),
+        where=where(learning, each.site or (loss.site if loss is not None else None)),
         fix=Fix(
             "Scale the inputs of that layer to about 1 (or put a LayerNorm in front), or begin with smaller weights."
         ),
@@ -74,8 +66,8 @@ def _finding(learning: Learning, each: Activation) -> Finding:
 
 def _gradient(learning: Learning, each: Activation) -> list[str]:
     for one in learning.parameters:
-        if each.name and one.layer == each.name and len(one.shape) > 1 and one.weights and one.weights[0] > 0:
-            ratio = one.grad / one.weights[0]
+        if each.name and layer_of(one) == each.name and len(one.shape) > 1 and one.weights and one.weights[0] > 0:
+            ratio = median_gradient(one) / one.weights[0]
             if ratio < 1e-3:
                 return [f"the gradient of `{one.name}` is {ratio:.1e} of the size of its weights"]
     return []

@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Learning, Parameter, learnings
+from unstuck.recorder.records.learning import Learning, Parameter
+from unstuck.rules.learning.measured import where
 from unstuck.rules.learning.ownership import layers, line
 from unstuck.rules.rule import Rule
 
@@ -31,7 +32,7 @@ STEPS = 8
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
+    for learning in case.learnings:
         alike = [each for each in learning.parameters if _alike(each)]
         stuck = [each for each in alike if each.still_alike and _looked(each)]
         if stuck and learning.steps >= STEPS:
@@ -72,7 +73,7 @@ def _finding(learning: Learning, stuck: list[Parameter], alike: list[Parameter])
             + (f", and so it is in {len(alike)} matrices: {layers(alike, 6)}" if len(alike) > 1 else ""),
             still,
         ),
-        where=learning.where(site),
+        where=where(learning, site),
         fix=Fix(
             f"Give the weights random first values (`nn.init.kaiming_uniform_`, or leave the layer's own) instead of "
             f"one for all ({line(learning.first_weights)})."

@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import Activation, Learning, Loss, Parameter, learnings
+from unstuck.recorder.records.learning import Activation, Learning, Loss, Parameter
+from unstuck.rules.learning.measured import layer_of, loss_scale, main_loss, median_gradient, owned, where
 from unstuck.rules.rule import Rule
 
 RATIO = 1e-3
@@ -56,11 +57,11 @@ class Fall:
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in learnings(case):
-        loss = learning.loss
+    for learning in case.learnings:
+        loss = main_loss(learning)
         if loss is None or loss.nonfinite or len(learning.losses) > 1 or learning.steps < STEPS:
             continue
-        if learning.scaler.get("scale") is not None or learning.compiled:
+        if loss_scale(learning) is not None or learning.compiled:
             continue
         fall = _fall(learning)
         if fall is not None and _stuck(learning, loss):
@@ -69,26 +70,26 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _fall(learning: Learning) -> Fall | None:
     """Parameters come in the order in which the graph of the loss reaches them."""
-    used = [p for p in learning.owned() if p.in_graph and len(p.grads) >= READINGS and not p.none and p.requires]
+    used = [p for p in owned(learning) if p.in_graph and len(p.grads) >= READINGS and not p.none and p.requires]
     if any(p.module in RECURRENT for p in used):
         return None
     matrices = [p for p in used if len(p.shape) >= 2 and "Embedding" not in p.module and p.numel > 1]
     if len(matrices) < LAYERS or matrices[-1].zero * 2 > matrices[-1].seen:
         return None
-    last = [p for p in used if p.layer == matrices[0].layer]
+    last = [p for p in used if layer_of(p) == layer_of(matrices[0])]
     ratios = []
     for part in (slice(0, READINGS), slice(-READINGS, None)):
         top = max(_norm(p, part) for p in last)
         ratios.append(_norm(matrices[-1], part) / top if top > 0 else 1.0)
     if max(ratios) >= RATIO or _arrives(used, matrices, last):
         return None
-    return Fall(matrices, max(p.grad for p in last), max(ratios))
+    return Fall(matrices, max(median_gradient(p) for p in last), max(ratios))
 
 
 def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:
     """The gradient comes down to the first layer; only its matrix gets none, because its input is next to nothing."""
-    layer = matrices[-1].layer  # without a name it is not known which bias is its own
-    near = [p for p in used if layer and p.layer == layer and len(p.shape) == 1] or matrices[-2:-1]
+    layer = layer_of(matrices[-1])  # without a name it is not known which bias is its own
+    near = [p for p in used if layer and layer_of(p) == layer and len(p.shape) == 1] or matrices[-2:-1]
     whole = slice(None)
     return max(_norm(p, whole) for p in near) >= ARRIVES * max(_norm(p, whole) for p in last)
 
@@ -107,7 +108,7 @@ def _stuck(learning: Learning, loss: Loss) -> bool:
     if begin <= 0 or end < begin * (1 - FALLS):
         return False
     for head in learning.heads:
-        best = head.target.get("constant")
+        best = head.target.constant
         if head.bare and best and end < CONSTANT * best:
             return False
     return True
@@ -116,7 +117,7 @@ def _stuck(learning: Learning, loss: Loss) -> bool:
 def _finding(learning: Learning, loss: Loss, fall: Fall) -> Finding:
     first = fall.matrices[-1]
     name = first.name or f"the first layer, of shape {list(first.shape)}"
-    ratio = fall.top / first.grad if first.grad else float("inf")
+    ratio = fall.top / median_gradient(first) if median_gradient(first) else float("inf")
     bounded = _bounded(learning)
     return Finding(
         rule=RULE.name,
@@ -125,7 +126,7 @@ def _finding(learning: Learning, loss: Loss, fall: Fall) -> Finding:
         confidence=0.9,
         title=f"The gradient vanishes: at {name} it is {ratio:,.0f} times smaller than at the last layer",
         evidence=tuple(_evidence(learning, loss, fall, bounded)),
-        where=learning.where(loss.site),
+        where=where(learning, loss.site),
         fix=Fix(
             (
                 f"Use ReLU or GELU in place of {bounded[0].kind} between the layers"
@@ -146,7 +147,7 @@ def _evidence(learning: Learning, loss: Loss, fall: Fall, bounded: list[Activati
     chosen = fall.matrices[:: max(1, (len(fall.matrices) - 1) // 4)]
     if chosen[-1] is not fall.matrices[-1]:
         chosen = [*chosen, fall.matrices[-1]]
-    norms = ", ".join(f"{p.name or list(p.shape)} {p.grad:.2g}" for p in chosen)
+    norms = ", ".join(f"{p.name or list(p.shape)} {median_gradient(p):.2g}" for p in chosen)
     yield f"median norms of the gradients, from the last layer to the first: {norms}"
     first = fall.matrices[-1]
     yield (
