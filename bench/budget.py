@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from bench.stats import Interval, interval
-from bench.step_cost import FETCH, STEP, _in, _out
+from bench.step_cost import FETCH, STEP, hooks_in, hooks_out
 
 WARM, COUNTED = 10, 200
 """Steps of a block: not counted, counted."""
@@ -22,15 +22,17 @@ def share(pairs: int) -> tuple[Interval, float]:
     """Share of a step that goes into it, and the seconds of a step."""
     import torch
 
-    from unstuck.recorder import start
+    from unstuck.recorder import flight, start
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         start.start(folder)
-        _out()
-        _in((*STEP, *FETCH))
+        hooks_out()
+        hooks_in((*STEP, *FETCH))
         steps = _training()
+        for _ in range(flight.FULL_STEPS):  # every probe is loaded by then
+            next(steps)
         ratios, plain = [], []
         for _ in range(pairs):
             took = {}
