@@ -1,10 +1,11 @@
-"""Batches in the data set's memory: found by address, watched by content, and the line that writes."""
+"""Batches in the dataset's memory: found by address, watched by content, and the line that writes."""
 
 from __future__ import annotations
 
 import gc
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,23 +13,26 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
-from unstuck.recorder import facts, flight, governor
-from unstuck.recorder.probes.data import aliases, dataset_tensors, passes, writing_line
+from unstuck.recorder import flight, governor, hiding, journal, loading
+from unstuck.recorder.probes.data import dataset_tensors, watched_memory
+from unstuck.recorder.probes.data.aliases import Aliases
+from unstuck.recorder.probes.data.watched_memory import Sharing
+from unstuck.recorder.records.sharing import AliasedBatch
+
+Told = list[AliasedBatch]
+SITE = ("a.py", 1, "f")
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    said: list[dict[str, Any]] = []
-    monkeypatch.setattr(facts, "tell", lambda *about: said.append(about[1]))
-    monkeypatch.setattr(passes, "_ledgers", {})
-    monkeypatch.setattr(aliases, "_loaders", {})
-    monkeypatch.setattr(governor, "allows", lambda: True)
-    monkeypatch.setattr(flight, "steps", 0)
-    monkeypatch.setattr(writing_line, "_compiles", lambda: False)
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    said: Told = []
+    monkeypatch.setattr(journal, "tell", said.append)
+    monkeypatch.setattr(hiding, "has_compiled", lambda: False)
     yield said
-    aliases.stop()
+    assert not flight.state[flight.WATCHED], "somebody is still waiting for batches"
 
 
 def names(dataset: Any, *places: int) -> set[str]:
@@ -75,6 +79,29 @@ def test_of_long_lists_only_the_drawn_places() -> None:
     assert names(Subset(Many(), list(range(1000, 2000))), 3) == {".dataset.store[3]", ".dataset.store[1003]"}
 
 
+def test_the_walk_has_an_end_whatever_it_is_given() -> None:
+    class Many:
+        def __init__(self) -> None:
+            self.parts = [Subset(self, list(range(1, 9000))) for _ in range(200)]
+            self.whole = ConcatDataset([TensorDataset(torch.zeros(2))] * 3000)
+            self.__dict__.update({f"a{number}": [number] for number in range(20_000)})
+
+    many, places, began = Many(), set(range(500)), time.thread_time()
+    assert len(names(many, *places)) < dataset_tensors.OBJECTS
+    assert time.thread_time() - began < 0.1
+    list(dataset_tensors.held(many, places, set()))
+    assert len(places) <= dataset_tensors.PLACES
+
+
+def test_names_are_short_and_keys_of_any_kind() -> None:
+    class Named:
+        def __init__(self) -> None:
+            self.named = {"k" * 100_000: torch.zeros(1), 10**5000: torch.zeros(1)}
+            self.by_number = {number: torch.zeros(1) for number in range(1000)}
+
+    assert names(Named(), 499) == {f".named['{'k' * 40}']", ".named[…]", ".by_number[499]"}
+
+
 def test_where_an_array_lies_also_if_it_runs_backwards() -> None:
     whole: Any = np.zeros((6, 4), np.float32)
     all_of_it, turned = dataset_tensors.extent(whole), dataset_tensors.extent(whole[::-1, 1:3])
@@ -90,48 +117,49 @@ def run(
     passes_made: int = 1,
     fetch: Callable[[], object] = int,
     **options: Any,
-) -> aliases.Shares:
+) -> Sharing:
     """Draw from a loader as the seam does."""
     loader: Any = DataLoader(dataset, **options)
-    book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
+    probe, of = Aliases(), loading.Loadings().of(loader, SITE)[0]
     for _ in range(passes_made):
-        book.passes += 1
-        aliases.ended(book)
+        probe.pass_left(of)
         iterator = iter(loader)
-        drawn: list[Any] = []
+        of.passes += 1
+        of.indices = {}
         for number in range(len(loader)):
-            aliases.asked()
+            probe.batch_asked(iterator)
             fetch()
-            drawn.append((number, number, 0, number))
+            of.indices[number] = number
             batch = next(iterator)
-            aliases.fetched()
-            aliases.came(book, iterator, batch, drawn)
+            probe.batch_fetched(iterator)
+            probe.batch_looked_at(of, iterator, batch)
+            assert bool(flight.state[flight.WATCHED]) is bool(probe.watched)
             step(batch)
-        aliases.asked()
-        aliases.ended(book)
-    return aliases._loaders[book.number]
+        probe.batch_asked(iterator)
+        probe.pass_ended(of, len(loader))
+    return probe.loaders[of.number]
 
 
 def double(x: Any) -> None:
     x *= 2.0
 
 
-def test_harm_is_what_a_later_pass_is_given_as_it_was_left_and_changes_again(told: list[dict[str, Any]]) -> None:
+def test_harm_is_what_a_later_pass_is_given_as_it_was_left_and_changes_again(told: Told) -> None:
     run(Store(), double, passes_made=2, batch_size=None)
     before, after = told
-    assert (before["harm"], after["harm"]) == (False, True)
-    assert after["again"] >= after["rewritten"] > 0
-    assert after["line"] == before["line"]
+    assert (before.harm, after.harm) == (False, True)
+    assert after.again >= after.rewritten > 0
+    assert after.line == before.line
 
 
-def test_to_write_the_same_again_does_no_harm(told: list[dict[str, Any]]) -> None:
+def test_to_write_the_same_again_does_no_harm(told: Told) -> None:
     known = run(Store(), lambda x: x.clamp_(max=5.0), passes_made=4, batch_size=None)
     assert known.again
-    assert not any(said["harm"] for said in told)
-    assert told[-1]["again"], "that it came again unchanged is told too"
+    assert not any(said.harm for said in told)
+    assert told[-1].again, "that it came again unchanged is told too"
 
 
-def test_what_is_read_anew_in_each_pass_is_not_changed_for_later_ones(told: list[dict[str, Any]]) -> None:
+def test_what_is_read_anew_in_each_pass_is_not_changed_for_later_ones(told: Told) -> None:
     class Chunks(IterableDataset):  # type: ignore[misc]  # torch is Any here
         def __iter__(self) -> Iterator[Any]:
             for _ in range(4):
@@ -139,22 +167,23 @@ def test_what_is_read_anew_in_each_pass_is_not_changed_for_later_ones(told: list
                 yield from self.chunk
 
     loader: Any = DataLoader(Chunks(), batch_size=None)
-    book = passes.ledger_of(loader, ["a.py", 1, "f"])[0]
+    probe, of = Aliases(), loading.Loadings().of(loader, SITE)[0]
     for _ in range(3):
-        book.passes += 1
-        aliases.ended(book)
+        probe.pass_left(of)
         iterator = iter(loader)
+        of.passes += 1
         for _ in range(40):
-            aliases.asked()
+            probe.batch_asked(iterator)
             batch = next(iterator)
-            aliases.fetched()
-            aliases.came(book, iterator, batch, None)
+            probe.batch_fetched(iterator)
+            probe.batch_looked_at(of, iterator, batch)
             batch.sub_(5).div_(2)
-    assert aliases._loaders[book.number].changes
+    assert probe.loaders[of.number].changes
+    probe.remove()
     assert not told
 
 
-def test_a_thread_of_the_data_set_may_fill_what_is_not_in_work(told: list[dict[str, Any]]) -> None:
+def test_a_thread_of_the_dataset_may_fill_what_is_not_in_work(told: Told) -> None:
     class Double(Store):
         turn = 0
 
@@ -193,14 +222,14 @@ def test_a_thread_of_the_data_set_may_fill_what_is_not_in_work(told: list[dict[s
 
 
 def test_threads_that_only_report_are_no_company() -> None:
-    assert not aliases._has_company()
+    assert not watched_memory.has_company()
     torchs = threading.Thread(target=torch.utils.data._utils.pin_memory._pin_memory_loop)
-    assert aliases._origin(torchs) == "torch"
-    assert aliases._origin(threading.Thread(target=Store().push)) == __name__.partition(".")[0]
-    assert aliases._origin(threading.Timer(1.0, print)) == "threading"
+    assert watched_memory.origin(torchs) == "torch"
+    assert watched_memory.origin(threading.Thread(target=Store().push)) == __name__.partition(".")[0]
+    assert watched_memory.origin(threading.Timer(1.0, print)) == "threading"
 
 
-def test_nothing_of_a_users_array_is_asked_for(told: list[dict[str, Any]]) -> None:
+def test_nothing_of_a_users_array_is_asked_for(told: Told) -> None:
     class Odd(np.ndarray):
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(name)
@@ -223,9 +252,9 @@ def test_nothing_of_a_users_array_is_asked_for(told: list[dict[str, Any]]) -> No
         np.ndarray.__setitem__(x, 0, np.ndarray.__getitem__(x, 0) + 1.0)
 
     run(Whole(), write, passes_made=5, batch_size=None, collate_fn=lambda x: x)
-    assert told[-1]["attribute"] == "table"
-    assert told[-1]["values"] is not None
-    assert told[-1]["version"] == [None, None]
+    assert told[-1].attribute == "table"
+    assert told[-1].value_before is not None
+    assert (told[-1].version_before, told[-1].version_after) == (None, None)
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="a frame keeps no copy of its variables there")
@@ -239,7 +268,7 @@ def test_variables_of_a_function_that_may_hold_them_are_not_kept() -> None:
         x *= 2.0
         seen.append(weakref.ref(Thing()))
 
-    def holding() -> aliases.Shares:
+    def holding() -> Sharing:
         thing = Thing()
         seen.append(weakref.ref(thing))
         vars(thing)
@@ -265,14 +294,19 @@ def test_variables_of_a_function_that_may_hold_them_are_not_kept() -> None:
     assert [place for place, each in enumerate(seen) if each() is not None] == [len(seen) - 1]
 
 
-def test_a_view_that_is_written_to_is_told_once_with_its_line(told: list[dict[str, Any]]) -> None:
+def test_a_view_that_is_written_to_is_told_once_with_its_line(told: Told) -> None:
     run(Store(), double, batch_size=None)
     (said,) = told
-    assert (said["harm"], said["again"]) == (False, 0)
-    assert said["attribute"] == "rows"
-    assert said["values"][1] == 2 * said["values"][0]
-    assert said["version"][1] > said["version"][0]
-    assert said["line"][1:] == [double.__code__.co_firstlineno + 1, "double"]
+    assert (said.harm, said.again) == (False, 0)
+    assert said.attribute == "rows"
+    assert said.value_before is not None
+    assert said.value_after == 2 * said.value_before
+    assert said.version_before is not None
+    assert said.version_after is not None
+    assert said.version_after > said.version_before
+    assert said.line is not None
+    assert said.line[1:] == (double.__code__.co_firstlineno + 1, "double")
+    assert (said.number, said.site, said.passes) == (0, SITE, 1)
     assert sys.gettrace() is None
 
 
@@ -288,12 +322,12 @@ def test_a_view_that_is_written_to_is_told_once_with_its_line(told: list[dict[st
     ],
     ids=("copied", "only read", "nothing changed", "another type", "a copy", "asks for its gradient"),
 )
-def test_nothing_is_said_of(step: Callable[[Any], object], options: Any, told: list[dict[str, Any]]) -> None:
+def test_nothing_is_said_of(step: Callable[[Any], object], options: Any, told: Told) -> None:
     run(Store(), step, passes_made=2, **options)
     assert not told
 
 
-def test_what_the_data_set_does_itself_is_its_own_affair(told: list[dict[str, Any]]) -> None:
+def test_what_the_dataset_does_itself_is_its_own_affair(told: Told) -> None:
     data = Store()
 
     def by_method(_: Any) -> None:
@@ -309,7 +343,7 @@ def test_what_the_data_set_does_itself_is_its_own_affair(told: list[dict[str, An
     assert not told
 
 
-def test_a_buffer_that_is_filled_anew_is_no_data(told: list[dict[str, Any]]) -> None:
+def test_a_buffer_that_is_filled_anew_is_no_data(told: Told) -> None:
     class Buffered(Store):
         def __getitem__(self, i: int) -> Any:
             return self.rows
@@ -320,7 +354,7 @@ def test_a_buffer_that_is_filled_anew_is_no_data(told: list[dict[str, Any]]) -> 
     assert not told
 
 
-def test_what_is_trained_itself_is_no_data(told: list[dict[str, Any]]) -> None:
+def test_what_is_trained_itself_is_no_data(told: Told) -> None:
     class Codes(Store):
         def __init__(self) -> None:
             super().__init__()
@@ -336,7 +370,7 @@ def test_what_is_trained_itself_is_no_data(told: list[dict[str, Any]]) -> None:
     assert not told
 
 
-def test_arrays_handed_out_whole_again_and_again(told: list[dict[str, Any]]) -> None:
+def test_arrays_handed_out_whole_again_and_again(told: Told) -> None:
     class Whole:
         def __init__(self) -> None:
             self.table: Any = np.ones((5, 3), np.float32)
@@ -349,13 +383,13 @@ def test_arrays_handed_out_whole_again_and_again(told: list[dict[str, Any]]) -> 
 
     run(Whole(), double, passes_made=5, batch_size=None)
     said = told[-1]
-    assert said["attribute"] == "table"
-    assert said["again"]
-    assert said["harm"]
-    assert said["version"][0] is None
+    assert said.attribute == "table"
+    assert said.again
+    assert said.harm
+    assert said.version_before is None
 
 
-def test_data_that_went_away_are_not_read(told: list[dict[str, Any]]) -> None:
+def test_data_that_went_away_are_not_read(told: Told) -> None:
     data = Store()
 
     def replaced(_: Any) -> None:
@@ -365,7 +399,40 @@ def test_data_that_went_away_are_not_read(told: list[dict[str, Any]]) -> None:
     assert not told
 
 
-def test_no_line_is_followed_under_a_debugger(told: list[dict[str, Any]]) -> None:
+def test_shared_memory_is_the_datasets_at_another_address_too(told: Told) -> None:
+    data = Store()
+    data.rows.share_memory_()
+    run(data, double, batch_size=None, num_workers=1)
+    assert told[0].attribute == "rows"
+    assert told[0].address >= data.rows.data_ptr()
+    assert (data.rows[:, 1] % 2 == 0).all()
+
+
+def test_a_mode_of_the_users_sees_only_what_the_step_does(told: Told) -> None:
+    seen: list[str] = []
+
+    class Seeing(TorchFunctionMode):  # type: ignore[misc]  # torch is Any here
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    def step(x: Any) -> None:
+        with Seeing():
+            x *= 2.0
+
+    run(Store(), step, batch_size=None)
+    assert told[0].line is not None
+    assert set(seen) == {"mul_"}
+
+
+def test_what_following_costs_is_counted(told: Told) -> None:
+    before = governor.governor.by_probe.get("aliases", 0.0)
+    run(Store(), double, batch_size=None)
+    assert told[0].line is not None
+    assert governor.governor.by_probe["aliases"] > before
+
+
+def test_no_line_is_followed_under_a_debugger(told: Told) -> None:
     def debugger(*_: object) -> None:
         return None
 
@@ -376,4 +443,4 @@ def test_no_line_is_followed_under_a_debugger(told: list[dict[str, Any]]) -> Non
         assert sys.gettrace() is debugger
     finally:
         sys.settrace(before)
-    assert told[0]["line"] is None
+    assert told[0].line is None

@@ -1,140 +1,149 @@
-"""Plain attributes of a data set: changed in the parent, do its persistent workers know?
+"""Plain attributes of a dataset: changed in the parent, do its persistent workers know?
 
-Workers that live on from pass to pass keep the data set they were started with. The parent compares what it has now
+Workers that live on from pass to pass keep the dataset they were started with. The parent compares what it has now
 with what it had then; each worker writes what it has. Only attributes that the sample path reads are of interest.
 """
 
 from __future__ import annotations
 
-import ctypes
-import struct
 import sys
-from types import CodeType, FunctionType
+from collections import deque
 
-from ... import facts
+from ... import journal, objects
+from ...probe import Probe
+from ...records.sharing import ChangedAttribute, ChangedDataset, WorkerDataset
+from . import dataset_tensors, memory_bytes
+from .sample_code import attributes, names_read, package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
-_PLAIN = (int, float, str, bool, type(None))
+    from ...loading import Loading
+
 SMALL = 16  # numbers in a tensor or array that is still taken for a setting
-_CODES = {"torch.float32": "f", "torch.float64": "d", "torch.int64": "q", "torch.int32": "i", "torch.bool": "?"}
-_then: dict[int, dict[str, object]] = {}
-_before: dict[int, tuple[int, dict[str, object]]] = {}
-"""By number of a loader: its data set and what that had when workers were last started for it."""
-_fetcher = 0
-_passes = 0
+TEXT, LIST, BITS = 200, 32, 64  # characters, elements and bits that are still a setting
+OBJECTS, VALUES, DEEP = 64, 512, 2
+LOADERS = 64
+REPLACED = "the data set itself"
+_PLAIN = objects.ids(int, float, str, bool, type(None))
+_LISTS = objects.ids(list, tuple)
+_LIBRARIES = ("torch", "numpy", "builtins", "multiprocessing")
 
 
-def workers_began(loader: Any, number: int) -> list[str]:
-    """New workers have the data set as it is now. Gives what has changed of it since workers were last started: those
-    that lived on would not know."""
-    dataset = loader.__dict__.get("dataset")
-    now, before = state(dataset), _before.get(number)
-    _before[number] = id(dataset), now
-    if loader.__dict__.get("persistent_workers"):
-        _then[id(loader)] = now
-    if before is None:
-        return []
-    if before[0] != id(dataset):
-        return ["the data set itself"]
-    changed = [name for name in now if name not in before[1] or before[1][name] != now[name]]
-    read = names_read(dataset) if changed else set()
-    return sorted(name for name in changed if name.rpartition(".")[2] in read)
+class Given:
+    """What workers were given when they were last started."""
+
+    __slots__ = ("dataset", "persistent", "state")
+
+    def __init__(self, dataset: Any, persistent: bool) -> None:
+        self.dataset, self.persistent, self.state = id(dataset), persistent, state(dataset)
 
 
-def pass_began(loader: Any, number: int) -> None:
-    """The same workers begin another pass."""
-    dataset = loader.__dict__.get("dataset")
-    then, now = _then.get(id(loader)), state(dataset)
-    if then is None or then == now or (number > 4 and number & (number - 1)):
-        return
-    changed = {name: [then[name], now[name]] for name in now if name in then and then[name] != now[name]}
-    if changed:
-        read = sorted(name for name in changed if name.rpartition(".")[2] in names_read(dataset))
-        told = {
-            "loader": id(loader),
-            "pass": number,
-            "changed": changed,
-            "read": read,
-            "type": type(dataset).__qualname__,
-        }
-        facts.tell("dataset-changed", told)
+class DatasetState(Probe):
+    name = "dataset state"
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._given: dict[int, Given] = {}  # by number of a loader
+        self._fetcher = 0
+        self._passes = 0
+
+    def workers_began(self, loader: Any, number: int) -> list[str]:
+        """New workers have the dataset as it is now. Gives what has changed of it since workers were last started:
+        those that lived on would not know."""
+        own = loader.__dict__
+        dataset = own.get("dataset")
+        before = self._given.pop(number, None)
+        given = self._given[number] = Given(dataset, bool(own.get("persistent_workers")))
+        if len(self._given) > LOADERS:
+            del self._given[next(iter(self._given))]
+        if before is None:
+            return []
+        if before.dataset != given.dataset:
+            return [REPLACED]
+        then, now = before.state, given.state
+        changed = [name for name in now if name not in then or then[name] != now[name]]
+        read = names_read(dataset) if changed else set()
+        return sorted(name for name in changed if _is_read(name, read))
+
+    def pass_began(self, loading: Loading, _iterator: Any) -> None:
+        """Perhaps the same workers begin another pass."""
+        number, given, loader = loading.passes + 1, self._given.get(loading.number), loading.loader()
+        if given is None or not given.persistent or loader is None or (number > 4 and number & (number - 1)):
+            return
+        dataset = loader.__dict__.get("dataset")
+        then, now = given.state, state(dataset)
+        changed = [name for name in now if name in then and then[name] != now[name]]
+        if changed:
+            read = names_read(dataset)
+            journal.tell(
+                ChangedDataset(
+                    number=loading.number,
+                    dataset=objects.class_name(type(dataset)),
+                    passes=number,
+                    changed=[
+                        ChangedAttribute(name=name, then=then[name], now=now[name], read=_is_read(name, read))
+                        for name in changed
+                    ],
+                )
+            )
+
+    def fetch_began(self, fetcher: Any) -> None:
+        """In a worker: a new fetcher is a new pass of a worker that lives on."""
+        if id(fetcher) == self._fetcher:
+            return
+        self._fetcher, self._passes = id(fetcher), self._passes + 1
+        if self._passes > 1 and (self._passes < 5 or not self._passes & (self._passes - 1)):
+            journal.write(WorkerDataset(passes=self._passes, state=state(fetcher.dataset)))
 
 
-def in_worker(fetcher: Any) -> None:
-    """Called for each batch in a worker: a new fetcher is a new pass of a worker that lives on."""
-    global _fetcher, _passes
-    if id(fetcher) == _fetcher:
-        return
-    _fetcher, _passes = id(fetcher), _passes + 1
-    if _passes > 1 and (_passes < 5 or not _passes & (_passes - 1)):
-        facts.write("worker-dataset", {"pass": _passes, "state": state(fetcher.dataset)})
+def _is_read(name: str, read: set[str]) -> bool:
+    return name.rpartition(".")[2] in read
 
 
-def state(dataset: Any, depth: int = 0) -> dict[str, object]:
-    """Plain values in its own dictionary, and in those of the objects it holds, two deep."""
-    own = getattr(dataset, "__dict__", None)
-    if type(own) is not dict:
-        return {}
-    found: dict[str, object] = {}
-    for name, value in list(own.items())[:64]:
-        if type(value) in _PLAIN:
-            found[name] = value if not isinstance(value, str) else value[:200]
-        elif type(value) in (list, tuple) and len(value) <= 32 and all(type(v) in _PLAIN for v in value):
-            found[name] = list(value)
-        elif (numbers := _numbers(value)) is not None:
-            found[name] = numbers
-        elif depth < 2 and type(value).__module__.partition(".")[0] not in (
-            "torch",
-            "numpy",
-            "builtins",
-            "multiprocessing",
-        ):
-            found.update({f"{name}.{inner}": v for inner, v in state(value, depth + 1).items()})
+def state(dataset: Any) -> dict[str, Any]:
+    """Plain values among its attributes, and among those of the objects it holds, two deep."""
+    found: dict[str, Any] = {}
+    waiting: deque[tuple[str, Any, int]] = deque([("", dataset, 0)])
+    looked = 0
+    while waiting and looked < OBJECTS:
+        path, thing, depth = waiting.popleft()
+        looked += 1
+        for name, value in attributes(thing):
+            name = name[:TEXT]
+            if len(found) >= VALUES:
+                return found
+            if _is_plain(value):
+                found[path + name] = _cut(value)
+            elif id(type(value)) in _LISTS:
+                if len(value) <= LIST and all(map(_is_plain, value)):
+                    found[path + name] = [_cut(each) for each in value]
+            elif (numbers := _numbers(value)) is not None:
+                found[path + name] = numbers
+            elif depth < DEEP and package_of(type(value)) not in _LIBRARIES:
+                waiting.append((f"{path}{name}.", value, depth + 1))
     return found
 
 
-def _numbers(value: Any) -> object | None:
+def _is_plain(value: Any) -> bool:
+    return id(type(value)) in _PLAIN and (type(value) is not int or value.bit_length() <= BITS)
+
+
+def _cut(value: Any) -> Any:
+    return value[:TEXT] if type(value) is str else value
+
+
+def _numbers(value: Any) -> Any:
     """The numbers of a small tensor or array, read from memory; a single one by itself. None for anything else."""
-    kind = type(value)
-    if (kind.__module__, kind.__name__) == ("numpy", "ndarray") and value.size <= SMALL and value.dtype.kind in "biuf":
-        return value.tolist()  # type: ignore[no-any-return]
-    if kind is not getattr(sys.modules.get("torch"), "Tensor", None) or not value.is_cpu:
+    if type(value) is getattr(sys.modules.get("numpy"), "ndarray", None):
+        return value.tolist() if value.size <= SMALL and value.dtype.kind in "biuf" else None
+    if "torch" not in sys.modules or not memory_bytes.is_tensor(value):
         return None
-    code = _CODES.get(str(value.dtype))
-    if code is None or not 0 < value.numel() <= SMALL or not value.is_contiguous() or not value.data_ptr():
+    lies = dataset_tensors.extent(value)
+    if lies is None or value.numel() > SMALL or not value.is_contiguous():
         return None
-    raw = ctypes.string_at(value.data_ptr(), value.numel() * value.element_size())
-    numbers = struct.unpack(f"={value.numel()}{code}", raw)
-    return numbers[0] if len(numbers) == 1 else list(numbers)
-
-
-def asks_its_worker(dataset: Any, init: Any) -> bool:
-    """Its code, or that of the function that prepares a worker, asks which worker it is in."""
-    code = getattr(init, "__code__", None)
-    return "get_worker_info" in names_read(dataset) or "get_worker_info" in getattr(code, "co_names", ())
-
-
-def names_read(dataset: Any) -> set[str]:
-    """Every name in the code that gives a sample: of the data set, and of what it holds and what it calls."""
-    found: set[str] = set()
-    for thing in (dataset, *(getattr(dataset, "__dict__", None) or {}).values()):
-        kind = type(thing)
-        if kind.__module__.partition(".")[0] in ("builtins", "numpy"):
-            continue
-        waiting = [f.__code__ for name in GIVING if isinstance(f := getattr(kind, name, None), FunctionType)]
-        done: set[CodeType] = set()
-        while waiting and len(done) < 50:
-            code = waiting.pop()
-            if code in done:
-                continue
-            done.add(code)
-            found.update(code.co_names)
-            waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-            waiting += [
-                f.__code__ for name in code.co_names if isinstance(f := getattr(kind, name, None), FunctionType)
-            ]
-    return found
+    numbers = memory_bytes.numbers(lies, memory_bytes.read(lies))
+    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers

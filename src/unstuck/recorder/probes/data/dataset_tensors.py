@@ -1,4 +1,4 @@
-"""Tensors and arrays that a data set holds, with the names they are held by and the memory they lie in.
+"""Tensors and arrays that a dataset holds, with the names they are held by and the memory they lie in.
 
 Its own dictionary and those of what it holds, lists, tuples and dicts; of long lists only what the batch was drawn
 from. Nothing of the user's is run, and nothing is kept.
@@ -7,6 +7,7 @@ from. Nothing of the user's is run, and nothing is kept.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import deque
 from time import thread_time
 
@@ -22,6 +23,12 @@ SECONDS = 0.004
 DEPTH = 6
 LONG = 256
 """Lists with more elements are looked into at the drawn places only."""
+PLACES = 4096
+"""Drawn places that are looked at."""
+PARTS = 4096
+"""Of a ConcatDataset."""
+KEY = 40
+"""Characters of a name."""
 
 
 class Extent:
@@ -31,9 +38,6 @@ class Extent:
 
     def __init__(self, thing: Any, begin: int, end: int) -> None:
         self.thing, self.begin, self.end = thing, begin, end
-
-    def holds(self, other: Extent) -> bool:
-        return self.begin <= other.begin < self.end
 
 
 def extent(thing: Any) -> Extent | None:
@@ -79,17 +83,18 @@ def held(dataset: Any, places: set[int], owners: set[int]) -> Iterator[tuple[str
     until, number = thread_time() + SECONDS, 0
     while waiting:
         name, thing, depth = waiting.popleft()
-        if id(thing) in owners or type(thing) in _ATOMS:
+        if id(thing) in owners:
             continue
         owners.add(id(thing))
         number += 1
-        if number > OBJECTS or (number & 63 == 0 and thread_time() > until):
+        if number > OBJECTS or (number & 7 == 0 and thread_time() > until):
             return
         lies = extent(thing)
         if lies is not None:
             yield name, lies
-        elif depth < DEPTH:
-            waiting.extend((f"{name}{under}", value, depth + 1) for under, value in _beneath(thing, places))
+        elif depth < DEPTH and len(waiting) < OBJECTS:
+            below = (each for each in _beneath(thing, places) if id(type(each[1])) not in _ATOMS)
+            waiting.extend((name + under, value, depth + 1) for under, value in below)
 
 
 def _beneath(thing: Any, places: set[int]) -> Iterator[tuple[str, Any]]:
@@ -97,32 +102,46 @@ def _beneath(thing: Any, places: set[int]) -> Iterator[tuple[str, Any]]:
     if issubclass(kind, (list, tuple)):
         base = list if issubclass(kind, list) else tuple
         count = base.__len__(thing)
+        if count > LONG and id(type(base.__getitem__(thing, 0))) in _ATOMS:
+            return
         for place in range(count) if count <= LONG else sorted(p for p in places if 0 <= p < count):
             yield f"[{place}]", base.__getitem__(thing, place)
     elif issubclass(kind, dict):
-        if dict.__len__(thing) <= LONG:
-            for key, value in list(dict.items(thing)):
-                yield f"[{key!r}]" if type(key) in (str, int) else "[…]", value
-        else:
-            for place in sorted(places):
-                if dict.__contains__(thing, place):
-                    yield f"[{place}]", dict.__getitem__(thing, place)
+        yield from _in_dict(thing, places)
     else:
         own = objects.instance_dict(thing) or {}
         _draw_through(own, places)
-        for key, value in list(own.items()):
-            yield f".{key}", value
+        for key, value in objects.some_of(own.items(), LONG):
+            if type(key) is str:
+                yield f".{key[:KEY]}", value
+
+
+def _in_dict(thing: Any, places: set[int]) -> Iterator[tuple[str, Any]]:
+    if dict.__len__(thing) <= LONG:
+        for key, value in objects.some_of(dict.items(thing), LONG):
+            yield _key(key), value
+    elif type(next(dict.__iter__(thing))) is int:  # keys of the user's might be asked whether they are equal
+        for place in sorted(places):
+            if dict.__contains__(thing, place):
+                yield f"[{place}]", dict.__getitem__(thing, place)
+
+
+def _key(key: Any) -> str:
+    if type(key) is str:
+        return f"[{key[:KEY]!r}]"
+    return f"[{key}]" if type(key) is int and key.bit_length() < 64 else "[…]"
 
 
 def _draw_through(own: dict[str, Any], places: set[int]) -> None:
     """What a Subset's indices and a ConcatDataset's parts make of the drawn places."""
     indices, sizes = own.get("indices"), own.get("cumulative_sizes")
+    drawn: list[Any] = []
     if type(indices) is list and "dataset" in own:
-        drawn = [indices[place] for place in list(places) if 0 <= place < len(indices)]
-        places.update(each for each in drawn if type(each) is int)
-    if type(sizes) is list and "datasets" in own:
-        begins = [0, *(size for size in sizes if type(size) is int)]
-        places.update(place - begin for place in list(places) for begin in begins if place >= begin)
+        drawn = [indices[place] for place in places if 0 <= place < len(indices)]
+    elif type(sizes) is list and "datasets" in own and len(sizes) <= PARTS and all(type(s) is int for s in sizes):
+        begins = [0, *sizes]
+        drawn = [place - begins[bisect_right(sizes, place)] for place in places if place >= 0]
+    places.update([each for each in drawn if type(each) is int][: max(0, PLACES - len(places))])
 
 
-_ATOMS = frozenset((type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type))
+_ATOMS = objects.ids(type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type)

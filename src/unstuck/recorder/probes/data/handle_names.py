@@ -1,26 +1,66 @@
-"""By which name a data set holds an open file, and whether it holds a lock that may guard it."""
+"""By which name a dataset holds an open file, and whether it holds a lock that may guard it."""
 
 from __future__ import annotations
 
 import io
-import sys
 from collections import deque
 
 from ... import attempts, objects
-from ..learning import script_lines
-from . import dataset_state
+from ..learning.script_lines import ScriptLines
+from .sample_code import giving, names_in, names_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
+    from ...records.base import Site
+
 OBJECTS, DEPTH = 2000, 5
+KEY = 40
+"""Characters of a name."""
 GUARDS = ("multiprocessing.synchronize", "multiprocessing.managers", "filelock")
 
 
-def about(dataset: Any, number: int) -> dict[str, Any]:
-    """The attribute that is, or leads to, this descriptor; the line that gives it; and whether there is a guard."""
-    name, guarded = "", attempts.locks_files or _guard_beside(dataset)
+def held_as(dataset: Any, number: int) -> str:
+    """The attribute that is, or leads to, this descriptor; empty if none is found."""
+    by_number = "lseek" in names_read(dataset)
+    found = (path for path, thing in _reached(dataset) if descriptor(thing, by_number) == number)
+    return next(found, "").lstrip(".")
+
+
+def opened_at(dataset: Any, attribute: str) -> Site | None:
+    """The line that gives this attribute its value."""
+    first = attribute.partition(".")[0].partition("[")[0]
+    return ScriptLines().assigned(type(dataset), first) if first else None
+
+
+def is_guarded(dataset: Any) -> bool:
+    """There is a lock that may guard its files: this process locks files; the dataset holds a lock; or its sample path
+    names one."""
+    if attempts.locks_files() or any(_is_guard(thing) for _, thing in _reached(dataset)):
+        return True
+    named = ((function.__globals__, name) for function in giving(dataset) for name in names_in(function))
+    return any(_is_guard(space.get(name)) for space, name in named)
+
+
+def descriptor(thing: Any, by_number: bool) -> int | None:
+    """Of Python's own file objects, down to the bare file; of a plain number where files are moved by theirs."""
+    kind = type(thing)
+    try:
+        if kind is io.TextIOWrapper:
+            return descriptor(thing.buffer, False)
+        if kind is io.BufferedReader or kind is io.BufferedRandom:
+            return descriptor(thing.raw, False)
+        if kind is io.FileIO:
+            return int(thing.fileno())
+    except ValueError:  # closed
+        return None
+    return thing if by_number and kind is int else None
+
+
+def _reached(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """The dataset and what it holds, each with its path."""
     waiting: deque[tuple[str, Any, int]] = deque([("", dataset, 0)])
     seen: set[int] = set()
     while waiting and len(seen) < OBJECTS:
@@ -28,38 +68,20 @@ def about(dataset: Any, number: int) -> dict[str, Any]:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        guarded = guarded or _is_guard(thing)
-        if not name and _descriptor(thing) == number:
-            name = path
-        if depth < DEPTH:
-            own = objects.instance_dict(thing)
-            beneath = list(own.items()) if own is not None else objects.ends(thing)
-            waiting.extend(
-                (f"{path}.{key}" if own is not None else f"{path}[{key!r}]", value, depth + 1) for key, value in beneath
-            )
-    first = name.lstrip(".").partition(".")[0].partition("[")[0]
-    site = script_lines.assigned(type(dataset), first) if first else None
-    return {"attribute": name.lstrip("."), "opened": site, "guarded": guarded}
+        yield path, thing
+        if depth < DEPTH and len(waiting) < OBJECTS:
+            waiting.extend((path + step, value, depth + 1) for step, value in _beneath(thing))
 
 
-def _descriptor(thing: Any) -> int | None:
-    """Of Python's own file objects, down to the bare file; a plain number may be one as well."""
-    kind = type(thing)
-    try:
-        if kind is io.TextIOWrapper:
-            return _descriptor(thing.buffer)
-        if kind in (io.BufferedReader, io.BufferedRandom):
-            return _descriptor(thing.raw)
-        return thing.fileno() if kind in (io.FileIO, int) and kind is not int else thing if kind is int else None
-    except ValueError:  # closed
-        return None
+def _beneath(thing: Any) -> Iterator[tuple[str, Any]]:
+    own = objects.instance_dict(thing)
+    if own is None:
+        for key, value in objects.some_items(thing):
+            yield f"[{key[:KEY]!r}]" if type(key) is str else f"[{key}]" if type(key) is int else "[…]", value
+    else:
+        for key, value in objects.some_of(own.items()):
+            yield f".{key[:KEY]}" if type(key) is str else ".…", value
 
 
 def _is_guard(thing: Any) -> bool:
-    return type(thing).__module__.startswith(GUARDS)
-
-
-def _guard_beside(dataset: Any) -> bool:
-    """A lock in the data set's module that its sample path names."""
-    space = getattr(sys.modules.get(type(dataset).__module__), "__dict__", {})
-    return any(_is_guard(space.get(name)) for name in dataset_state.names_read(dataset))
+    return objects.module_of(type(thing)).startswith(GUARDS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+from bisect import bisect_right
+from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 WHOLE = 1 << 16
 """Bytes of one tensor that are read; of more, as much in so many pieces spread over it."""
 PIECES = 16
+MAPPINGS = 20_000
+"""Of this process, that are looked through."""
 _CODES = {
     "float32": "f", "float64": "d", "float16": "e", "int64": "q", "int32": "i", "int16": "h", "int8": "b",
     "uint8": "B", "bool": "?",
@@ -42,44 +46,80 @@ def is_tensor(thing: Any) -> bool:
     return type(thing) is torch.Tensor or type(thing) is torch.nn.Parameter
 
 
-def values(lies: Extent, before: bytes, after: bytes) -> list[object] | None:
+def numbers(lies: Extent, raw: bytes) -> list[Any] | None:
+    """What the bytes of a tensor or array mean; None for types that `struct` does not know."""
+    code = _code(lies.thing)
+    return None if code is None else list(struct.unpack(f"={len(raw) // struct.calcsize('=' + code)}{code}", raw))
+
+
+def first_change(lies: Extent, before: bytes, after: bytes) -> tuple[Any, Any] | None:
     """The first number that changed: what it was, and what it is now."""
-    thing = lies.thing
+    code, same, other = _code(lies.thing), 0, min(len(before), len(after))
+    if code is None or before[:other] == after[:other]:
+        return None
+    while same < other:  # all before `same` is alike, and something is not up to `other`
+        middle = (same + other) // 2
+        if before[: middle + 1] == after[: middle + 1]:
+            same = middle + 1
+        else:
+            other = middle
+    first = same - same % struct.calcsize("=" + code)
+    return struct.unpack_from("=" + code, before, first)[0], struct.unpack_from("=" + code, after, first)[0]
+
+
+def _code(thing: Any) -> str | None:
     kind = thing.dtype if is_tensor(thing) else sys.modules["numpy"].ndarray.dtype.__get__(thing)
-    code = _CODES.get(str(kind).rpartition(".")[2])
-    if code is None:
-        return None
-    size = struct.calcsize("=" + code)
-    place = next((n for n in range(min(len(before), len(after))) if before[n] != after[n]), None)
-    if place is None:
-        return None
-    first = place - place % size
-    return [struct.unpack_from("=" + code, data, first)[0] for data in (before, after)]
+    return _CODES.get(str(kind).rpartition(".")[2])
 
 
-def in_file(address: int) -> tuple[str, int] | None:
-    """Device and inode of the shared mapping an address lies in, and where in that file: the same in every mapping."""
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        for line in maps:
-            span, access, offset, device, inode = line.split(None, 5)[:5]
-            begin, _, end = span.partition("-")
-            if int(begin, 16) <= address < int(end, 16):
-                if access[3] != "s" or inode == "0":
-                    return None
-                return f"{device} {inode}", int(offset, 16) + address - int(begin, 16)
-    return None
+class SharedMemory:
+    """What a dataset holds in memory that other processes map too: workers hand over tensors that lie in it as they
+    are, and here these have another address."""
 
+    def __init__(self, holding: list[tuple[str, Extent]]) -> None:
+        shared = [(name, own) for name, own in holding if _is_shared(own)]
+        self._mappings = _shared_mappings() if shared else []
+        self._held: dict[str, list[tuple[int, str, Extent]]] = {}
+        """By file: where in it each lies."""
+        for name, own in shared:
+            there = self._in_file(own.begin)
+            if there is not None:
+                self._held.setdefault(there[0], []).append((there[1], name, own))
 
-def same_memory(batch: Extent, own: Extent) -> int | None:
-    """Where in `own` the batch begins, if both are mappings of one piece of shared memory: workers hand over tensors
-    that lie in it as they are."""
-    if sys.platform != "linux" or not all(_is_shared(each) for each in (batch, own)):
+    def find(self, batch: Extent) -> tuple[str, Extent, int] | None:
+        """What of it the batch lies in, and at which address of this process there."""
+        there = self._in_file(batch.begin) if self._held and _is_shared(batch) else None
+        if there is None:
+            return None
+        for begin, name, own in self._held.get(there[0], ()):
+            place = there[1] - begin
+            if place >= 0 and place + batch.end - batch.begin <= own.end - own.begin:
+                return name, own, own.begin + place
         return None
-    there, here = in_file(batch.begin), in_file(own.begin)
-    if there is None or here is None or there[0] != here[0]:
-        return None
-    return there[1] - here[1] if here[1] <= there[1] < here[1] + own.end - own.begin else None
+
+    def _in_file(self, address: int) -> tuple[str, int] | None:
+        """The file that is mapped at an address, and where in that file it is: the same in every mapping."""
+        number = bisect_right(self._mappings, address, key=lambda mapping: mapping[0]) - 1
+        if number < 0:
+            return None
+        begin, end, file, offset = self._mappings[number]
+        return (file, offset + address - begin) if address < end else None
 
 
 def _is_shared(lies: Extent) -> bool:
     return type(lies.thing) is sys.modules["torch"].Tensor and bool(lies.thing.is_shared())
+
+
+def _shared_mappings() -> list[tuple[int, int, str, int]]:
+    """First and last address, device and inode, place in that file; in the order of the addresses."""
+    found = []
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            for line in islice(maps, MAPPINGS):
+                span, access, offset, device, inode = line.split(None, 5)[:5]
+                if access[3] == "s" and inode != "0":
+                    begin, _, end = span.partition("-")
+                    found.append((int(begin, 16), int(end, 16), f"{device} {inode}", int(offset, 16)))
+    except OSError:  # not Linux
+        pass
+    return found

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 
-from ... import facts, flight
+from ... import attempts, flight, journal, loading, objects
 from ... import layout as at
+from ...probe import Probe
+from ...records.sharing import MovedHandle
+from . import handle_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ...loading import Loading
+
+BIT = 2
+"""Of the word that says who wants to know when batches are asked for."""
 MOST = 8
 """Descriptors that are followed."""
 TIMES = 512
@@ -24,12 +32,6 @@ ENOUGH = 16
 """Times a file has moved, after which it need not be followed any more."""
 COUNTED = 64
 """Batches in which a worker's reads are counted, until it has made one."""
-IO = "/proc/self/io"
-followed: list[Handle] = []
-_left = 0
-_reads = 0
-_counted = -1
-_pass = 0
 
 
 class Handle:
@@ -40,7 +42,7 @@ class Handle:
     def __init__(self, number: int, path: str, about: os.stat_result, writable: bool) -> None:
         self.number, self.path, self.file, self.writable = number, path, (about.st_dev, about.st_ino), writable
         self.at, self.written, self.times = -1, 0, 0
-        self.seen: list[list[int]] = []
+        self.seen: list[tuple[int, int]] = []
 
     def offset(self) -> int:
         """-1: it was closed, or is no plain file any more."""
@@ -56,83 +58,154 @@ class Handle:
         about = os.fstat(self.number)
         return (about.st_dev, about.st_ino) == self.file
 
-
-def follow() -> None:
-    """Take in what is open now: plain files that can be read, but not logs, nor standard input and output."""
-    global _left, _reads, _counted
-    followed.clear()
-    _left, _reads, _counted = TIMES, 0, -1
-    for name in os.listdir("/proc/self/fd"):
-        number = int(name)
-        if 2 < number < at.HIGH and len(followed) < MOST:  # ours are above
-            try:
-                about = os.fstat(number)
-                if not stat.S_ISREG(about.st_mode) or not about.st_size:
-                    continue
-                mode = _flags(number) & (os.O_ACCMODE | os.O_APPEND)
-                if mode in (os.O_RDONLY, os.O_RDWR):
-                    path = os.readlink(f"/proc/self/fd/{number}")
-                    followed.append(Handle(number, path, about, mode == os.O_RDWR))
-            except OSError:
-                continue
+    def was_moved(self) -> bool:
+        """By somebody else, since `at`; not by writing."""
+        before, written = self.at, self.written
+        now = self.offset() if before >= 0 else -1
+        if now < 0 or now == before or self.written != written or not self.is_same():
+            return False
+        self.times += 1
+        self.seen = [*self.seen[-4:], (before, now)]
+        return True
 
 
-def _flags(number: int) -> int:
+def handle_of(number: int) -> Handle | None:
+    """A plain file that can be read and is not empty, nor one that is only added to: no log."""
     import fcntl
 
-    return fcntl.fcntl(number, fcntl.F_GETFL)
+    try:
+        about = os.fstat(number)
+        if not stat.S_ISREG(about.st_mode) or not about.st_size:
+            return None
+        mode = fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
+        if mode not in (os.O_RDONLY, os.O_RDWR):
+            return None
+        return Handle(number, os.readlink(f"/proc/self/fd/{number}"), about, mode == os.O_RDWR)
+    except OSError:
+        return None
 
 
-def rests() -> None:
-    """From here on this process does not touch them."""
-    global _reads, _counted
-    if _counted >= 0:
-        _reads, _counted = max(0, _read_calls() - _counted - 1), -1
-    for each in followed:
-        each.at = each.offset()
+def open_numbers(below: int) -> list[int]:
+    """Descriptors of this process but the standard ones, in their order."""
+    found = []
+    with os.scandir("/proc/self/fd") as entries:
+        for entry in entries:
+            if int(entry.name) >= below:
+                break
+            found.append(int(entry.name))
+    return [number for number in found if number > 2]
 
 
-def works(fetcher: Any = None) -> None:
-    """It is about to touch them again: who moved them meanwhile? Not asked at the beginning of a pass: between two
-    passes main may well read for itself, and disturbs nobody."""
-    global _left, _counted, _pass
-    _left -= 1
-    followed[:] = [each for each in followed if _left >= 0 and each.times < ENOUGH]
-    dataset = None
-    if fetcher is not None:
-        dataset = fetcher.dataset
-        if id(fetcher) != _pass:
-            _pass = id(fetcher)
-            for each in followed:
+class SharedHandles(Probe):
+    name = "handles"
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.followed: list[Handle] = []
+        self._left = 0
+        self._reads = 0
+        self._counted = -1
+        self._pass = 0
+        self._begun = loading.ByLoader(int)  # how many loaders each was when its workers began
+
+    def remove(self) -> None:
+        self.followed = []
+        self._watch()
+
+    def pass_began(self, of: Loading, _iterator: Any) -> None:
+        """In main: new workers have what is open now."""
+        live_on = bool((objects.instance_dict(of.loader()) or {}).get("persistent_workers"))
+        if not of.workers or (live_on and self._begun.get(of.number) == of.loaders):
+            return
+        if of.number not in self._begun:
+            self._left = TIMES
+        self._begun[of.number] = of.loaders
+        if self._left > 0:
+            self._follow()
+
+    def worker_began(self) -> None:
+        self.forget()
+        if flight.words[at.W_FORKED]:
+            self._left = TIMES
+            self._follow()
+
+    def batch_asked(self, iterator: Any) -> None:
+        if self.followed and loading.has_workers(iterator):
+            self._rest()
+
+    def batch_fetched(self, iterator: Any) -> None:
+        if self.followed and loading.has_workers(iterator):
+            self._work(None)
+
+    def fetch_began(self, fetcher: Any) -> None:
+        """In a worker. At the beginning of a pass nothing is asked: between two passes main may well read for itself,
+        and disturbs nobody."""
+        if not self.followed:
+            return
+        if id(fetcher) != self._pass:
+            self._pass = id(fetcher)
+            for each in self.followed:
                 each.at = -1
-    for each in followed:
-        before, written = each.at, each.written
-        if before < 0:
-            continue
-        now = each.offset()
-        if now >= 0 and now != before and each.written == written and each.is_same():
-            each.times += 1
-            each.seen = [*each.seen[-4:], [before, now]]
-            if not each.times & (each.times - 1):
-                _tell(each, dataset)
-    if dataset is not None and not _reads and followed and _left > TIMES - COUNTED:
-        _counted = _read_calls()
+        self._work(fetcher.dataset)
+        if not self._reads and self.followed and self._left > TIMES - COUNTED:
+            self._counted = _read_calls()
+
+    def fetch_ended(self) -> None:
+        if self._counted >= 0:
+            self._reads, self._counted = max(0, _read_calls() - self._counted - 1), -1
+        if self.followed:
+            self._rest()
+
+    def _follow(self) -> None:
+        handles = map(handle_of, open_numbers(at.HIGH))  # ours are above
+        self.followed = list(islice((each for each in handles if each is not None), MOST))
+        self._watch()
+
+    def _watch(self) -> None:
+        state = flight.state
+        state[flight.WATCHED] = state[flight.WATCHED] | BIT if self.followed else state[flight.WATCHED] & ~BIT
+
+    def _rest(self) -> None:
+        """From here on this process does not touch them."""
+        for each in self.followed:
+            each.at = each.offset()
+
+    def _work(self, dataset: Any) -> None:
+        """It is about to touch them again: who moved them meanwhile?"""
+        self._left -= 1
+        self.followed = [each for each in self.followed if self._left >= 0 and each.times < ENOUGH]
+        self._watch()
+        for each in self.followed:
+            if each.was_moved() and not each.times & (each.times - 1):
+                self._tell(each, dataset)
+
+    def _tell(self, handle: Handle, dataset: Any) -> None:
+        worker = flight.words[at.W_WORKER]
+        attribute = handle_names.held_as(dataset, handle.number) if dataset is not None else ""
+        journal.tell(
+            MovedHandle(
+                fd=handle.number,
+                path=handle.path,
+                device=handle.file[0],
+                inode=handle.file[1],
+                times=handle.times,
+                seen=handle.seen,
+                worker=worker if worker >= 0 else None,
+                reads=self._reads,
+                attribute=attribute,
+                opened=handle_names.opened_at(dataset, attribute),
+                guarded=dataset is not None and handle_names.is_guarded(dataset),
+                step=flight.steps(),
+            )
+        )
 
 
 def _read_calls() -> int:
     """Calls of read and its like that this process has made."""
-    handle = os.open(IO, os.O_RDONLY | os.O_CLOEXEC)
+    handle = os.open(attempts.OURS, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return int(os.read(handle, 4096).partition(b"syscr:")[2].split()[0])
     finally:
         os.close(handle)
-
-
-def _tell(each: Handle, dataset: Any) -> None:
-    from . import handle_names
-
-    worker = flight.words[at.W_WORKER]
-    about = {"fd": each.number, "path": each.path, "file": list(each.file), "times": each.times, "seen": each.seen}
-    named = handle_names.about(dataset, each.number) if dataset is not None else {}
-    told = {**about, **named, "worker": worker if worker >= 0 else None, "reads": _reads, "step": flight.steps()}
-    facts.tell("handle-moved", told)

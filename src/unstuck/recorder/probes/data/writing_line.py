@@ -1,6 +1,6 @@
 """The line that writes to a piece of memory: for one step the lines of the user's own code are followed.
 
-Only where it is proven already that data of a data set are written. Never under a debugger or a compiler, in the main
+Only where it is proven already that data of a dataset are written. Never under a debugger or a compiler, in the main
 thread alone, and with an end to what it may cost. A frame that is followed gets a copy of its variables, which is
 emptied again; where the function may hold that very copy it cannot be, and it is not followed.
 """
@@ -13,7 +13,7 @@ import threading
 from time import thread_time
 from types import FunctionType
 
-from ... import objects, user_code
+from ... import governor, guard, hiding, objects, user_code
 from ..loops import inlined
 
 TYPE_CHECKING = False
@@ -22,156 +22,170 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from ...records.base import Site
+
 EVENTS, CALLS, SECONDS = 4000, 50_000, 0.04
 """Lines followed in one step, calls of anything in it, and seconds of looking at the memory."""
-GENERATORS = 0x20 | 0x80 | 0x200
+FRAMES, GENERATORS, FILES = 1000, 256, 1000
+"""Frames of the stack and generators that are followed, and files whose owner is remembered."""
+OUTLIVES = 0x20 | 0x80 | 0x200
 """Code flags: generators and coroutines."""
-_changed: Callable[[], bool] | None = None
-_owners: frozenset[int] = frozenset()
-_marked: list[FrameType] = []
-_resumed: list[FrameType] = []
-"""Generators that were entered meanwhile: they outlive the step, and so would the copy of their variables."""
-_last: tuple[FrameType, int] | None = None
-_events = _calls = 0
-_spent = 0.0
-_files: dict[str, bool] = {}
-found: dict[str, Any] | None = None
-"""What was found: the site, and whether the data set's own code, or a name of the data set's, wrote."""
+_WRITING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 
 
-def follow(frame: FrameType, changed: Callable[[], bool], owners: frozenset[int]) -> bool:
-    """Follow the lines of user code from this frame on, until `changed` says so. False: it cannot be done here."""
-    global _changed, _owners, _last, _events, _calls, _spent, found
-    if sys.gettrace() is not None or threading.current_thread() is not threading.main_thread():
-        return False
-    if _compiles():
-        return False
-    here: FrameType | None = frame
-    while here is not None:
-        if _is_users(here):
-            if _is_closed(here):
+class WritingLine:
+    """Follows one step at a time; `changed` says whether the memory is still as it was."""
+
+    def __init__(self, probe: str, changed: Callable[[], bool]) -> None:
+        self._probe, self._changed = probe, changed
+        self.site: Site | None = None
+        """What was found in the last step that was followed;"""
+        self.own = False
+        """the dataset's own code wrote, or a line that calls what it writes to the dataset's."""
+        self._looks = False
+        self._owners: frozenset[int] = frozenset()
+        self._marked: list[FrameType] = []
+        self._resumed: list[FrameType] = []
+        """Generators that were entered meanwhile: they outlive the step, and so would the copy of their variables."""
+        self._last: tuple[FrameType, int] | None = None
+        self._events = self._calls = 0
+        self._spent = 0.0
+        self._users: dict[str, bool] = {}
+        # One object each: whether it is ours that is set is asked by identity.
+        self._at_call, self._at_line = self._called, self._passed
+
+    def follow(self, frame: FrameType, owners: frozenset[int]) -> None:
+        """Follow the lines of user code from this frame on, where that can be done; `owners` are ids of the dataset and
+        of what it holds."""
+        if sys.gettrace() is not None or threading.current_thread() is not threading.main_thread():
+            return
+        if hiding.has_compiled():
+            return
+        self._marked = self._followable(frame)
+        if not self._marked:
+            return
+        self._owners, self._events, self._calls, self._spent = owners, 0, 0, 0.0
+        self.site, self.own, self._looks = None, False, True
+        self._last = (self._marked[0], self._marked[0].f_lineno or 0)
+        for each in self._marked:
+            each.f_trace = self._at_line
+        sys.settrace(self._at_call)
+
+    def leave(self) -> bool:
+        """The step is over: nothing of this is left, also not the frames' copies of their variables. True if one was
+        followed."""
+        self._stop()
+        self._last = None
+        for each in self._marked:
+            if each.f_trace is self._at_line:
+                each.f_trace = None
+        for each in (*self._marked, *self._resumed):
+            if each.f_code.co_flags & objects.FAST == objects.FAST:
+                objects.locals_of(each)
+        followed = bool(self._marked)
+        self._marked, self._resumed = [], []
+        return followed
+
+    def _followable(self, frame: FrameType) -> list[FrameType]:
+        """Frames of user code, the innermost first, up to one that may not be followed."""
+        found: list[FrameType] = []
+        here: FrameType | None = frame
+        for _ in range(FRAMES):
+            if here is None:
                 break
-            if here.f_trace is None:
-                _marked.append(here)
-        here = here.f_back
-    if not _marked:
-        return False
-    _changed, _owners, _events, _calls, _spent, found = changed, owners, 0, 0, 0.0, None
-    _last = (_marked[0], _marked[0].f_lineno or 0)
-    for each in _marked:
-        each.f_trace = _in_frame
-    sys.settrace(_at_call)
-    return True
+            if self._is_users(here):
+                if _is_closed(here):
+                    break
+                if here.f_trace is None:
+                    found.append(here)
+            here = here.f_back
+        return found
 
+    def _is_users(self, frame: FrameType) -> bool:
+        file = frame.f_code.co_filename
+        known = self._users.get(file)
+        if known is None:
+            known = user_code.is_user_file(file)
+            if len(self._users) < FILES:
+                self._users[file] = known
+        return known
 
-def _compiles() -> bool:
-    """Something was compiled in this process: its frames are not for anybody to follow."""
-    counted = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
-    return isinstance(counted, dict) and bool(counted.get("frames"))
+    def _stop(self) -> None:
+        self._looks = False
+        if sys.gettrace() is self._at_call:
+            sys.settrace(None)
 
+    def _called(self, frame: FrameType, _event: str, _argument: object) -> Any:
+        self._calls += 1
+        if self._calls > CALLS:
+            self._stop()
+        if frame.f_code.co_flags & OUTLIVES and len(self._resumed) < GENERATORS and frame not in self._resumed:
+            self._resumed.append(frame)
+        return self._at_line if self._looks and self._is_users(frame) and not _is_closed(frame) else None
 
-def following() -> bool:
-    return bool(_marked)
+    def _passed(self, frame: FrameType, event: str, _argument: object) -> Any:
+        """What changed since the last event was changed by the line of that event."""
+        if not self._looks:
+            return None
+        began = thread_time()
+        try:
+            with governor.Reading() as reading:
+                self._look(frame, event)
+                reading.spent_by(self._probe)
+        except Exception as fault:
+            self._looks = False
+            guard.off(self._probe, fault)  # what a signal handler raised goes on from here
+        self._events += 1
+        self._spent += thread_time() - began
+        if self._looks and self._events <= EVENTS and self._spent <= SECONDS:
+            return self._at_line
+        self._stop()
+        return None
 
+    def _look(self, frame: FrameType, event: str) -> None:
+        back = frame.f_back
+        if self._changed():
+            self._found()
+            self._looks = False
+        elif event == "line":
+            self._last = (frame, frame.f_lineno or 0)
+        elif event == "return" and back is not None and self._is_users(back):
+            self._last = (back, back.f_lineno or 0)
+            self._looks = not _is_closed(back)
 
-def leave() -> None:
-    """The step is over: nothing of this is left, also not the frames' copies of their variables."""
-    global _changed, _last
-    if sys.gettrace() is _at_call:
-        sys.settrace(None)
-    _changed, _last = None, None
-    for each in _marked:
-        if each.f_trace is _in_frame:
-            each.f_trace = None
-    for each in (*_marked, *_resumed):
-        if each.f_code.co_flags & objects.FAST == objects.FAST:
-            objects.locals_of(each)
-    _marked.clear()
-    _resumed.clear()
+    def _found(self) -> None:
+        if self._last is not None:
+            frame, line = self._last
+            file, function = user_code.absolute(frame.f_code.co_filename), user_code.name_of(frame.f_code)
+            self.site, self.own = (file, line, function), self._is_own(frame, line)
+
+    def _is_own(self, frame: FrameType, line: int) -> bool:
+        """A method of the dataset, or of what it holds, is at work; or the line writes to what it calls that."""
+        here: FrameType | None = frame
+        while here is not None:
+            if self._is_users(here) and _is_method_of(here, self._owners):
+                return True
+            here = None if here in self._marked else here.f_back
+        tree = inlined.tree_of(frame.f_code.co_filename)
+        statements = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, _WRITING)]
+        here_written = [node for node in statements if node.lineno <= line <= (node.end_lineno or line)]
+        return any(_names(target, frame, self._owners) for node in here_written for target in _targets(node))
 
 
 def _is_closed(frame: FrameType) -> bool:
     """It may hold the copy of its variables (`locals()`), which would then be kept, or emptied under its hands."""
     code = frame.f_code
-    return sys.version_info < (3, 13) and code.co_flags & objects.FAST == objects.FAST and objects._may_hold(code)
+    return sys.version_info < (3, 13) and code.co_flags & objects.FAST == objects.FAST and objects.may_hold_locals(code)
 
 
-def _is_users(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
-    if file not in _files:
-        _files[file] = user_code.is_user_file(file)
-    return _files[file]
-
-
-def _at_call(frame: FrameType, event: str, argument: object) -> Any:
-    global _calls
-    _calls += 1
-    if _calls > CALLS and sys.gettrace() is _at_call:
-        sys.settrace(None)
-    if frame.f_code.co_flags & GENERATORS and len(_resumed) < 256 and frame not in _resumed:
-        _resumed.append(frame)
-    return _in_frame if _changed is not None and _is_users(frame) and not _is_closed(frame) else None
-
-
-def _in_frame(frame: FrameType, event: str, argument: object) -> Any:
-    """What changed since the last event was changed by the line of that event."""
-    global _changed, _last, _events, _spent
-    if _changed is None:
-        return None
-    try:
-        began = thread_time()
-        _events += 1
-        if _changed():
-            _note()
-            _changed = None
-        elif event == "line":
-            _last = (frame, frame.f_lineno or 0)
-        elif event == "return" and frame.f_back is not None and _is_users(frame.f_back):
-            _last = (frame.f_back, frame.f_back.f_lineno or 0)
-            if _is_closed(frame.f_back):
-                _changed = None
-        _spent += thread_time() - began
-        if _events > EVENTS or _spent > SECONDS:
-            _changed = None
-    except Exception:
-        _changed = None
-    if _changed is None:
-        if sys.gettrace() is _at_call:
-            sys.settrace(None)
-        return None
-    return _in_frame
-
-
-def _note() -> None:
-    global found
-    if _last is None:
-        return
-    frame, line = _last
-    file = frame.f_code.co_filename
-    found = {"site": [user_code.absolute(file), line, user_code.name_of(frame.f_code)], "own": _is_own(frame, line)}
-
-
-def _is_own(frame: FrameType, line: int) -> bool:
-    """A method of the data set, or of what it holds, is at work; or the line writes to what it calls the data set's."""
-    here: FrameType | None = frame
-    while here is not None:
-        if _is_users(here) and _is_method_of_own(here):
-            return True
-        here = None if here in _marked else here.f_back
-    tree = inlined.tree_of(frame.f_code.co_filename)
-    if tree is None:
-        return False
-    statements = [n for n in ast.walk(tree) if isinstance(n, _WRITING) and n.lineno <= line <= (n.end_lineno or line)]
-    return any(_named_own(target, frame) for statement in statements for target in _targets(statement))
-
-
-def _is_method_of_own(frame: FrameType) -> bool:
-    """Its first argument is the data set, or held by it, and the code stands in that one's class."""
+def _is_method_of(frame: FrameType, owners: frozenset[int]) -> bool:
+    """Its first argument is one of these, and the code stands in that one's class."""
     code = frame.f_code
     first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    if first is None or id(first) not in _owners:
+    if first is None or id(first) not in owners:
         return False
-    known = [value for kind in type(first).__mro__ for value in vars(kind).values() if type(value) is FunctionType]
+    spaces = [objects.class_dict(kind) for kind in objects.mro_of(type(first))]
+    known = [value for space in spaces for value in space.values() if type(value) is FunctionType]
     wrapped = [value.__dict__.get("__wrapped__") for value in known]
     return any(type(value) is FunctionType and value.__code__ is code for value in (*known, *wrapped))
 
@@ -184,8 +198,8 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return [statement.value] if isinstance(statement, ast.Expr) else []
 
 
-def _named_own(node: ast.expr, frame: FrameType) -> bool:
-    """`dataset.bank[i]`, `self.data.bank.mul_(m)`: something on the way is the data set or held by it."""
+def _names(node: ast.expr, frame: FrameType, owners: frozenset[int]) -> bool:
+    """`dataset.bank[i]`, `self.data.bank.mul_(m)`: something on the way is one of these."""
     path: list[ast.expr] = []
     here: ast.expr | None = node
     while here is not None:
@@ -198,13 +212,10 @@ def _named_own(node: ast.expr, frame: FrameType) -> bool:
     known = frame.f_locals
     thing = known[root.id] if root.id in known else frame.f_globals.get(root.id)
     for step in reversed(path[:-1]):
-        if id(thing) in _owners:
+        if id(thing) in owners:
             return True
         own = objects.instance_dict(thing) if isinstance(step, ast.Attribute) else None
         if own is None or step.attr not in own:  # type: ignore[attr-defined]  # it is an Attribute
             return False
         thing = own[step.attr]  # type: ignore[attr-defined]
-    return id(thing) in _owners
-
-
-_WRITING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
+    return id(thing) in owners

@@ -1,0 +1,140 @@
+"""The code that gives a dataset's samples, read and never run: the names in it, and whether it asks its worker."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from itertools import islice
+from types import CodeType, FunctionType, MethodType
+
+from ... import objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
+WORKER = "get_worker_info"
+ATTRIBUTES = 64
+"""Of one object, that are looked at."""
+METHODS, CODES, FUNCTIONS = 50, 100, 300
+"""Methods of one object, code inside one function, and functions of all that is followed."""
+NESTED, DEPTH = 64, 4
+"""Datasets within datasets."""
+_WRAPPERS = objects.ids(staticmethod, classmethod)
+
+
+def package_of(kind: type) -> str:
+    return objects.module_of(kind).partition(".")[0]
+
+
+def attributes(thing: Any) -> list[tuple[str, Any]]:
+    """The first of its own attributes, with their names."""
+    first = objects.some_of((objects.instance_dict(thing) or {}).items(), ATTRIBUTES)
+    return [(name, value) for name, value in first if type(name) is str]
+
+
+def method_of(kind: type, name: str) -> FunctionType | None:
+    """The Python function that a class has under this name; no descriptor is asked."""
+    found = objects.in_class(kind, name)
+    if found is None:
+        return None
+    value = found[1].__func__ if id(type(found[1])) in _WRAPPERS else found[1]
+    return value if type(value) is FunctionType else None
+
+
+def codes(function: FunctionType) -> list[CodeType]:
+    """Its code, and that of what is defined in it."""
+    found = [function.__code__]
+    for code in found:  # it grows
+        found += [inner for inner in code.co_consts if type(inner) is CodeType][: max(0, CODES - len(found))]
+    return found
+
+
+def names_in(function: FunctionType) -> set[str]:
+    return {name for code in codes(function) for name in code.co_names}
+
+
+def methods(thing: Any) -> list[FunctionType]:
+    """The methods of an object that give a sample, and those of its methods that these name."""
+    kind = type(thing)
+    if package_of(kind) in ("builtins", "numpy"):
+        return []
+    found: list[FunctionType] = []
+    waiting, asked = deque(GIVING), set(GIVING)
+    while waiting and len(found) < METHODS:
+        function = method_of(kind, waiting.popleft())
+        if function is not None:
+            found.append(function)
+            new = names_in(function) - asked
+            asked |= new
+            waiting.extend(sorted(new))
+    return found
+
+
+def giving(dataset: Any) -> Iterator[FunctionType]:
+    """Every method that takes part in giving a sample: of the dataset, and of what it holds."""
+    things = (dataset, *(value for _, value in attributes(dataset)))
+    return islice((function for thing in things for function in methods(thing)), FUNCTIONS)
+
+
+def names_read(dataset: Any) -> set[str]:
+    """Every name in the code that gives a sample."""
+    return {name for function in giving(dataset) for name in names_in(function)}
+
+
+def asks_its_worker(dataset: Any, init: Any) -> bool:
+    """This code, or that of the function that prepares each worker, asks in which worker it runs: itself, or in a
+    function that it calls."""
+    waiting = deque([init, *(function for thing in _nested(dataset) for function in methods(thing))])
+    done: set[int] = set()
+    while waiting and len(done) < FUNCTIONS:
+        function = _function(waiting.popleft())
+        if function is None or id(function.__code__) in done:
+            continue
+        done.add(id(function.__code__))
+        names = names_in(function)
+        if WORKER in names or function.__code__.co_name == WORKER:
+            return True
+        module = function.__module__
+        if type(module) is not str or module.partition(".")[0] != "torch":  # what torch calls is no concern of theirs
+            known = function.__globals__
+            waiting.extend(known[name] for name in sorted(names) if name in known)
+            waiting.extend(_enclosed(function))
+    return False
+
+
+def _nested(dataset: Any) -> list[Any]:
+    """The dataset, what it holds, and what the datasets among that hold."""
+    found, waiting = [dataset], deque([(dataset, 0)])
+    seen = {id(dataset)}
+    while waiting:
+        thing, depth = waiting.popleft()
+        for _, value in attributes(thing):
+            if id(value) in seen or len(found) >= NESTED or package_of(type(value)) in ("builtins", "numpy"):
+                continue
+            seen.add(id(value))
+            found.append(value)
+            if depth < DEPTH and any(method_of(type(value), name) for name in ("__iter__", "__getitem__")):
+                waiting.append((value, depth + 1))
+    return found
+
+
+def _function(thing: Any) -> FunctionType | None:
+    """A function, a part of one, a method, or that of an object that can be called."""
+    kind = type(thing)
+    if kind is partial:
+        return _function(thing.func)
+    if kind is MethodType:
+        return _function(thing.__func__)
+    if kind is FunctionType:
+        return thing  # type: ignore[no-any-return]
+    return None if issubclass(kind, type) else method_of(kind, "__call__")
+
+
+def _enclosed(function: FunctionType) -> list[Any]:
+    try:
+        return [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # one of them is not filled yet
+        return []

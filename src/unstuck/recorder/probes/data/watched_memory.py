@@ -1,0 +1,137 @@
+"""Parts of batches that lie in a dataset's memory, what became of them, and who may have written to them."""
+
+from __future__ import annotations
+
+import threading
+from _weakref import ref
+from types import FunctionType, MethodType
+
+from ... import objects
+from . import memory_bytes
+from .dataset_tensors import Extent, extent
+from .sample_code import package_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...loading import Loading
+    from ...records.base import Site
+
+BYTES = 1 << 16
+"""Of one batch, that are kept."""
+PLACES = 4096
+"""Of a loader, that are known by how they were left."""
+PROOF = 32
+"""Bytes that must have come again as they were left, and been changed again: fewer may be alike by chance."""
+BESIDE = frozenset(("torch", "multiprocessing", "tqdm", "wandb", "tensorboard", "tensorboardX", "lightning"))
+"""Packages whose threads write to no dataset."""
+
+
+class Sharing:
+    """What is known of one loader."""
+
+    def __init__(self, loading: Loading) -> None:
+        self.loading, self.passes = loading, 0
+        self.looks = self.shared = self.changes = self.tries = self.told = 0
+        self.again = self.anew = self.rewritten = self.proof = self.told_again = 0
+        """In later passes: places that came as they were left; that did not; those that were then changed again."""
+        self.own = False
+        """The dataset writes there itself: nothing is said of it."""
+        self.written: dict[tuple[int, int], tuple[int, int]] = {}
+        """By address and bytes read of it: the pass in which the training wrote to it, and how it was left."""
+        self.latest: Change | None = None
+        self.line: Site | None = None
+
+    @property
+    def harmed(self) -> bool:
+        """What is read anew in each pass may be as it was left by chance, but not time after time."""
+        return self.proof >= PROOF and self.again > 4 * self.anew
+
+    def came(self, part: Watched) -> None:
+        """A part of a batch that lies in the dataset's memory: did an earlier pass leave it like this?"""
+        passes, left = self.written.get(part.key, (self.passes, 0))
+        if passes < self.passes:
+            part.left = left == hash(part.before)
+            self.again += part.left
+            self.anew += not part.left
+
+    def was_written(self, part: Watched, now: bytes) -> None:
+        self.changes += 1
+        if part.left:
+            self.rewritten += 1
+            self.proof += len(now)
+            part.left = False
+        if len(self.written) < PLACES or part.key in self.written:
+            self.written[part.key] = self.passes, hash(now)
+        lies = part.lies()
+        if lies is not None:
+            self.latest = Change(part, lies, now)
+
+
+class Change:
+    """What was seen when a part was written to."""
+
+    __slots__ = ("part", "values", "versions")
+
+    def __init__(self, part: Watched, lies: Extent, now: bytes) -> None:
+        self.part = part
+        self.versions = part.version, memory_bytes.version(lies.thing)
+        self.values = memory_bytes.first_change(lies, part.before, now) or (None, None)
+
+
+class Watched:
+    """A part of a batch that lies in the dataset's memory."""
+
+    __slots__ = ("age", "before", "begin", "end", "left", "name", "sample", "sharing", "thing", "version", "whole")
+
+    def __init__(self, sharing: Sharing, name: str, own: Extent, begin: int, size: int, sample: int | None) -> None:
+        self.sharing, self.name, self.sample, self.age = sharing, name, sample, 0
+        self.thing: Callable[[], Any] = ref(own.thing)
+        self.begin, self.end, self.whole = begin, begin + size, BYTES
+        self.before = b""
+        self.version: int | None = None
+        self.left = False
+        """A later pass was given it as the training had left it."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.begin, len(self.before)
+
+    def watch(self, whole: int) -> None:
+        self.whole = whole
+        self.before = self.read() or b""
+        self.version = memory_bytes.version(self.thing())
+
+    def lies(self) -> Extent | None:
+        """Where it is, if what the dataset held is still there and in its old place."""
+        thing = self.thing()
+        own = extent(thing) if thing is not None else None
+        if own is None or not own.begin <= self.begin or self.end > own.end:
+            return None
+        return Extent(thing, self.begin, self.end)
+
+    def read(self) -> bytes | None:
+        lies = self.lies()
+        return None if lies is None else memory_bytes.read(lies, self.whole)
+
+    def changed(self) -> bytes | None:
+        """What is there now, if it is something else than before."""
+        now = self.read()
+        return None if now == self.before else now
+
+
+def has_company() -> bool:
+    """Threads are alive that may write to the data: any but the training's, and those known to do other things."""
+    mine = threading.get_ident()
+    alive = list(threading._active.items())  # type: ignore[attr-defined]  # all the others are methods of threads
+    return any(number != mine and origin(each) not in BESIDE for number, each in alive)
+
+
+def origin(thread: Any) -> str:
+    """The package its work is written in."""
+    work = (objects.instance_dict(thread) or {}).get("_target")
+    work = work.__func__ if type(work) is MethodType else work
+    module = work.__module__ if type(work) is FunctionType else None
+    return module.partition(".")[0] if type(module) is str else package_of(type(thread))
