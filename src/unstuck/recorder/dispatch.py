@@ -36,7 +36,8 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "pass_began": ("failures", "passes", "dataset state", "handles"),  # (loading, iterator)
     "pass_ended": ("passes", "aliases"),  # (loading, batches): it came to its end
     "pass_left": ("aliases",),  # (loading): another one begins, or it is over
-    "batch_looked_at": ("fingerprints", "passes", "aliases", "data", "copies"),  # (loading, iterator, batch)
+    # (loading, iterator, batch). The last may begin to follow the lines of the step: nothing of ours comes after it.
+    "batch_looked_at": ("fingerprints", "passes", "data", "copies", "aliases"),
     "batch_asked": ("aliases", "handles"),  # (iterator), while a probe `watch`es
     "batch_fetched": ("aliases", "handles"),  # (iterator), the same
     "batch_failed": ("failures",),  # (iterator, error)

@@ -29,6 +29,12 @@ def listened() -> bool:
     return bool(own._len_torch_function_stack() > 0)
 
 
+def has_compiled() -> bool:
+    """Something was compiled in this process: its frames are not for anybody to follow."""
+    counted = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+    return isinstance(counted, dict) and bool(counted.get("frames"))
+
+
 def pass_over(modules: tuple[ModuleType, ...]) -> None:
     """Tell the compiler's frame hook to leave every function of these modules alone. Needs torch's C part only."""
     _skip(_codes(modules))
