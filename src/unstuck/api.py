@@ -81,9 +81,9 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
 
 def _at_exit(watcher: Watcher) -> None:
     """The hooks are about to be taken out: what the process ends of is noted first."""
-    from unstuck.recorder.probes.death import process_end
+    from unstuck.recorder.hooks import processes
 
-    process_end.leaving()
+    processes.end.leaving()
     watcher.stop()
 
 

@@ -18,19 +18,19 @@ def main() -> int:
     package = type(sys)("_unstuck_recorder")
     package.__path__ = [PACKAGE]
     sys.modules["_unstuck_recorder"] = package
-    bootstrap = importlib.import_module("_unstuck_recorder.start")
+    start = importlib.import_module("_unstuck_recorder.start")
     flight = importlib.import_module("_unstuck_recorder.flight")
-    probes = importlib.import_module("_unstuck_recorder.guard")
+    guard = importlib.import_module("_unstuck_recorder.guard")
     at = importlib.import_module("_unstuck_recorder.layout")
     with tempfile.TemporaryDirectory() as folder:
-        bootstrap.start(folder)
+        start.start(folder)
         seen = train(flight, at)
-        bootstrap.stop()
+        start.stop()
     for name, good in seen.items():
         print(f"{name}: {'fires' if good else 'does not fire'}")
-    for name, why in probes.OFF.items():
+    for name, why in guard.OFF.items():
         print(f"{name}: off ({why})")
-    return 0 if all(seen.values()) and not probes.OFF else 1
+    return 0 if all(seen.values()) and not guard.OFF else 1
 
 
 def train(flight: object, at: object) -> dict[str, bool]:

@@ -75,6 +75,7 @@ class ByHand:
             stepped = bool(self._leaves) and any(leaf.changed() for leaf in self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
         self.made += stepped
+        self.active = self.active or stepped
         return stepped
 
     def last(self) -> None:

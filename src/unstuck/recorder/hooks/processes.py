@@ -41,7 +41,6 @@ def emit(event: str, *arguments: Any) -> None:
 
 def install() -> None:
     original = os._exit
-    end = End()
 
     def _exit(status: int) -> NoReturn:
         try:
@@ -95,6 +94,9 @@ class End:
             module = sys.modules.get(f"{recorder}.{name}")
             if module is not None:
                 module.last()
+
+
+end = End()
 
 
 def _at_a_prompt() -> bool:
