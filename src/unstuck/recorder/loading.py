@@ -176,7 +176,7 @@ class Loadings:
             if each is None or (iterator is None and each is not self.latest):
                 continue
             number = _handed_out(iterator) if iterator is not None else max(each[0].indices, default=-1)
-            indices = each[0].indices.get(number)
+            indices: Any = each[0].indices.get(number)
             if number < 0:
                 continue
             listed = list(indices) if _is_batch(indices) else None
@@ -192,7 +192,7 @@ def trim(loading: Loading) -> None:
     if len(indices) <= FEW:
         return
     newest = loading.oldest + len(indices) - 1
-    latest = indices.get(newest)
+    latest: Any = indices.get(newest)
     size = len(latest) if _is_batch(latest) else 1
     for number in range(loading.oldest, newest - max(FEW, min(KEPT, ELEMENTS // max(1, size)))):
         indices.pop(number, None)
@@ -222,13 +222,23 @@ def workers_of(iterator: Any) -> list[int]:
     return [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
 
 
+def has_workers(iterator: Any) -> bool:
+    """Its batches are made by other processes."""
+    return "_rcvd_idx" in iterator.__dict__
+
+
+def dataset_of(iterator: Any) -> Any:
+    """The loader itself may be gone by now."""
+    return iterator.__dict__.get("_dataset")
+
+
 def _handed_out(iterator: Any) -> int:
     """Number, in the order in which indices are drawn, of the batch handed out last."""
     own = iterator.__dict__
     return int(own["_rcvd_idx"] if "_rcvd_idx" in own else own.get("_num_yielded", 0)) - 1
 
 
-def _is_batch(index: Any) -> TypeGuard[Sequence[Any]]:
+def _is_batch(index: Any) -> bool:
     return type(index) in (list, tuple)
 
 
