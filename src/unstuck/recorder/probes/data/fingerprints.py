@@ -135,10 +135,10 @@ def rows(batch: Any) -> list[int] | None:
     count = known[0].size(0)
     if any(tensor.size(0) != count for tensor in known):
         return None
-    views = [_view(tensor, count) for tensor in known]
+    memory = [_memory(tensor, count) for tensor in known]
     found = []
     for row in range(min(count, ROWS)):
-        parts = tuple(bytes(view[row * size : (row + 1) * size : step]) for view, size, step in views)
+        parts: tuple[bytes, ...] = tuple(raw[row * size : (row + 1) * size : step] for raw, size, step in memory)
         if any(part.count(part[:1]) != len(part) for part in parts):
             found.append(hash(parts))
     return found
@@ -156,8 +156,9 @@ def _readable(tensor: Any) -> bool:
     )
 
 
-def _view(tensor: Any, count: int) -> tuple[memoryview, int, int]:
+def _memory(tensor: Any, count: int) -> tuple[Any, int, int]:
+    """Where it lies, the bytes of a row, and how far apart the bytes of a print are."""
     whole = tensor.numel() * tensor.element_size()
     size = whole // count
-    view = memoryview((c_char * whole).from_address(tensor.data_ptr())).cast("B")
-    return view, size, max(1, size // BYTES) | 1  # odd: every byte of a number gets its turn
+    # An odd distance: every byte of a number gets its turn.
+    return (c_char * whole).from_address(tensor.data_ptr()), size, max(1, size // BYTES) | 1
