@@ -2,54 +2,70 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 import torch
 
-from unstuck.model import Case, Fact, Finding
+from unstuck.model import Case, Finding
 from unstuck.recorder.probes.data import statistics_report
 from unstuck.recorder.probes.data.statistics import Gathered
+from unstuck.recorder.records.data import DataSeen, GivenLayer, LabelCounts, LoaderData, Scale
+from unstuck.recorder.records.learning import Learning, Loss, LossHead, Targets
+from unstuck.recorder.records.scan import Scanned
 from unstuck.rules import data as family
 from unstuck.rules.data.batches_not_shuffled import _jumps
 from unstuck.rules.data.missing_values import is_code
 from unstuck.rules.data.seen import Data
 from unstuck.rules.diagnose import diagnose
 
+LOADER = LoaderData(
+    loader=0,
+    site=("/project/train.py", 9, "main"),
+    made=("/project/train.py", 5, ""),
+    dataset="TensorDataset",
+    sampler="RandomSampler",
+)
 
-def about(x: torch.Tensor, y: torch.Tensor | None = None, batch: int = 0, **more: Any) -> dict[str, Any]:
+
+def record(gathered: Gathered, rows: int = 1000) -> LoaderData:
+    return statistics_report.filled(replace(LOADER, samples=rows), gathered, trains=True)
+
+
+def about(x: torch.Tensor, y: torch.Tensor | None = None, batch: int = 0, **more: Any) -> LoaderData:
     """What a reading of this table tells."""
     gathered = Gathered(whole=True)
     batch = batch or len(x)
     for start in range(0, len(x), batch):
         parts = [x[start : start + batch]] if y is None else [x[start : start + batch], y[start : start + batch]]
         gathered.take(parts, list(range(start, min(len(x), start + batch))))
-    return {
-        "loader": 0,
-        "trains": True,
-        "site": ["/project/train.py", 9, "main"],
-        "made": ["/project/train.py", 5, ""],
-        "dataset_site": None,
-        "dataset": "TensorDataset",
-        "samples": len(x),
-        "sampler": "RandomSampler",
-        "own_batches": False,
-        "own_order": False,
-        **statistics_report.told(gathered),
-        **more,
-    }
+    return replace(record(gathered, len(x)), **more)
 
 
-def findings(told: dict[str, Any], kind: str = "data", given: tuple[dict[str, Any], ...] = ()) -> dict[str, Finding]:
-    case = Case(facts=(Fact(7, 1.0, kind, {"loaders": [told], "given": list(given)}),), outcome="finished")
+def findings(
+    told: LoaderData, kind: Literal["data", "scan"] = "data", given: tuple[GivenLayer, ...] = ()
+) -> dict[str, Finding]:
+    if kind == "data":
+        case = Case(data=(DataSeen(pid=7, at=1.0, loaders=[told], given=list(given)),), outcome="finished")
+    else:
+        case = Case(scans=(Scanned(pid=7, at=1.0, data=told),), outcome="finished")
     diagnosis = diagnose(case, family.RULES)
     assert diagnosis.probes_off == ()
     return {finding.rule: finding for finding in diagnosis.findings}
 
 
+def given(kind: str, scale: Scale | None) -> GivenLayer:
+    return GivenLayer(layer="net.0", kind=kind, shape=[50, 5], scale=scale)
+
+
 def normal(rows: int = 1000, columns: int = 5, seed: int = 0) -> torch.Tensor:
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+
+
+def labels(told: LoaderData) -> LabelCounts:
+    assert told.labels is not None
+    return told.labels
 
 
 def test_plain_data_is_left_alone() -> None:
@@ -92,23 +108,18 @@ def test_unscaled_is_information_where_nothing_is_known_of_the_training() -> Non
 
 def test_unscaled_is_silent_where_the_first_layer_normalizes() -> None:
     told = about(1000 + 80 * normal())
-    scale = told["parts"][0]["scale"]
-    first = {"layer": "net.0", "kind": "BatchNorm1d", "shape": [50, 5], "scale": scale}
-    assert findings(told, given=(first,)) == {}
-    divided = {"layer": "net.0", "kind": "Linear", "shape": [50, 5], "scale": about(normal())["parts"][0]["scale"]}
-    assert findings(told, given=(divided,)) == {}
-    taken = {**first, "kind": "Linear"}
-    assert list(findings(told, given=(taken,))) == ["unscaled-input"]
+    scale = told.parts[0].scale
+    assert findings(told, given=(given("BatchNorm1d", scale),)) == {}
+    assert findings(told, given=(given("Linear", about(normal()).parts[0].scale),)) == {}
+    assert list(findings(told, given=(given("Linear", scale),))) == ["unscaled-input"]
 
 
 def test_numbers_next_to_nothing() -> None:
     told = about(1e-9 * normal())
-    scale = told["parts"][0]["scale"]
-    first = {"layer": "net.0", "kind": "Linear", "shape": [50, 5], "scale": scale}
-    finding = findings(told, given=(first,))["unscaled-input"]
+    finding = findings(told, given=(given("Linear", told.parts[0].scale),))["unscaled-input"]
     assert "all values within" in finding.title
     assert "no value is beyond" in finding.evidence[0]
-    assert findings(told, given=({**first, "scale": about(normal())["parts"][0]["scale"]},)) == {}
+    assert findings(told, given=(given("Linear", about(normal()).parts[0].scale),)) == {}
 
 
 @pytest.mark.parametrize("x", [0.01 * normal(), torch.eye(5)[torch.arange(1000) % 5], 1e-5 * normal().abs() + 1.0])
@@ -166,7 +177,7 @@ def test_order_of_the_batches() -> None:
     told = about(normal(), y, batch=25)
     assert list(findings(told)) == ["batches-not-shuffled"]
     assert findings(told)["batches-not-shuffled"].severity == "info"
-    assert findings({**told, "own_batches": True}) == {}
+    assert findings(replace(told, own_batches=True)) == {}
     mixed = y[torch.randperm(1000, generator=torch.Generator().manual_seed(0))]
     assert findings(about(normal(), mixed, batch=25)) == {}
 
@@ -181,7 +192,7 @@ def test_batches_of_one_class_say_nothing_of_the_balance() -> None:
     """Of data that is sorted some batches were read: more of one class by chance."""
     y = torch.cat((torch.zeros(900), torch.arange(1, 4).repeat_interleave(33), torch.full((1,), 3))).long()
     few = about(normal(), y, batch=25)
-    few["labels"] = {**few["labels"], "entropy": 1.0, "batch_entropy": 0.02}
+    few = replace(few, labels=replace(labels(few), entropy=1.0, batch_entropy=0.02))
     assert "labels-imbalanced" not in findings(few)
     assert "labels-imbalanced" in findings(few, "scan")
 
@@ -192,8 +203,7 @@ def test_token_ids_and_masks_are_left_alone() -> None:
     bias[:, 7:] = float("-inf")
     gathered = Gathered()
     gathered.take({"ids": ids, "bias": bias, "label": torch.arange(500) % 2}, None)
-    told = {**about(normal()), **statistics_report.told(gathered)}
-    assert findings(told) == {}
+    assert findings(record(gathered)) == {}
 
 
 def test_numbers_to_the_loss_are_no_classes() -> None:
@@ -214,7 +224,7 @@ def test_what_is_no_label_is_not_counted(none: int) -> None:
     y[torch.arange(1000) % 20 > 0] = none
     y[:20] = torch.arange(20) % 2
     assert findings(about(normal(), y)) == {}
-    assert about(normal(), y)["labels"]["classes"] == 2
+    assert labels(about(normal(), y)).classes == 2
 
 
 def test_minus_one_is_a_class_beside_one() -> None:
@@ -228,15 +238,16 @@ def test_a_label_that_the_loss_ignores_is_not_counted() -> None:
     y = torch.arange(1000) % 2
     y[::3] = 9
     gathered.take([normal(), y], None)
-    assert {value for value, _ in statistics_report.told(gathered)["labels"]["counts"]} == {0.0, 1.0}
+    assert {value for value, _ in labels(record(gathered)).counts} == {0.0, 1.0}
 
 
 def second_task(batch: Any, *targets: str, used: tuple[str, ...] = ()) -> list[str]:
     gathered = Gathered()
-    gathered.targets.update(dict.fromkeys(targets, ("mse", None)))
+    for target in targets:
+        gathered.targets[target] = ("mse", None)
     gathered.used.update(used)
     gathered.take(batch, None)
-    return list(findings({**about(normal()), **statistics_report.told(gathered)}))
+    return list(findings(record(gathered)))
 
 
 def test_gaps_in_what_comes_after_the_target_are_those_of_another_task() -> None:
@@ -255,10 +266,10 @@ def test_gaps_in_what_comes_after_the_target_are_those_of_another_task() -> None
 
 
 def jumps(values: list[float]) -> Any:
-    loss = SimpleNamespace(count=len(values), points=[(step, value) for step, value in enumerate(values)])
-    head = SimpleNamespace(target={"constant": 1.386, "count": 900}, bare=True, broadcast=())
-    learning: Any = SimpleNamespace(heads=(head,), loss_of=lambda _: loss)
-    return _jumps(Data(7, {}, learning=learning))
+    site = ("train.py", 7, "main")
+    loss = Loss(site=site, count=len(values), points=list(enumerate(values)))
+    head = LossHead(op="cross_entropy", called=site, target=Targets(constant=1.386, count=900), bare=True)
+    return _jumps(Data(7, LOADER, learning=Learning(losses=[loss], heads=[head])))
 
 
 def test_a_loss_that_comes_back_to_that_of_a_constant_prediction() -> None:
@@ -268,3 +279,19 @@ def test_a_loss_that_comes_back_to_that_of_a_constant_prediction() -> None:
     assert jumps([0.7 * value for value in saw] * 40) is None, "it learns all the same"
     assert jumps([1.38, 1.4] * 80) is None, "it does not fall"
     assert jumps([1.42] * 100 + [0.8] * 60) is None, "it comes down and stays there"
+
+
+def test_batches_that_come_from_no_loader() -> None:
+    gathered = Gathered(has_target=False)
+    for label in range(4):
+        for _ in range(5):
+            x = 1000 + 80 * normal(25, seed=label)
+            gathered.take(x, None, open_=True)
+            gathered.take_target(torch.full((25,), label), "cross_entropy", None)
+    sliced = statistics_report.filled(LoaderData(site=("/project/train.py", 9, "main")), gathered, trains=True)
+    found = findings(sliced)
+    assert sorted(found) == ["batches-not-shuffled", "unscaled-input"]
+    assert "DataLoader" not in found["batches-not-shuffled"].fix.text
+    assert all("sampler" not in line for line in found["batches-not-shuffled"].evidence)
+    assert "batches the model was given" in found["unscaled-input"].evidence[0]
+    assert found["unscaled-input"].where.line == 9

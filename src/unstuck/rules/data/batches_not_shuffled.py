@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import log
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.data import LabelCounts
 from unstuck.rules.data.seen import Data, seen
 from unstuck.rules.learning import curves
 from unstuck.rules.learning.measured import loss_of
@@ -41,14 +41,14 @@ HIGH, LOW = 0.95, 0.75
 AGAIN = 2
 PLAIN = "Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."
 OWN = "Shuffle the indices in the batch sampler before they are cut into batches, anew for every pass."
+SLICED = "Shuffle the samples before they are cut into batches, anew for every pass (`torch.randperm`)."
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
         labels = data.labels()
-        if labels is None or not class_by_class(labels) or (data.about.get("own_batches") and not _never_leaves(data)):
-            continue
-        yield _finding(data, labels)
+        if labels is not None and class_by_class(labels) and (not data.loader.own_batches or _never_leaves(data)):
+            yield _finding(data, labels)
 
 
 def _never_leaves(data: Data) -> bool:
@@ -56,15 +56,14 @@ def _never_leaves(data: Data) -> bool:
     return data.constant and not data.learned
 
 
-def class_by_class(labels: dict[str, Any]) -> bool:
+def class_by_class(labels: LabelCounts) -> bool:
     """Each batch holds hardly more than one of many classes."""
-    if labels["batches"] < BATCHES or labels["batch"] < BATCH or labels["batch_entropy"] is None:
+    if labels.batches < BATCHES or labels.batch < BATCH or labels.batch_entropy is None:
         return False
-    if labels["classes"] > labels["samples"] / 4:
+    if labels.classes > labels.samples / 4:
         return False
-    possible = min(log(labels["classes"]), log(labels["batch"]))
-    diverse = labels["entropy"] >= OVERALL * log(labels["classes"])
-    return bool(diverse and labels["batch_entropy"] < WITHIN * possible)
+    possible = min(log(labels.classes), log(labels.batch))
+    return labels.entropy >= OVERALL * log(labels.classes) and labels.batch_entropy < WITHIN * possible
 
 
 def _jumps(data: Data) -> tuple[float, float, float] | None:
@@ -95,28 +94,32 @@ def _returns(values: list[float], low: float, high: float) -> int:
     return count
 
 
-def _finding(data: Data, labels: dict[str, Any]) -> Finding:
+def _finding(data: Data, labels: LabelCounts) -> Finding:
     jumps = _jumps(data)
+    how = OWN if data.loader.own_batches else PLAIN if data.has_loader else SLICED
     fails = jumps is not None or _never_leaves(data)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
-        severity="warning" if fails and not data.about.get("own_order") else "info",
+        severity="warning" if fails and not data.loader.own_order else "info",
         confidence=0.85,
-        title=f"The batches are not shuffled: each holds hardly more than one of {labels['classes']} classes",
+        title=f"The batches are not shuffled: each holds hardly more than one of {labels.classes} classes",
         evidence=tuple(_evidence(data, labels, jumps)),
         where=data.where_used(),
-        fix=Fix(OWN if data.about.get("own_batches") else PLAIN),
+        fix=Fix(how),
         seen_by="flight",
     )
 
 
-def _evidence(data: Data, labels: dict[str, Any], jumps: tuple[float, float, float] | None) -> Iterable[str]:
+def _evidence(data: Data, labels: LabelCounts, jumps: tuple[float, float, float] | None) -> Iterable[str]:
     yield (
-        f"entropy of the labels {labels['batch_entropy']:.2f} within a batch of {labels['batch']:.0f} and "
-        f"{labels['entropy']:.2f} over all {labels['samples']:,} ({labels['batches']} batches read)"
+        f"entropy of the labels {labels.batch_entropy:.2f} within a batch of {labels.batch:.0f} and "
+        f"{labels.entropy:.2f} over all {labels.samples:,} ({labels.batches} batches read)"
     )
-    yield f"order of the samples: {data.about['sampler']}"
+    if data.has_loader:
+        yield f"order of the samples: {data.loader.sampler}"
+    else:
+        yield f"{data.read()} were looked at; they come from no DataLoader"
     if jumps is not None:
         high, low, best = jumps
         yield (

@@ -23,10 +23,10 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.data.seen import called, listed, seen
+from unstuck.recorder.records.data import ColumnStats, Link, PartSeen
+from unstuck.rules.data.seen import Data, called, listed, seen
 from unstuck.rules.rule import Rule
 
 TIMES = 3.0
@@ -38,40 +38,46 @@ FLOOR = 0.02
 
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        for part in data.features():
-            codes = [column for column in part["columns"] if _coded(column)]
-            if not codes:
-                continue
-            worst = max(codes, key=lambda column: column["as_category"])
-            yield Finding(
-                rule=RULE.name,
-                family=RULE.family,
-                severity="info",
-                confidence=0.7,
-                title=f"{called(part, worst['column'])} holds codes, but is given to the model as a number".replace(
-                    "column", "Column", 1
-                ),
-                evidence=(
-                    *(
-                        f"{called(part, column['column'])}: association with the target {column['as_category']:.2f} "
-                        f"as a category of {column['codes']} codes, {column['as_number']:.2f} as a number "
-                        f"({int(column['kept']):,} samples)"
-                        for column in codes[:4]
-                    ),
-                    f"columns like this: {listed([column['column'] for column in codes])}",
-                ),
-                where=data.where(),
-                fix=Fix("One-hot encode the column (`F.one_hot`), or give it an `nn.Embedding`."),
-                seen_by="flight",
-                also=data.also(),
-            )
-            break
+        coded = ((part, [pair for column in part.columns if (pair := _coded(column))]) for part in data.features())
+        first = next(((part, codes) for part, codes in coded if codes), None)
+        if first is not None:
+            yield _finding(data, *first)
 
 
-def _coded(column: dict[str, Any]) -> bool:
-    if "as_category" not in column or column.get("kept", 0) < KEPT:
-        return False
-    return bool(column["as_category"] >= CLEAR and column["as_category"] >= TIMES * max(FLOOR, column["as_number"]))
+def _coded(column: ColumnStats) -> tuple[ColumnStats, Link] | None:
+    link = column.link
+    if link is None or column.spread is None or column.spread.kept < KEPT:
+        return None
+    clear = link.as_category >= CLEAR and link.as_category >= TIMES * max(FLOOR, link.as_number)
+    return (column, link) if clear else None
+
+
+def _finding(data: Data, part: PartSeen, codes: list[tuple[ColumnStats, Link]]) -> Finding:
+    worst, _ = max(codes, key=lambda pair: pair[1].as_category)
+    name = called(part, worst.column).replace("column", "Column", 1)
+    return Finding(
+        rule=RULE.name,
+        family=RULE.family,
+        severity="info",
+        confidence=0.7,
+        title=f"{name} holds codes, but is given to the model as a number",
+        evidence=(
+            *(_line(part, column, link) for column, link in codes[:4]),
+            f"columns like this: {listed([column.column for column, _ in codes])}",
+        ),
+        where=data.where(),
+        fix=Fix("One-hot encode the column (`F.one_hot`), or give it an `nn.Embedding`."),
+        seen_by="flight",
+        also=data.also(),
+    )
+
+
+def _line(part: PartSeen, column: ColumnStats, link: Link) -> str:
+    kept = column.spread.kept if column.spread is not None else 0
+    return (
+        f"{called(part, column.column)}: association with the target {link.as_category:.2f} "
+        f"as a category of {link.codes} codes, {link.as_number:.2f} as a number ({kept:,} samples)"
+    )
 
 
 RULE = Rule("category-as-number", "data", decide, gathers=True)

@@ -21,9 +21,9 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.data import ColumnStats, PartSeen
 from unstuck.rules.data.seen import Data, called, listed, number, seen
 from unstuck.rules.rule import Rule
 
@@ -35,25 +35,27 @@ MANY = 0.2
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
         for part in data.features():
-            same = [column for column in part["columns"] if _constant(column, data)]
-            if part["role"] == "features" and 0 < len(same) <= max(1, MANY * part["width"]) and part["width"] > 1:
+            same = [column for column in part.columns if _constant(column, data)]
+            if part.role == "features" and 0 < len(same) <= max(1, MANY * part.width) and part.width > 1:
                 yield _finding(data, part, same)
 
 
-def _constant(column: dict[str, Any], data: Data) -> bool:
-    if column["rows"] < ROWS:
+def _constant(column: ColumnStats, data: Data) -> bool:
+    if column.rows < ROWS:
         return False
-    if column["nan"] == column["rows"]:
+    if column.nan == column.rows:
         return True
-    if column["count"] < column["rows"] or column["min"] != column["max"]:
+    numbers = column.numbers
+    if numbers is None or column.count < column.rows or numbers.min != numbers.max:
         return False
-    return data.scanned or column["min"] not in (0.0, 1.0)
+    return data.scanned or numbers.min not in (0.0, 1.0)
 
 
-def _finding(data: Data, part: dict[str, Any], same: list[dict[str, Any]]) -> Finding:
-    places = [column["column"] for column in same]
-    lost = [column["column"] for column in same if not column["count"]]
-    what = "NaN" if lost else number(same[0]["min"])
+def _finding(data: Data, part: PartSeen, same: list[ColumnStats]) -> Finding:
+    places = [column.column for column in same]
+    lost = [column.column for column in same if not column.count]
+    values = [(column.column, number(column.numbers.min)) for column in same[:3] if column.numbers is not None]
+    what = "NaN" if lost else values[0][1]
     others = f", and {len(same) - 1} more columns are constant too" if len(same) > 1 else ""
     return Finding(
         rule=RULE.name,
@@ -62,12 +64,8 @@ def _finding(data: Data, part: dict[str, Any], same: list[dict[str, Any]]) -> Fi
         confidence=0.95 if data.scanned else 0.8,
         title=f"{called(part, places[0])} is {what} in every sample{others}".replace("column", "Column", 1),
         evidence=(
-            f"{called(part)}: column {listed(places)} of {part['width']:,} never changes in {data.read()}",
-            *(
-                f"column {column['column']} is {number(column['min'])} throughout"
-                for column in same[:3]
-                if column["count"]
-            ),
+            f"{called(part)}: column {listed(places)} of {part.width:,} never changes in {data.read()}",
+            *(f"column {column} is {value} throughout" for column, value in values),
             *([f"column {listed(lost)} is NaN throughout: as if divided by a deviation of 0"] if lost else []),
         ),
         where=data.where(),

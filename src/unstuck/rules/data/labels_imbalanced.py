@@ -39,11 +39,11 @@ CLASSES = 100
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
         labels = data.labels()
-        if labels is None or labels["samples"] < SAMPLES or labels["classes"] > CLASSES:
+        if labels is None or labels.samples < SAMPLES or labels.classes > CLASSES:
             continue
         if not data.scanned and class_by_class(labels):
             continue  # the batches that were read say nothing of the others
-        (most, often), (least, rarely) = labels["counts"][0], labels["counts"][-1]
+        (most, often), (least, rarely) = labels.counts[0], labels.counts[-1]
         if often > TIMES * (rarely + (0 if data.scanned else CHANCE)):
             yield Finding(
                 rule=RULE.name,
@@ -53,11 +53,11 @@ def decide(case: Case) -> Iterable[Finding]:
                 title=f"Class {most:g} is {often / rarely:,.0f} times as frequent as class {least:g}",
                 evidence=(
                     "; ".join(
-                        f"class {value:g} {count / labels['samples']:.1%}"
-                        for value, count in dict.fromkeys(map(tuple, (*labels["counts"][:3], *labels["counts"][-3:])))
+                        f"class {value:g} {count / labels.samples:.1%}"
+                        for value, count in dict.fromkeys((*labels.counts[:3], *labels.counts[-3:]))
                     )
-                    + f" of {labels['samples']:,} labels in {labels['classes']} classes",
-                    f"always naming class {most:g} is right for {often / labels['samples']:.1%}",
+                    + f" of {labels.samples:,} labels in {labels.classes} classes",
+                    f"always naming class {most:g} is right for {often / labels.samples:.1%}",
                 ),
                 where=data.where(),
                 fix=Fix(

@@ -24,9 +24,10 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Severity
+from unstuck.recorder.records.data import ColumnStats, PartSeen, TextsSeen
 from unstuck.rules.data.seen import Data, called, listed, number, seen
 from unstuck.rules.rule import Rule
 
@@ -41,50 +42,64 @@ CODES = tuple(sign * 10.0**power for power in range(3, 37) for sign in (1, -1))
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
         gaps = [gap for part in data.features() for gap in _gaps(part)]
-        empty = [about for about in data.about.get("texts") or () if about[1]]
+        empty = [texts for texts in data.loader.texts if texts.empty]
         if gaps or empty:
             yield _finding(data, gaps, empty)
 
 
+@dataclass(frozen=True)
+class Code:
+    """A value that stands for "unknown", and the range of the real ones."""
+
+    value: float
+    count: int
+    samples: list[int]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Gap:
     """One column with missing values."""
 
-    def __init__(self, part: dict[str, Any], column: dict[str, Any], what: str, count: int, samples: list[int]) -> None:
-        self.part, self.column, self.what, self.count, self.samples = part, column, what, count, samples
-        self.name = called(part, column["column"])
+    name: str
+    what: str
+    count: int
+    samples: list[int]
+    rows: int
+    code: Code | None = None
+    """None: they are NaN or infinity."""
 
 
-def _gaps(part: dict[str, Any]) -> Iterable[Gap]:
-    for column in part["columns"]:
-        bad = column["nan"] + column["plus"] + column["minus"]
-        if bad and column["nan"] < column["rows"]:  # else it is no gap: constant-feature
-            only = [word for word, count in (("NaN", column["nan"]), ("infinity", bad - column["nan"])) if count]
-            yield Gap(part, column, " and ".join(only), bad, part.get("bad_samples") or [])
-        code = _code(part, column)
+def _gaps(part: PartSeen) -> Iterable[Gap]:
+    for column in part.columns:
+        bad, name = column.nan + column.plus + column.minus, called(part, column.column)
+        if bad and column.nan < column.rows:  # else it is no gap: constant-feature
+            only = [word for word, count in (("NaN", column.nan), ("infinity", bad - column.nan)) if count]
+            yield Gap(name, " and ".join(only), bad, part.bad_samples, column.rows)
+        code = code_in(part, column)
         if code is not None:
-            yield Gap(part, column, number(code[0]), code[1], code[2])
+            yield Gap(name, number(code.value), code.count, code.samples, column.rows, code)
 
 
-def _code(part: dict[str, Any], column: dict[str, Any]) -> tuple[float, int, list[int]] | None:
+def code_in(part: PartSeen, column: ColumnStats) -> Code | None:
     """A value repeated at one end of a column, far outside of what lies between both ends."""
-    if part["role"] != "features" or column.get("inner_distinct", 0) < DIFFERENT:
+    numbers, spread = column.numbers, column.spread
+    if part.role != "features" or numbers is None or spread is None or spread.inner_distinct < DIFFERENT:
         return None
-    width = column["inner_high"] - column["inner_low"]
-    ends = (
-        ("min", "lowest", column["inner_low"] - column["min"]),
-        ("max", "highest", column["max"] - column["inner_high"]),
-    )
-    for end, extremes, gap in ends:
-        value, count = column[end], column[f"at_{end}"]
+    low = numbers.min, numbers.at_min, numbers.lowest, spread.inner_low - numbers.min
+    high = numbers.max, numbers.at_max, numbers.highest, numbers.max - spread.inner_high
+    width = spread.inner_high - spread.inner_low
+    for value, count, extremes, gap in (low, high):
         if count >= REPEATED and gap > FAR * width and (is_code(value) or gap > 10 * width):
-            samples = [int(sample) for each, sample in column[extremes] if each == value and sample >= 0]
-            return value, count, samples
+            samples = [sample for each, sample in extremes if each == value and sample >= 0]
+            return Code(value, count, samples, spread.inner_low, spread.inner_high)
     return None
 
 
-def coded(part: dict[str, Any]) -> set[int]:
+def coded(part: PartSeen) -> set[int]:
     """Columns with such a value: what they look like otherwise is not known."""
-    return {column["column"] for column in part["columns"] if _code(part, column) is not None}
+    return {column.column for column in part.columns if code_in(part, column) is not None}
 
 
 def is_code(value: float) -> bool:
@@ -94,26 +109,25 @@ def is_code(value: float) -> bool:
 
 
 def _severity(data: Data, gaps: list[Gap]) -> Severity:
-    coded = any(gap.what not in ("NaN", "infinity", "NaN and infinity") for gap in gaps)
+    coded = any(gap.code is not None for gap in gaps)
     return "warning" if coded and data.constant and not data.learned else "info"
 
 
-def _finding(data: Data, gaps: list[Gap], empty: list[list[Any]]) -> Finding:
-    samples = gaps[0].samples if gaps else empty[0][3]
+def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
     if gaps:
         worst = max(gaps, key=lambda gap: gap.count)
         samples = worst.samples
-        what = f"{worst.what} in place of numbers" if worst.what[-1].isdigit() else worst.what
-        title = f"The data has gaps: {worst.name} holds {what}" + (
-            f", and {len(gaps) - 1} more columns do" if len(gaps) > 1 else ""
-        )
+        what = worst.what if worst.code is None else f"{worst.what} in place of numbers"
+        more = f", and {len(gaps) - 1} more columns do" if len(gaps) > 1 else ""
+        title = f"The data has gaps: {worst.name} holds {what}{more}"
     else:
-        title = f"The data has gaps: `batch{empty[0][0]}` holds empty texts"
+        samples = empty[0].samples
+        title = f"The data has gaps: `batch{empty[0].path}` holds empty texts"
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity=_severity(data, gaps),
-        confidence=0.95 if any("NaN" in gap.what or "inf" in gap.what for gap in gaps) else 0.75,
+        confidence=0.95 if any(gap.code is None for gap in gaps) else 0.75,
         title=title,
         evidence=tuple(_evidence(data, gaps, empty)),
         where=data.where(sample=samples[0] if samples else None),
@@ -126,19 +140,19 @@ def _finding(data: Data, gaps: list[Gap], empty: list[list[Any]]) -> Finding:
     )
 
 
-def _evidence(data: Data, gaps: list[Gap], empty: list[list[Any]]) -> Iterable[str]:
+def _evidence(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Iterable[str]:
     for gap in sorted(gaps, key=lambda gap: -gap.count)[:4]:
-        column = gap.column
-        line = f"{gap.name}: {gap.what} {gap.count:,} times in {column['rows']:,} values"
-        if gap.what[-1].isdigit():
-            line += f"; all others lie between {number(column['inner_low'])} and {number(column['inner_high'])}"
+        line = f"{gap.name}: {gap.what} {gap.count:,} times in {gap.rows:,} values"
+        if gap.code is not None:
+            line += f"; all others lie between {number(gap.code.low)} and {number(gap.code.high)}"
         yield line
     samples = list(dict.fromkeys(sample for gap in gaps for sample in gap.samples))
     if samples:
-        whole = max((part.get("bad_rows", 0) for part in data.features()), default=0)
+        whole = max((part.bad_rows for part in data.features()), default=0)
         yield f"samples {listed(samples, max(len(samples), whole) if whole else None)}"
-    for path, lines, none, which in empty[:2]:
-        yield f"`batch{path}`: {none:,} of {lines:,} texts are empty" + (f" (samples {listed(which)})" if which else "")
+    for texts in empty[:2]:
+        which = f" (samples {listed(texts.samples)})" if texts.samples else ""
+        yield f"`batch{texts.path}`: {texts.empty:,} of {texts.lines:,} texts are empty{which}"
     yield f"{data.read()} were looked at"
 
 

@@ -22,10 +22,11 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.data.missing_values import _code
+from unstuck.recorder.records.data import ColumnStats, PartSeen
+from unstuck.rules.data.missing_values import code_in
 from unstuck.rules.data.seen import Data, called, listed, number, seen
 from unstuck.rules.rule import Rule
 
@@ -39,55 +40,75 @@ FEW = 0.01
 DISTINCT = 12
 
 
+@dataclass(frozen=True)
+class Far:
+    """Values of a column that lie far away from all others."""
+
+    of: str
+    """The column, or what of each sample."""
+    article: str
+    values: list[tuple[float, int]]
+    """Each with its sample."""
+    score: float
+    middle: float
+    following: float
+    """The value next to them."""
+
+    @property
+    def samples(self) -> list[int]:
+        return [sample for _, sample in self.values if sample >= 0]
+
+
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        found = [
-            far
-            for part in data.features()
-            for column in (part["columns"] if part["role"] == "features" else part.get("each") or ())
-            if (far := _far(part, column)) is not None
-        ]
+        found = [far for part in data.features() for far in _in_part(part)]
         if found:
             yield _finding(data, found)
 
 
-Far = tuple[dict[str, Any], dict[str, Any], list[list[float]], float, float]
+def _in_part(part: PartSeen) -> Iterable[Far]:
+    if part.role == "features":
+        columns = [(called(part, column.column), "", column) for column in part.columns if not code_in(part, column)]
+    else:
+        each = (("mean", part.means), ("deviation", part.deviations))
+        columns = [(f"{of} of {called(part)}", "the ", column) for of, column in each if column is not None]
+    for name, article, column in columns:
+        far = _far(name, article, column)
+        if far is not None:
+            yield far
 
 
-def _far(part: dict[str, Any], column: dict[str, Any]) -> Far | None:
-    """The part, its column, the far values with their samples, their score, and the value next to them."""
-    if column["rows"] < ROWS or column.get("distinct", 0) < DISTINCT or not column.get("mad"):
+def _far(name: str, article: str, column: ColumnStats) -> Far | None:
+    numbers, spread = column.numbers, column.spread
+    if column.rows < ROWS or numbers is None or spread is None or spread.distinct < DISTINCT or not spread.mad:
         return None
-    if part["role"] == "features" and _code(part, column) is not None:
-        return None
-    middle, unit = column["q50"], 1.4826 * column["mad"]
-    for end, quarter, last in (("highest", "q75", "q99"), ("lowest", "q25", "q01")):
-        values = column[end]
+    middle, unit, few = spread.q50, 1.4826 * spread.mad, FEW * column.rows
+    ends = ((numbers.highest, spread.q75, spread.q99), (numbers.lowest, spread.q25, spread.q01))
+    for values, quarter, last in ends:
+        broad = abs(last - middle) > BROAD * max(abs(quarter - middle), unit * 0.3)
         for count in range(1, len(values)):
             outer, following = values[count - 1][0], values[count][0]
-            score = abs(outer - middle) / unit
-            if score < SCORE or count > max(1, FEW * column["rows"]):
+            if abs(outer - middle) / unit < SCORE or count > max(1, few) or broad:
                 break
-            rest = max(abs(following - middle), abs(column[last] - middle) if count < FEW * column["rows"] else 0, unit)
-            broad = abs(column[last] - middle) > BROAD * max(abs(column[quarter] - middle), unit * 0.3)
-            if abs(outer - middle) > APART * rest and not broad:
-                return part, column, values[:count], abs(values[0][0] - middle) / unit, following
+            rest = max(abs(following - middle), abs(last - middle) if count < few else 0, unit)
+            if abs(outer - middle) > APART * rest:
+                return Far(name, article, values[:count], abs(values[0][0] - middle) / unit, middle, following)
     return None
 
 
 def _finding(data: Data, found: list[Far]) -> Finding:
-    part, column, values, _, _ = max(found, key=lambda far: far[3])
-    samples = list(dict.fromkeys(int(sample) for far in found for _, sample in far[2] if sample >= 0))
-    which = f"sample {listed(samples)}" if samples else "a few samples"
-    of = f"the {column['of']} of {called(part)}" if "of" in column else called(part, column["column"])
+    worst = max(found, key=lambda far: far.score)
+    samples = list(dict.fromkeys(sample for far in found for sample in far.samples))
+    which = f"Sample {listed(samples)}" if samples else "A few samples"
+    value, sample = worst.values[0]
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="info",
         confidence=0.8,
-        title=f"{which[:1].upper()}{which[1:]}: {of} is {number(values[0][0])}, far away from all others",
+        title=f"{which}: {worst.article}{worst.of} is {number(value)}, far away from all others",
         evidence=(*(_line(far) for far in found[:4]), f"{data.read()} were looked at"),
-        where=data.where(sample=int(values[0][1]) if values[0][1] >= 0 else None),
+        where=data.where(sample=sample if sample >= 0 else None),
         fix=Fix("Look at these samples; correct or drop them, or clip the column where the others end."),
         seen_by="flight",
         also=data.also(),
@@ -95,12 +116,10 @@ def _finding(data: Data, found: list[Far]) -> Finding:
 
 
 def _line(far: Far) -> str:
-    part, column, values, score, following = far
-    of = f"{column['of']} of {called(part)}" if "of" in column else called(part, column["column"])
-    shown = listed([f"{number(value)} (sample {int(s)})" if s >= 0 else number(value) for value, s in values])
+    shown = listed([f"{number(value)} (sample {s})" if s >= 0 else number(value) for value, s in far.values])
     return (
-        f"{of}: {shown}, {score:,.0f} deviations from the median {number(column['q50'])}; the next value is "
-        f"{number(following)}"
+        f"{far.of}: {shown}, {far.score:,.0f} deviations from the median {number(far.middle)}; the next value is "
+        f"{number(far.following)}"
     )
 
 

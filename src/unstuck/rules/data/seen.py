@@ -1,17 +1,17 @@
-"""What was read of the data, as rules read it: from batches of a training, or from a whole data set in a scan."""
+"""What was read of the data, as rules read it: from batches of a training, or from a whole dataset in a scan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from unstuck.model import Case, Where
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.data import GivenLayer, LabelCounts, LoaderData, PartSeen
 from unstuck.recorder.records.learning import Activation, Learning
 from unstuck.rules.learning import curves
 from unstuck.rules.learning.measured import main_loss, saturated
 
-Site = tuple[str, int, str]
 FEATURES = ("features", "sequence", "image")
 DEAD = 0.9
 """Share of a layer's units that never answer."""
@@ -23,23 +23,20 @@ MEASURE = frozenset(("mse", "squared", "absolute", "smooth_l1", "huber"))
 
 @dataclass(frozen=True)
 class Data:
-    """What one loader gives."""
+    """What one loader gives; or the model is given, where there is none."""
 
     pid: int
-    about: dict[str, Any]
-    """As record/data_read.py and record/data_told.py tell it."""
-    given: tuple[dict[str, Any], ...] = ()
-    """Layers that are given data as it came: class, and the scale of what they are given."""
+    loader: LoaderData
+    given: Sequence[GivenLayer] = ()
     learning: Learning | None = None
     constant: bool = False
     """The loss is at rest where a constant prediction would be."""
     scanned: bool = False
     """Read in a scan: there is no training beside it."""
-    parts: tuple[dict[str, Any], ...] = field(default=())
 
     @property
-    def rows(self) -> int:
-        return int(self.about["rows"])
+    def has_loader(self) -> bool:
+        return self.loader.loader >= 0
 
     @property
     def learned(self) -> bool:
@@ -49,96 +46,87 @@ class Data:
 
     @property
     def broken(self) -> bool:
-        """A loss was no number: what comes after that says nothing of the data's scale."""
+        """A loss was NaN: what comes after that says nothing of the data's scale."""
         return self.learning is not None and any(loss.nonfinite for loss in self.learning.losses)
 
-    def labels(self) -> dict[str, Any] | None:
+    def labels(self) -> LabelCounts | None:
         """The labels counted, where they are classes to the loss: whole numbers may be counts of something as well."""
-        counted: dict[str, Any] | None = self.about.get("labels")
+        counted = self.loader.labels
         if counted is None:
             return None
-        op = self.about.get("target_op")
-        heads = (op,) if op else tuple(head.op for head in self.learning.heads) if self.learning is not None else ()
-        classify, measure = bool(CLASSIFY & set(heads)), bool(MEASURE & set(heads))
+        heads = {head.op for head in self.learning.heads} if self.learning is not None else set()
+        ops = {self.loader.target_op} if self.loader.target_op else heads
+        classify, measure = not CLASSIFY.isdisjoint(ops), not MEASURE.isdisjoint(ops)
         if classify and not measure:
             return counted
-        if counted.get("floats"):
-            return counted if not measure and all(value in (0, 1) for value, _ in counted["counts"]) else None
+        if counted.floats:
+            return counted if not measure and all(value in (0, 1) for value, _ in counted.counts) else None
         return counted if classify or not measure else None
 
-    def features(self) -> list[dict[str, Any]]:
+    def features(self) -> list[PartSeen]:
         """Parts that a model computes with: no target nor what may be another one, no ids, no mask."""
-        return [part for part in self.parts if part["role"] in FEATURES]
+        return [part for part in self.loader.parts if part.role in FEATURES]
 
     def where(self, sample: int | None = None) -> Where:
         """Where samples are given out, if that is written by the user; else where the loader is made, or used."""
-        file, line, function = self._sites()[0] if self._sites() else (None, None, None)
-        return Where(file=file, line=line, function=function or None, pid=self.pid, sample=sample)
+        return self._where(next(iter(self._sites()), None), sample)
 
     def where_used(self) -> Where:
         """Where the loader is made, or used: for what is a matter of the loader."""
-        site = self.about.get("made") or self.about.get("site") or (None, None, None)
-        return Where(file=site[0], line=site[1], function=site[2] or None, pid=self.pid)
+        return self._where(self.loader.made or self.loader.site)
 
     def also(self) -> tuple[Where, ...]:
-        return tuple(Where(file=f, line=line, function=n or None, pid=self.pid) for f, line, n in self._sites()[1:2])
+        return tuple(self._where(site) for site in self._sites()[1:2])
+
+    def _where(self, site: Site | None, sample: int | None = None) -> Where:
+        file, line, function = site or (None, None, None)
+        return Where(file=file, line=line, function=function or None, pid=self.pid, sample=sample)
 
     def _sites(self) -> list[Site]:
-        known = [self.about.get(name) for name in ("dataset_site", "made", "site")]
-        return [(site[0], site[1], site[2]) for site in known if site]
+        return [site for site in (self.loader.dataset_site, self.loader.made, self.loader.site) if site]
 
     def read(self) -> str:
         """How much of it was looked at."""
-        of = self.about.get("samples")
+        rows, of = self.loader.rows, self.loader.samples
         if self.scanned:
-            return f"{self.rows:,} samples" if of is None or self.rows >= of else f"{self.rows:,} of {of:,} samples"
-        return f"{self.rows:,} samples in {self.about['batches']:,} batches"
+            return f"{rows:,} samples" if of is None or rows >= of else f"{rows:,} of {of:,} samples"
+        whose = "" if self.has_loader else " the model was given"
+        return f"{rows:,} samples in {self.loader.batches:,} batches{whose}"
 
 
 def seen(case: Case) -> Iterator[Data]:
     """Every loader that trains, and what was scanned, as last told."""
-    latest: dict[tuple[int, str], Any] = {}
-    for fact in case.facts:
-        if fact.kind in ("data", "scan"):
-            latest[fact.pid, fact.kind] = fact
-    if not latest:
-        return
-    trained = {learning.pid: learning for learning in case.learnings}
-    still = {learning.pid for learning, *_ in curves.stuck(case)}
-    for (pid, kind), fact in latest.items():
-        for about in fact.data["loaders"]:
-            if about["trains"] or kind == "scan":
-                yield Data(
-                    pid=pid,
-                    about=about,
-                    given=tuple(fact.data.get("given") or ()),
-                    learning=trained.get(pid),
-                    constant=pid in still,
-                    scanned=kind == "scan",
-                    parts=tuple(about["parts"]),
-                )
+    trained = {learning.pid: learning for learning in case.learnings} if case.data else {}
+    still = {learning.pid for learning, *_ in curves.stuck(case)} if case.data else set()
+    for told in {each.pid: each for each in case.data}.values():
+        for loader in told.loaders:
+            if loader.trains:
+                yield Data(told.pid, loader, told.given, trained.get(told.pid), told.pid in still)
+    for scan in {each.pid: each for each in case.scans}.values():
+        yield Data(scan.pid, scan.data, scanned=True)
 
 
 def blocked(data: Data) -> Activation | None:
     """An activation whose units are flat or dead, behind a layer that is given data as it came."""
-    first = {each["layer"] for each in data.given}
+    first = {each.layer for each in data.given}
     for each in data.learning.activations if data.learning is not None else ():
-        if each.name in first and (saturated(each) or (each.late_batches >= 12 and each.late_dead > DEAD * each.units > 0)):
+        dead = each.late_batches >= 12 and each.late_dead > DEAD * each.units > 0
+        if each.name in first and (dead or saturated(each)):
             return each
     return None
 
 
-def called(part: dict[str, Any], column: int | None = None) -> str:
+def called(part: PartSeen, column: int | None = None) -> str:
     """`batch[0]`, column 3."""
-    name = f"`batch{part['path']}`"
-    if column is None or (part["role"] == "features" and part.get("width") == 1):
+    name = f"`batch{part.path}`"
+    if column is None or (part.role == "features" and part.width == 1):
         return name
-    return f"{'channel' if part['role'] == 'image' else 'column'} {column} of {name}"
+    return f"{'channel' if part.role == 'image' else 'column'} {column} of {name}"
 
 
-def listed(numbers: list[Any], of: int | None = None) -> str:
-    shown = ", ".join(f"{each}" for each in numbers[:NAMED])
-    rest = (len(numbers) if of is None else of) - min(len(numbers), NAMED)
+def listed(names: Sequence[int | str], of: int | None = None) -> str:
+    shown = ", ".join(f"{each}" for each in names[:NAMED])
+    rest = (len(names) if of is None else of) - min(len(names), NAMED)
     return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 

@@ -25,9 +25,12 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from unstuck.model import Case, Finding, Fix, Severity
+from unstuck.recorder.records.data import GivenLayer, PartSeen, Scale
+from unstuck.recorder.records.learning import Activation
 from unstuck.rules.data.missing_values import coded
 from unstuck.rules.data.seen import Data, blocked, called, number, seen
 from unstuck.rules.learning import curves
@@ -45,90 +48,94 @@ OFF_CENTRE = 10.0
 NORMALIZE = ("Norm", "Embedding")
 
 
+@dataclass(frozen=True)
+class Reason:
+    """Why numbers of this scale are hard to learn from."""
+
+    kind: Literal["tiny", "large", "uneven", "off-centre"]
+    text: str
+
+
 def decide(case: Case) -> Iterable[Finding]:
     for data in seen(case):
-        odd = [(part, why) for part in data.features() if (why := reasons(part, coded(part)))]
-        if odd and not _normalized(data):
-            part, why = max(odd, key=lambda pair: pair[0]["scale"]["size"][1])
-            yield _finding(data, part, why)
+        odd = [
+            (part, part.scale, why)
+            for part in data.features()
+            if part.scale is not None and (why := reasons(part.scale, coded(part)))
+        ]
+        if odd and (not data.given or takers(data)):  # else its first layers are given other numbers
+            yield _finding(data, *max(odd, key=lambda each: each[1].largest.size))
 
 
-def reasons(about: dict[str, Any], left_out: Collection[int] = ()) -> list[str]:
-    """Why numbers of this scale are hard to learn from; the first is the gravest."""
-    scale = about.get("scale") or {}
-    if not scale:
-        return []
-    found = []
-    column, size, low, high = scale["size"]
-    if _tiny(scale):
-        return [f"no value is beyond {number(max(abs(low), abs(high)))}"]
-    if column not in left_out and size > LARGE and max(abs(low), abs(high)) > LARGE:
-        found.append(f"column {column} lies between {number(low)} and {number(high)}")
-    if "widest" in scale and scale["middle"] > 0 and scale["widest"][1] > UNEVEN * scale["middle"]:
-        column, width = scale["widest"]
-        times = f"{width / scale['middle']:,.0f} × that of the middle one"
-        if column not in left_out:
-            found.append(f"column {column} has a standard deviation of {number(width)}, {times}")
-    if "offset" in scale and scale["offset"][1] > OFF_CENTRE:
-        column, times, mean, width = scale["offset"]
-        found.append(f"column {column} has a mean of {number(mean)}, {times:,.0f} × its standard deviation")
+def reasons(scale: Scale, left_out: Collection[int] = ()) -> list[Reason]:
+    """The first is the gravest."""
+    found: list[Reason] = []
+    largest, widest, offset = scale.largest, scale.widest, scale.offset
+    extent = max(abs(largest.low), abs(largest.high))
+    if 0 < largest.size <= TINY and extent <= TINY:
+        return [Reason("tiny", f"no value is beyond {number(extent)}")]
+    if largest.column not in left_out and largest.size > LARGE and extent > LARGE:
+        between = f"{number(largest.low)} and {number(largest.high)}"
+        found.append(Reason("large", f"column {largest.column} lies between {between}"))
+    if widest is not None and widest.deviation > UNEVEN * widest.middle > 0 and widest.column not in left_out:
+        times = f"{widest.deviation / widest.middle:,.0f} × that of the middle one"
+        deviation = number(widest.deviation)
+        found.append(Reason("uneven", f"column {widest.column} has a standard deviation of {deviation}, {times}"))
+    if offset is not None and offset.times > OFF_CENTRE:
+        mean = f"{number(offset.mean)}, {offset.times:,.0f} × its standard deviation"
+        found.append(Reason("off-centre", f"column {offset.column} has a mean of {mean}"))
     return found
 
 
-def _tiny(scale: dict[str, Any]) -> bool:
-    _, size, low, high = scale["size"]
-    return bool(0 < size <= TINY and max(abs(low), abs(high)) <= TINY)
-
-
-def _takers(data: Data) -> list[dict[str, Any]]:
+def takers(data: Data) -> list[tuple[GivenLayer, Scale, list[Reason]]]:
     """Layers that are given such numbers and do nothing about it."""
-    return [each for each in data.given if not any(word in each["kind"] for word in NORMALIZE) and reasons(each)]
-
-
-def _normalized(data: Data) -> bool:
-    """It was looked at what the first layers are given, and none is given numbers like these."""
-    return bool(data.given) and not _takers(data)
+    return [
+        (each, each.scale, why)
+        for each in data.given
+        if each.scale is not None and not any(word in each.kind for word in NORMALIZE) and (why := reasons(each.scale))
+    ]
 
 
 def _severity(data: Data) -> tuple[Severity, float]:
-    if data.scanned or data.learned or data.broken or not _takers(data):
+    taking = takers(data)
+    if data.scanned or data.learned or data.broken or not taking:
         return "info", 0.7
-    if data.constant and all(_tiny(each["scale"]) for each in _takers(data)):
+    if data.constant and all(why[0].kind == "tiny" for _, _, why in taking):
         return "error", 0.85
     if blocked(data) is not None:
         return ("error", 0.9) if data.constant else ("warning", 0.8)
-    gross = any(each["scale"]["size"][1] > GROSS for each in _takers(data))
+    gross = any(scale.largest.size > GROSS for _, scale, _ in taking)
     return ("warning", 0.7) if data.constant and gross else ("info", 0.7)
 
 
-def _finding(data: Data, part: dict[str, Any], why: list[str]) -> Finding:
+def _finding(data: Data, part: PartSeen, scale: Scale, why: list[Reason]) -> Finding:
     severity, confidence = _severity(data)
-    low, high = part["scale"]["size"][2:]
-    name = called(part)
-    extent = f"values of {number(low)} to {number(high)}" if "between" in why[0] else "columns of very different size"
-    if "mean" in why[0]:
-        extent = "values far from 0"
-    if _tiny(part["scale"]):
-        extent = f"all values within {number(low)} and {number(high)}"
+    low, high = number(scale.largest.low), number(scale.largest.high)
+    extent = {
+        "tiny": f"all values within {low} and {high}",
+        "large": f"values of {low} to {high}",
+        "uneven": "columns of very different size",
+        "off-centre": "values far from 0",
+    }[why[0].kind]
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity=severity,
         confidence=confidence,
-        title=f"The input {name} is not scaled: {extent}",
-        evidence=tuple(_evidence(data, name, why)),
+        title=f"The input {called(part)} is not scaled: {extent}",
+        evidence=tuple(_evidence(data, called(part), why)),
         where=data.where(),
-        fix=Fix(_fix(part)),
+        fix=Fix(_fix(data, part)),
         seen_by="flight",
         also=data.also(),
     )
 
 
-def _evidence(data: Data, name: str, why: list[str]) -> Iterable[str]:
-    yield f"{name}, over {data.read()}: {'; '.join(why)}"
-    takers = _takers(data)
-    if takers:
-        yield f"`{takers[0]['layer']}` ({takers[0]['kind']}) is given it as it is: {reasons(takers[0])[0]}"
+def _evidence(data: Data, name: str, why: list[Reason]) -> Iterable[str]:
+    yield f"{name}, over {data.read()}: {'; '.join(reason.text for reason in why)}"
+    if taking := takers(data):
+        layer, _, there = taking[0]
+        yield f"`{layer.layer}` ({layer.kind}) is given it as it is: {there[0].text}"
     elif not data.given:
         yield "what the first layer makes of it was not seen"
     flat = blocked(data)
@@ -146,18 +153,19 @@ def _evidence(data: Data, name: str, why: list[str]) -> Iterable[str]:
             yield f"the training learns all the same: its loss came from {curves.began(loss):.4g} to {loss.last:.4g}"
 
 
-def _stopped(flat: Any) -> str:
+def _stopped(flat: Activation) -> str:
     if flat.kind == "relu":
         return f"{flat.late_dead:,} of {flat.units:,} units behind `{flat.name}` give 0 for every sample"
     return f"the {flat.kind} behind `{flat.name}` is flat for {flat.late_saturated:.0%} of its values"
 
 
-def _fix(part: dict[str, Any]) -> str:
-    if part["role"] == "image":
+def _fix(data: Data, part: PartSeen) -> str:
+    if part.role == "image":
         return "Scale the pixels where the samples are made (`x.float() / 255`), or subtract the mean and divide."
+    before = "the loader is made" if data.has_loader else "the batches are cut"
     return (
         "Standardize each column once, with the mean and deviation of the training set: "
-        "`x = (x - x.mean(0)) / x.std(0)` before the loader is made."
+        f"`x = (x - x.mean(0)) / x.std(0)` before {before}."
     )
 
 
