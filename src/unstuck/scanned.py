@@ -6,10 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from unstuck.model import Case, Fact, Finding, Fix, Where
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.base import Site
+from unstuck.recorder.records.data import LoaderData
+from unstuck.recorder.records.scan import SampleErrors, Scanned
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.rules.words import seconds as in_words
 
@@ -19,12 +22,12 @@ NAMED = 8
 
 @dataclass(frozen=True)
 class Scan:
-    """One pass over a data set. `print(scan)` shows it."""
+    """One pass over a dataset. `print(scan)` shows it."""
 
     case: Case
     diagnosis: Diagnosis
-    about: dict[str, Any]
-    """Counts of the pass: done, of, failed, raised, hung, died, slow, duplicates …"""
+    about: Scanned
+    """Counts of the pass: done, of, failed, errors, hung, died, slow, duplicates …"""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -33,30 +36,35 @@ class Scan:
     @property
     def samples(self) -> int:
         """Samples gone through."""
-        return int(self.about["done"])
+        return self.about.done
 
     @property
     def raised(self) -> dict[int, str]:
         """Samples that raise, and what."""
-        return {each["sample"]: f"{each['type']}: {each['message']}" for each in self.about["raised"]}
+        return {
+            each.sample: f"{errors.type}: {each.message}"
+            for errors in self.about.errors
+            for each in errors.first
+            if each.sample is not None
+        }
 
     @property
     def hung(self) -> list[int]:
-        return [each["sample"] for each in self.about["hung"]]
+        return [each.sample for each in self.about.hung if each.sample is not None]
 
     @property
     def slow(self) -> dict[int, float]:
         """Samples far slower than the others, and their seconds."""
-        return {index: took for took, index in self.about["slow"]}
+        return {index: took for took, index in self.about.slow}
 
     @property
     def duplicates(self) -> list[list[int]]:
         """Groups of samples with the very same content."""
-        return [list(group) for group in self.about["duplicates"]]
+        return [list(group) for group in self.about.duplicates]
 
     @property
     def interrupted(self) -> bool:
-        return bool(self.about["interrupted"])
+        return self.about.interrupted
 
     def __str__(self) -> str:
         return self.text()
@@ -81,55 +89,64 @@ class Scan:
 
     def notes(self) -> list[str]:
         """The pass in a few lines."""
-        about, told = self.about, self.case.facts[0].data["loaders"][0]
-        said = [self._passed(), *_source(told, self.case.cwd)]
-        if about["why"]:
-            said.append(f"read by one process: {about['why']}")
-        if about["interrupted"]:
-            said.append("it was interrupted: the rest was not looked at")
-        if about["gave_up"]:
-            said.append("too many samples hang or kill their worker: the rest was not looked at")
-        if any(each["key"] for each in (*about["raised"], *about["hung"], *about["died"])):
-            said.append("the keys of this data set are no numbers: samples are counted in the order they were drawn")
-        if about["slow"]:
-            worst = [f"{index} ({in_words(took)})" for took, index in about["slow"][:NAMED]]
-            usual = in_words(about["median"])
-            said.append(f"slow samples, where half take less than {usual}: {_listed(worst, len(about['slow']))}")
-        if about["duplicates"]:
-            groups = [" = ".join(map(str, group[:4])) for group in about["duplicates"][:NAMED]]
-            count = about["duplicated"]
+        about = self.about
+        bad = (*(each for errors in about.errors for each in errors.first), *about.hung, *about.died)
+        cut = {
+            f"read by one process: {about.why}": bool(about.why),
+            "it was interrupted: the rest was not looked at": about.interrupted,
+            "too many samples hang or kill their worker: the rest was not looked at": about.gave_up,
+            "the keys of this data set are no numbers: samples are counted in the order they were drawn": any(
+                each.key for each in bad
+            ),
+        }
+        return [
+            self._passed(),
+            _source(about.data, self.case.cwd),
+            *(line for line, holds in cut.items() if holds),
+            *self._slow_and_same(),
+            *(
+                f"{count:,} samples could not be read for statistics ({why})"
+                for why, count in list(about.odd.items())[:2]
+            ),
+        ]
+
+    def _slow_and_same(self) -> list[str]:
+        about, said = self.about, []
+        if about.slow:
+            worst = [f"{index} ({in_words(took)})" for took, index in about.slow[:NAMED]]
+            usual = in_words(about.median)
+            said.append(f"slow samples, where half take less than {usual}: {_listed(worst, len(about.slow))}")
+        if about.duplicates:
+            groups = [" = ".join(map(str, group[:4])) for group in about.duplicates[:NAMED]]
+            count = about.duplicated
             many = f"{count:,} samples are duplicates of others" if count > 1 else "1 sample is a duplicate of another"
             said.append(f"{many}: {'; '.join(groups)}")
-        if about["unprinted"]:
-            said.append(f"{about['unprinted']:,} samples have parts that are not known, and were not compared")
-        for why, count in list(about["odd"].items())[:2]:
-            said.append(f"{count:,} samples could not be read for statistics ({why})")
+        if about.unprinted:
+            said.append(f"{about.unprinted:,} samples have parts that are not known, and were not compared")
         return said
 
     @property
     def partial(self) -> bool:
         """Something was not looked at."""
         about = self.about
-        cut = about["limited"] and (about["stream"] or about["of"] != about["done"])
-        return bool(about["interrupted"] or about["gave_up"] or cut)
+        cut = about.limited and (about.stream or about.of != about.done)
+        return about.interrupted or about.gave_up or cut
 
     def _passed(self) -> str:
         about = self.about
-        of = f" of {about['of']:,}" if about["of"] is not None and about["of"] != about["done"] else ""
-        workers = (
-            f"{about['workers']} worker{'s' if about['workers'] != 1 else ''}" if about["workers"] else "no worker"
-        )
-        return f"{about['done']:,}{of} {about['what']} in {in_words(about['seconds'])} with {workers}"
+        of = f" of {about.of:,}" if about.of is not None and about.of != about.done else ""
+        workers = f"{about.workers} worker{'s' if about.workers != 1 else ''}" if about.workers else "no worker"
+        return f"{about.done:,}{of} {about.what} in {in_words(about.seconds)} with {workers}"
 
 
-def _source(told: dict[str, Any], cwd: str) -> list[str]:
+def _source(data: LoaderData, cwd: str) -> str:
     """Which data set, and whose."""
-    said = f"the data set is {told['dataset']}{_at(told['dataset_site'], cwd)}"
-    loader = _at(told["made"], cwd)
-    return [f"{said}, of the {'training ' if told['trains'] else ''}loader made{loader}" if loader else said]
+    said = f"the data set is {data.dataset}{_at(data.dataset_site, cwd)}"
+    loader = _at(data.made, cwd)
+    return f"{said}, of the {'training ' if data.trains else ''}loader made{loader}" if loader else said
 
 
-def _at(site: Sequence[Any] | None, cwd: str) -> str:
+def _at(site: Site | None, cwd: str) -> str:
     if not site:
         return ""
     near = os.path.relpath(site[0], cwd)
@@ -144,14 +161,14 @@ def scan(
     seconds_per_sample: float = 10.0,
     progress: bool = True,
 ) -> Scan:
-    """Go through a data set (or that of a DataLoader) once, in processes of its own, and say what is odd in it.
+    """Go through a dataset (or that of a DataLoader) once, in processes of its own, and say what is odd in it.
 
     A sample that raises, or takes longer than `seconds_per_sample`, is listed, and the scan goes on. Ctrl-C ends it
     early, with what was seen. Nothing is changed.
     """
     import torch.utils.data
 
-    from unstuck.recorder import user_code
+    from unstuck.recorder.probes.data import loader_source
     from unstuck.recorder.scan import plan as scan_plan
     from unstuck.recorder.scan import progress as scan_progress
     from unstuck.recorder.scan import report, scan_pass
@@ -167,86 +184,71 @@ def scan(
     bar = scan_progress.Bar("unstuck: scanning", quiet=not progress, hint="Ctrl-C, or limit=N, ends it")
     work.run(bar)
     bar.clear()
-    told = {
-        "trains": False,
-        "made": None,
-        "site": user_code.call_site(),
-        **report.about(plan),
-        "sampler": "",
-        **report.plain(work),
-    }
-    return judge(told, os.getpid(), sys.argv, time.monotonic() - began)
+    told = report.record(work, report.about(plan, loader_source.calling(sys._getframe(1))))
+    return judge(replace(told, pid=os.getpid(), at=time.monotonic()), sys.argv, time.monotonic() - began)
 
 
-def judge(told: dict[str, Any], pid: int, command: Sequence[str], seconds: float) -> Scan:
+def judge(about: Scanned, command: Sequence[str], seconds: float) -> Scan:
     """Apply the rules of the data to what a scan told."""
     from unstuck.rules import data
 
-    about = told["scan"]
     case = Case(
         command=tuple(command),
         cwd=os.getcwd(),
         now=time.monotonic(),
         clock_offset=time.time() - time.monotonic(),
         seconds=seconds,
-        outcome="interrupted" if about["interrupted"] else "finished",
-        root=pid,
-        facts=(Fact(pid, time.monotonic(), "scan", {"loaders": [told]}),),
+        outcome="interrupted" if about.interrupted else "finished",
+        root=about.pid,
+        scans=(about,),
     )
     said = diagnose(case, data.RULES)
-    bad = (*_hung(about, pid), *_died(about, pid), *_raised(about, pid))
+    raised = [_raising(errors, about) for errors in about.errors[:GROUPS] if errors.first]
+    bad = (*_hung(about), *_died(about), *raised)
     return Scan(case, Diagnosis((*bad, *said.findings), said.questions, said.probes_off), about)
 
 
 # --- samples that do not come ------------------------------------------------------------------------------------
 
 
-def _raised(about: dict[str, Any], pid: int) -> list[Finding]:
-    groups: dict[Any, list[dict[str, Any]]] = {}
-    for each in about["raised"]:
-        groups.setdefault((each["type"], *(each["site"] or ())), []).append(each)
-    counts = {first: count for count, first in about["raising"]}
-    return [_raising(group, counts[group[0]["sample"]], about, pid) for group in list(groups.values())[:GROUPS]]
-
-
-def _raising(group: list[dict[str, Any]], count: int, about: dict[str, Any], pid: int) -> Finding:
-    first, samples = group[0], [each["sample"] for each in group]
-    which = f"Sample {samples[0]} raises" if count == 1 else f"{count:,} samples raise"
-    key = f" (key {first['key']})" if first["key"] else ""
+def _raising(errors: SampleErrors, about: Scanned) -> Finding:
+    first, samples = errors.first[0], [each.sample for each in errors.first]
+    which = f"Sample {first.sample} raises" if errors.count == 1 else f"{errors.count:,} samples raise"
+    key = f" (key {first.key})" if first.key else ""
     return Finding(
         rule="sample-raises",
         family="death",
         severity="error",
         confidence=0.99,
-        title=f"{which} {first['type']}",
+        title=f"{which} {errors.type}",
         evidence=(
-            f"sample {samples[0]}{key}: {first['type']}: {first['message']}",
-            f"samples {_listed(samples, count)}; {about['failed']:,} of {about['done']:,} fail in all",
+            f"sample {first.sample}{key}: {errors.type}: {first.message}",
+            f"samples {_listed(samples, errors.count)}; {about.failed:,} of {about.done:,} fail in all",
         ),
-        where=_where(first["site"], pid, samples[0]),
+        where=_where(errors.site, about.pid, first.sample),
         fix=Fix("Repair or drop these samples, or catch the error in the data set and give another sample."),
         seen_by="exit",
     )
 
 
-def _hung(about: dict[str, Any], pid: int) -> list[Finding]:
+def _hung(about: Scanned) -> list[Finding]:
     found = []
-    for each in about["hung"][:GROUPS]:
-        site = each["site"]
+    for each in about.hung[:GROUPS]:
+        site = each.site
         place = f"{os.path.basename(site[0])}:{site[1]} in {site[2]}" if site else "an unknown place"
-        how = "it burns processor time" if each["spins"] else "it waits"
+        how = "it burns processor time" if each.spins else "it waits"
         found.append(
             Finding(
-                rule="sample-spins" if each["spins"] else "progress-unknown",
+                rule="sample-spins" if each.spins else "progress-unknown",
                 family="hang",
                 severity="error",
                 confidence=0.9,
-                title=f"Sample {each['sample']} does not come: after {in_words(each['seconds'])} it is still in work",
+                title=f"Sample {each.sample} does not come: after {in_words(each.seconds)} it is still in work",
                 evidence=(
                     f"its worker was at {place}; {how}",
-                    f"half of the samples take less than {in_words(about['median'])}",
+                    f"half of the samples take less than {in_words(about.median)}",
                 ),
-                where=_where(site, pid, each["sample"]),
+                where=_where(site, about.pid, each.sample),
                 fix=Fix("Look at that line with this sample; give what it waits for a time limit, or its loop an end."),
                 seen_by="faulthandler" if site else "flight",
             )
@@ -254,24 +256,24 @@ def _hung(about: dict[str, Any], pid: int) -> list[Finding]:
     return found
 
 
-def _died(about: dict[str, Any], pid: int) -> list[Finding]:
+def _died(about: Scanned) -> list[Finding]:
     return [
         Finding(
-            rule="native-crash" if (each["exitcode"] or 0) < 0 else "uncaught-exception",
+            rule="native-crash" if (each.exitcode or 0) < 0 else "uncaught-exception",
             family="death",
             severity="error",
             confidence=0.9,
-            title=f"Sample {each['sample']} kills its worker (exit code {each['exitcode']})",
-            evidence=(f"the worker ended with exit code {each['exitcode']} while sample {each['sample']} was in work",),
-            where=_where(None, pid, each["sample"]),
+            title=f"Sample {each.sample} kills its worker (exit code {each.exitcode})",
+            evidence=(f"the worker ended with exit code {each.exitcode} while sample {each.sample} was in work",),
+            where=_where(None, about.pid, each.sample),
             fix=Fix("Fetch this sample alone with `python -X faulthandler` to see where it crashes."),
             seen_by="exit",
         )
-        for each in about["died"][:GROUPS]
+        for each in about.died[:GROUPS]
     ]
 
 
-def _where(site: Sequence[Any] | None, pid: int, sample: int | None) -> Where:
+def _where(site: Site | None, pid: int, sample: int | None) -> Where:
     file, line, function = site or (None, None, None)
     return Where(file=file, line=line, function=function, pid=pid, sample=sample)
 

@@ -19,7 +19,8 @@ from unstuck.errors import OwnFault, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.model import Fact
+    from unstuck.recorder.records.base import ProbeOff
+    from unstuck.recorder.records.scan import Scanned
     from unstuck.supervise.scanning import Scanning
 
 FOUND = 1
@@ -80,32 +81,34 @@ def run(args: argparse.Namespace) -> int:
     return _say(told, faults, script, time.monotonic() - began, args.report)
 
 
-def _told(place: str) -> tuple[Fact | None, list[str]]:
+def _told(place: str) -> tuple[Scanned | None, list[ProbeOff]]:
     """What was scanned; and faults of ours."""
-    from unstuck.observe.flights import parse_facts
+    from unstuck.observe import records
     from unstuck.recorder import layout as at
+    from unstuck.recorder.records.base import ProbeOff
+    from unstuck.recorder.records.scan import Scanned
 
     told, faults = None, []
     for entry in os.scandir(place):
         if entry.name.endswith((at.SCANNED, at.FACTS)):
             with open(entry.path, "rb") as file:
-                for fact in parse_facts(file.read()):
-                    if fact.kind == "scan":
-                        told = fact
-                    elif fact.kind == "probe-off":
-                        faults.append(f"{fact.data['probe']}: {fact.data['why']}")
+                for record in records.parse(file.read()):
+                    if isinstance(record, Scanned):
+                        told = record
+                    elif isinstance(record, ProbeOff):
+                        faults.append(record)
     return told, faults
 
 
-def _say(told: Fact | None, faults: list[str], script: Scanning, seconds: float, report: str | None) -> int:
+def _say(told: Scanned | None, faults: list[ProbeOff], script: Scanning, seconds: float, report: str | None) -> int:
     from unstuck.render import terminal
     from unstuck.scanned import judge
 
     if told is None:
         return _nothing(faults, script)
     for fault in faults:
-        print(f"unstuck: off: {fault}", file=sys.stderr)
-    scan = judge(told.data["loaders"][0], told.pid, script.command, seconds)
+        print(f"unstuck: off: {fault.probe}: {fault.why}", file=sys.stderr)
+    scan = judge(told, script.command, seconds)
     if report:
         from unstuck.render.json_report import write_report
 
@@ -117,12 +120,12 @@ def _say(told: Fact | None, faults: list[str], script: Scanning, seconds: float,
     return FOUND if scan.findings else 0
 
 
-def _nothing(faults: list[str], script: Scanning) -> int:
+def _nothing(faults: list[ProbeOff], script: Scanning) -> int:
     """Why there is nothing to tell."""
     status, again = script.status, " ".join(script.command[1:])
     if script.interrupts or status in (-2, INTERRUPTED):
         return INTERRUPTED
-    mine = [fault.partition(": ")[2] for fault in faults if fault.startswith("scan: ")]
+    mine = [fault.why for fault in faults if fault.probe == "scan"]
     if mine:
         raise OwnFault(
             f"the data set could not be scanned: {mine[0]}",
