@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from unstuck.model import Case, Fact, Finding, Fix, Where
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.learning import Learning, Loss, LossHead
+from unstuck.recorder.records.numerics import Spike
 from unstuck.render.curve import curve_of
 from unstuck.render.json_report import report
 from unstuck.render.terminal import render
 from unstuck.rules.diagnose import Diagnosis, diagnose
-from unstuck.serial import dump_text, load_case
+from unstuck.serial import dump_text, from_plain, load_case, to_plain
 
 CASES = Path(__file__).parents[1] / "rules" / "cases"
 FINDING = Finding(
@@ -29,35 +31,18 @@ FINDING = Finding(
 )
 
 
-def loss(line: int, values: list[Any], **more: Any) -> dict[str, Any]:
-    plain = {
-        "site": ["/home/train.py", line, "main"],
-        "count": len(values),
-        "first": values[:32],
-        "points": [[step, value] for step, value in enumerate(values)],
-        "recent": values[-32:],
-        "stride": 1,
-        "last": values[-1],
-        "nonfinite": 0,
-        "nonfinite_step": -1,
-    }
-    return {**plain, **more}
+def site(line: int) -> tuple[str, int, str]:
+    return ("/home/train.py", line, "main")
 
 
-def case(*losses: dict[str, Any], **more: Any) -> Case:
-    data: dict[str, Any] = {
-        "steps": 40,
-        "backwards": 40,
-        "losses": list(losses),
-        "clips": {},
-        "clears": 0,
-        "scaler": {},
-        "compiled": False,
-    }
-    for name in ("optimizers", "schedulers", "parameters", "heads", "activations", "births"):
-        data[name] = []
-    fact = Fact(at=1.0, kind="learning", pid=7, data={**data, **more})
-    return Case(command=("python", "train.py"), cwd="/home", facts=(fact,))
+def loss(line: int, values: list[float], **more: Any) -> Loss:
+    plain: dict[str, Any] = {"site": site(line), "count": len(values), "points": list(enumerate(values))}
+    return Loss(**{**plain, "first": values[:32], "recent": values[-32:], "last": values[-1], **more})
+
+
+def case(*losses: Loss, **more: Any) -> Case:
+    learning = Learning(pid=7, steps=40, backwards=40, losses=list(losses), **more)
+    return Case(command=("python", "train.py"), cwd="/home", learnings=(learning,))
 
 
 def show(case: Case, *findings: Finding, unicode: bool = True, width: int = 80) -> str:
@@ -89,7 +74,7 @@ def test_it_is_the_loss_of_the_findings_line_else_the_one_with_most_values() -> 
     assert "Loss · train.py:9\n" in show(both, elsewhere)
     also = dataclasses.replace(elsewhere, also=(Where("/home/train.py", 5, "main", 7),))
     assert "Loss · train.py:5\n" in show(both, also)
-    head = {"op": "mse", "times": 9, "site": ["/home/train.py", 77, "main"], "called": ["/home/train.py", 5, "main"]}
+    head = LossHead(op="mse", times=9, site=site(77), called=site(5))
     assert "Loss · train.py:5\n" in show(case(loss(5, FALLING[:20]), loss(9, FALLING), heads=[head]), elsewhere)
 
 
@@ -129,8 +114,8 @@ def test_the_step_of_the_finding_is_marked_once() -> None:
 
 
 def test_means_do_not_hide_the_first_value_the_last_ones_and_spikes() -> None:
-    means = [[4 * n + 3, 1.0] for n in range(20)]
-    spike = {"site": ["/home/train.py", 30, "main"], "step": 31, "value": 9.0}
+    means = [(4 * n + 3, 1.0) for n in range(20)]
+    spike = Spike(site=site(30), step=31, value=9.0)
     series = loss(30, [1.0], points=means, stride=4, count=82, first=[2.0, 1.0], recent=[1.0] * 30 + [3.0, 4.0])
     found = curve_of(case(series, spikes=[spike]), FINDING)
     assert found is not None
@@ -139,10 +124,10 @@ def test_means_do_not_hide_the_first_value_the_last_ones_and_spikes() -> None:
     assert "means of 4 values" in show(case(series), FINDING)
 
 
-def test_saved_infinities_and_unknown_data_do_no_harm() -> None:
-    assert "Loss ·" in show(case(loss(30, [*FALLING, "inf", "nan"])), FINDING)
-    other = Case(facts=(Fact(at=1.0, kind="learning", pid=7, data={"losses": 3}),))
-    assert "The learning rate is too high" in show(other, FINDING)
+def test_saved_infinities_do_no_harm() -> None:
+    broken = to_plain(case(loss(30, [*FALLING, float("inf"), float("nan")])))
+    assert broken["learnings"][0]["losses"][0]["last"] == "nan"
+    assert "Loss ·" in show(from_plain(Case, broken), FINDING)
 
 
 @pytest.mark.parametrize("unicode", [True, False])

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import pytest
 
-from unstuck.model import Case, Fact, Finding
+from unstuck.model import Case, Finding, Outcome
+from unstuck.recorder.records.learning import (
+    Activation,
+    BuiltOptimizer,
+    FlatOperation,
+    GraphCut,
+    KeptInList,
+    Learning,
+    Loss,
+    Mode,
+    Parameter,
+)
+from unstuck.recorder.records.numerics import Scaler
 from unstuck.rules.learning import (
     eval_mode_while_training,
     frozen_parameters,
@@ -19,77 +33,32 @@ from unstuck.rules.numerics import dead_units, saturated_units, symmetric_weight
 from unstuck.rules.rule import Rule
 
 PID = 7
-SITE = ["train.py", 30, "main"]
-BUILT_AT = ["train.py", 20, "main"]
+SITE = ("train.py", 30, "main")
+BUILT_AT = ("train.py", 20, "main")
 
 
-def parameter(name: str = "model.fc.weight", shape: tuple[int, ...] = (8, 8), **more: Any) -> dict[str, Any]:
+def parameter(name: str = "model.fc.weight", shape: tuple[int, ...] = (8, 8), **more: Any) -> Parameter:
     """One that an optimizer has, that gets gradients and moves."""
-    numel = 1
-    for size in shape:
-        numel *= size
-    return {
-        "name": name,
-        "module": "Linear",
-        "shape": list(shape),
-        "numel": numel,
-        "owner": 0,
-        "requires": True,
-        "seen": 40,
-        "none": 0,
-        "zero": 0,
-        "in_graph": 40,
-        "grads": [[step, 0.1] for step in range(40)],
-        "weights": [1.0] * 40,
-        "moves": [[step, 0.01] for step in range(40)],
-        "held": 0,
-        "fresh": False,
-        "moved": True,
-        "alike": "",
-        "still_alike": False,
-        "called": 3,
-        "idle": 0,
-        "trainable": True,
-        "is_parameter": True,
-        **more,
-    }
+    plain: dict[str, Any] = {"name": name, "module": "Linear", "shape": list(shape), "numel": prod(shape), "owner": 0}
+    plain |= {"grads": [(n, 0.1) for n in range(40)], "weights": [1.0] * 40, "moves": [(n, 0.01) for n in range(40)]}
+    return Parameter(**{**plain, "seen": 40, "in_graph": 40, "held": 0, "called": 3, **more})
 
 
-def built(**more: Any) -> dict[str, Any]:
-    known = {"number": 0, "kind": "Adam", "site": BUILT_AT, "steps": 300, "clears": 300, "stale": 0, "checked": 60}
-    return {**known, "parameters": 4, "trainable": 4, "in_graph": 4, "moved": 4, **more}
+def built(**more: Any) -> BuiltOptimizer:
+    known: dict[str, Any] = {"kind": "Adam", "site": BUILT_AT, "steps": 300, "clears": 300, "checked": 60}
+    return BuiltOptimizer(**{**known, "parameters": 4, "trainable": 4, "in_graph": 4, "moved": 4, **more})
 
 
-def activation(**more: Any) -> dict[str, Any]:
-    known = {"place": 0, "kind": "relu", "name": "model.0", "shape": [32, 40], "batches": 80, "units": 40, "dead": 0}
-    late = {"late_batches": 45, "late_dead": 0, "early_saturated": 0.0, "late_saturated": 0.0, "gated": False}
-    return {**known, "zero": 0.5, "saturated": 0.0, **late, "site": None, **more}
+def activation(**more: Any) -> Activation:
+    known: dict[str, Any] = {"place": 0, "kind": "relu", "name": "model.0", "shape": [32, 40], "batches": 80}
+    return Activation(**{**known, "units": 40, "zero": 0.5, "late_batches": 45, **more})
 
 
-def case(*parameters: dict[str, Any], outcome: str = "running", **more: Any) -> Case:
-    loss = {"site": SITE, "count": 300, "first": [1.0], "points": [[0, 1.0]], "stride": 1, "last": 1.0}
-    data = {
-        "steps": 300,
-        "backwards": 300,
-        "losses": [{**loss, "nonfinite": 0, "nonfinite_step": -1}],
-        "optimizers": [],
-        "schedulers": [],
-        "parameters": list(parameters) or [parameter()],
-        "heads": [],
-        "activations": [],
-        "births": [],
-        "clips": {},
-        "clears": 300,
-        "scaler": {"updates": 0},
-        "compiled": False,
-        "built": [built()],
-        "kept_in": [],
-        "strays": [],
-        "first_weights": None,
-        "forward": {"observed": 5, "modes": {}, "cut": None, "leaf_losses": 0},
-        **more,
-    }
-    return Case(root=PID, facts=(Fact(PID, 9.0, "learning", data),), outcome=outcome)  # type: ignore[arg-type]
+def case(*parameters: Parameter, outcome: Outcome = "running", **more: Any) -> Case:
+    loss = Loss(site=SITE, count=300, first=[1.0], points=[(0, 1.0)], last=1.0)
+    plain: dict[str, Any] = {"steps": 300, "backwards": 300, "losses": [loss], "clears": 300, "built": [built()]}
+    plain |= {"parameters": list(parameters) or [parameter()], "observed": 5}
+    return Case(root=PID, learnings=(Learning(**{**plain, "pid": PID, **more}),), outcome=outcome)
 
 
 def said(rule: Rule, on: Case) -> list[Finding]:
@@ -114,7 +83,7 @@ RULES = [
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("outcome", ["running", "finished"])
-def test_a_training_that_learns_is_left_alone(rule: Rule, outcome: str) -> None:
+def test_a_training_that_learns_is_left_alone(rule: Rule, outcome: Outcome) -> None:
     assert not said(rule, case(parameter(), parameter("model.fc.bias", (8,)), outcome=outcome))
 
 
@@ -141,14 +110,14 @@ def test_gradients_cleared_once_an_epoch() -> None:
         built(stale=3, checked=3, clears=0),
     ],
 )
-def test_gradients_that_are_cleared_some_way(optimizer: dict[str, Any]) -> None:
+def test_gradients_that_are_cleared_some_way(optimizer: BuiltOptimizer) -> None:
     assert not said(gradients_never_cleared.RULE, case(built=[optimizer]))
 
 
 # --- optimizer-never-steps -----------------------------------------------------------------------------------
 
 
-def still(**more: Any) -> dict[str, Any]:
+def still(**more: Any) -> Parameter:
     return parameter(owner=None, moved=False, **more)
 
 
@@ -163,11 +132,11 @@ def test_backward_without_a_step() -> None:
     [
         ([parameter(owner=None)], {"built": [built(steps=0)]}),  # written by hand
         ([still()], {"built": [built(steps=0, clears=0)]}),  # may be accumulating
-        ([still()], {"built": [built(steps=0)], "scaler": {"updates": 300}}),  # skipped by the scaler
+        ([still()], {"built": [built(steps=0)], "scaler": Scaler(updates=300)}),  # skipped by the scaler
         ([still()], {"built": [built(steps=0), built(number=1)]}),  # another one steps
     ],
 )
-def test_no_step_yet(parameters: list[dict[str, Any]], more: dict[str, Any]) -> None:
+def test_no_step_yet(parameters: list[Parameter], more: dict[str, Any]) -> None:
     assert not said(optimizer_never_steps.RULE, case(*parameters, **more))
 
 
@@ -179,15 +148,15 @@ def test_gradients_cleared_before_the_step() -> None:
 # --- parameters-not-in-optimizer -----------------------------------------------------------------------------
 
 
-def unowned(name: str = "model.hidden[0].weight", **more: Any) -> dict[str, Any]:
+def unowned(name: str = "model.hidden[0].weight", **more: Any) -> Parameter:
     lost: dict[str, Any] = {"owner": None, "held": None, "moved": False, "seen": 0, "grads": [], "fresh": True}
     return parameter(name, **{**lost, **more})
 
 
 def test_layers_in_a_list_are_told_with_the_line_of_the_list() -> None:
-    kept = {"module": "model.hidden[0]", "holder": "model", "kind": "MLP", "attribute": "hidden", "container": "list"}
-    told = case(parameter(), unowned(), kept_in=[{**kept, "site": ["net.py", 11, "MLP.__init__"]}])
-    (finding,) = said(parameters_not_in_optimizer.RULE, told)
+    kept = KeptInList(module="model.hidden[0]", holder="model", kind="MLP", attribute="hidden", container="list")
+    plain_list = case(parameter(), unowned(), kept_in=[replace(kept, site=("net.py", 11, "MLP.__init__"))])
+    (finding,) = said(parameters_not_in_optimizer.RULE, plain_list)
     assert (finding.severity, finding.where.file, finding.where.line) == ("error", "net.py", 11)
     assert "ModuleList" in finding.fix.text
 
@@ -209,7 +178,7 @@ def test_an_optimizer_of_another_model() -> None:
         unowned(trainable=False),
     ],
 )
-def test_left_out_for_a_reason(lost: dict[str, Any]) -> None:
+def test_left_out_for_a_reason(lost: Parameter) -> None:
     assert not said(parameters_not_in_optimizer.RULE, case(parameter(), lost, outcome="finished"))
 
 
@@ -222,25 +191,25 @@ def test_what_was_left_out_may_still_be_added() -> None:
 # --- graph-cut -----------------------------------------------------------------------------------------------
 
 
-def cut(**more: Any) -> dict[str, Any]:
-    about = {"lost": ["model.encoder"], "parameters": 2, "training": True, "everything": False, "from": "model.encoder"}
-    where = {"to": "model.decoder", "op": "detach", "site": ["net.py", 16, "keep"], "proven": 2, "step": 9, "times": 1}
-    return {"observed": 5, "modes": {}, "leaf_losses": 0, "cut": {**about, **where, **more}}
+def cut(**more: Any) -> GraphCut:
+    about: dict[str, Any] = {"lost": ["model.encoder"], "parameters": 2, "begins": "model.encoder", "op": "detach"}
+    where = {"ends": "model.decoder", "site": ("net.py", 16, "keep"), "proven": 2, "step": 9, "times": 1}
+    return GraphCut(**{**about, **where, **more})
 
 
-def unreached(**more: Any) -> dict[str, Any]:
+def unreached(**more: Any) -> Parameter:
     lost = {"in_graph": 0, "none": 40, "moved": False, "grads": [], "fresh": True}
     return parameter("model.encoder.weight", **{**lost, **more})
 
 
 def test_a_cut_is_told_with_its_line_and_both_modules() -> None:
-    (finding,) = said(graph_cut.RULE, case(parameter(), unreached(), forward=cut()))
+    (finding,) = said(graph_cut.RULE, case(parameter(), unreached(), cut=cut()))
     assert (finding.severity, finding.where.line) == ("error", 16)
     assert "between `model.encoder` and `model.decoder`" in finding.title
 
 
 @pytest.mark.parametrize(
-    ("lost", "forward"),
+    ("lost", "ended"),
     [
         (unreached(fresh=False), cut()),  # trained before
         (unreached(called=0), cut()),  # an idle expert
@@ -250,13 +219,12 @@ def test_a_cut_is_told_with_its_line_and_both_modules() -> None:
         (unreached(trainable=False), cut()),
     ],
 )
-def test_not_cut_or_on_purpose(lost: dict[str, Any], forward: dict[str, Any]) -> None:
-    assert not said(graph_cut.RULE, case(parameter(), lost, forward=forward))
+def test_not_cut_or_on_purpose(lost: Parameter, ended: GraphCut) -> None:
+    assert not said(graph_cut.RULE, case(parameter(), lost, cut=ended))
 
 
 def test_a_loss_that_is_a_leaf() -> None:
-    forward = {**cut(op="item", to="the loss"), "leaf_losses": 50}
-    (finding,) = said(graph_cut.RULE, case(unreached(), forward=forward))
+    (finding,) = said(graph_cut.RULE, case(unreached(), cut=cut(op="item", ends="the loss"), leaf_losses=50))
     assert "no graph" in finding.title
 
 
@@ -279,20 +247,22 @@ def test_a_new_head_on_a_frozen_body_and_biases_of_a_trained_one() -> None:
 # --- eval-mode-while-training --------------------------------------------------------------------------------
 
 
-def modes(*seen: tuple[int, bool, int, int], never: int = 0, kinds: tuple[str, ...] = ("Dropout",)) -> dict[str, Any]:
-    history = [[step, training, idle, of, never, list(kinds), 0, "Net"] for step, training, idle, of in seen]
-    return {"observed": len(seen), "modes": {"model": history}, "cut": None, "leaf_losses": 0}
+def modes(*seen: tuple[int, bool, int, int], never: int = 0, kinds: tuple[str, ...] = ("Dropout",)) -> list[Mode]:
+    return [
+        Mode(step=step, training=training, idle=idle, of=of, never_updated=never, kinds=list(kinds), outermost="Net")
+        for step, training, idle, of in seen
+    ]
 
 
 def test_not_put_back_after_validation() -> None:
-    forward = modes((2, True, 0, 2), (5, True, 0, 2), (30, False, 2, 2), (60, False, 2, 2), (96, False, 2, 2))
-    (finding,) = said(eval_mode_while_training.RULE, case(forward=forward))
+    history = modes((2, True, 0, 2), (5, True, 0, 2), (30, False, 2, 2), (60, False, 2, 2), (96, False, 2, 2))
+    (finding,) = said(eval_mode_while_training.RULE, case(modes={"model": history}))
     assert finding.severity == "error"
     assert "up to step 5" in finding.evidence[1]
 
 
 @pytest.mark.parametrize(
-    "forward",
+    "history",
     [
         modes(*[(step, True, 2, 2) for step in (2, 5, 12, 30)], kinds=("BatchNorm2d",)),  # norms held still
         modes(*[(step, False, 2, 2) for step in (2, 5, 12, 30)], kinds=("BatchNorm2d",)),  # of a trained model
@@ -300,8 +270,8 @@ def test_not_put_back_after_validation() -> None:
         modes((2, True, 0, 2), (5, True, 0, 2), (12, False, 2, 2)),  # once
     ],
 )
-def test_eval_mode_on_purpose(forward: dict[str, Any]) -> None:
-    assert not said(eval_mode_while_training.RULE, case(forward=forward))
+def test_eval_mode_on_purpose(history: list[Mode]) -> None:
+    assert not said(eval_mode_while_training.RULE, case(modes={"model": history}))
 
 
 # --- dead-units, saturated-units, symmetric-weights ----------------------------------------------------------
@@ -316,27 +286,27 @@ def test_dead_units_short_of_a_whole_layer_are_a_warning() -> None:
 
 def test_a_narrow_layer_that_is_wholly_dead() -> None:
     narrow = activation(units=2, late_dead=2, dead=2, late_batches=12, name="model.0")
-    behind = parameter(name="model.0.weight", grads=[[n, 0.0] for n in range(40)])
-    after = parameter(name="model.2.weight", grads=[[n, 0.3] for n in range(40)])
+    behind = parameter(name="model.0.weight", grads=[(n, 0.0) for n in range(40)])
+    after = parameter(name="model.2.weight", grads=[(n, 0.3) for n in range(40)])
     (finding,) = said(dead_units.RULE, case(behind, after, activations=[narrow]))
     assert finding.severity == "error"
     assert "negative bias" in finding.fix.text
-    still = {**after, "grads": [[n, 0.0] for n in range(40)]}
+    still = replace(after, grads=[(n, 0.0) for n in range(40)])
     assert not said(dead_units.RULE, case(behind, still, activations=[narrow])), "a hinge that is met everywhere"
-    assert not said(dead_units.RULE, case(behind, after, activations=[{**narrow, "late_dead": 1}]))
+    assert not said(dead_units.RULE, case(behind, after, activations=[replace(narrow, late_dead=1)]))
 
 
 def test_an_operation_without_a_slope() -> None:
-    flat = {"operation": "sign", "lost": ["model.0.weight"], "site": SITE}
+    flat = FlatOperation(operation="sign", lost=["model.0.weight"], site=SITE)
     behind = parameter(name="model.0.weight", seen=40, zero=40)
     (finding,) = said(graph_cut.RULE, case(behind, flat=flat))
     assert "through `sign`" in finding.title
     assert finding.where.line == SITE[1]
-    assert not said(graph_cut.RULE, case({**behind, "zero": 39}, flat=flat))
+    assert not said(graph_cut.RULE, case(replace(behind, zero=39), flat=flat))
 
 
 def test_saturated_from_the_start_and_no_gate() -> None:
-    flat = {"kind": "tanh", "early_saturated": 0.8, "late_saturated": 0.8, "saturated": 0.8}
+    flat: dict[str, Any] = {"kind": "tanh", "early_saturated": 0.8, "late_saturated": 0.8, "saturated": 0.8}
     assert said(saturated_units.RULE, case(activations=[activation(**flat)]))
     assert not said(saturated_units.RULE, case(activations=[activation(**flat, gated=True)]))
     assert not said(saturated_units.RULE, case(activations=[activation(**{**flat, "early_saturated": 0.1})]))

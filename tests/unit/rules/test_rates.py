@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tests.unit.rules.test_loss_functions import SITE, classes, head, loss, told
-from unstuck.model import Case, Fact, Finding, Outcome
+from tests.unit.rules.test_loss_functions import SITE, case, classes, head, loss
+from unstuck.model import Finding, Outcome
+from unstuck.recorder.records.learning import Loss, Optimizer, Parameter, Scheduler
+from unstuck.recorder.records.numerics import Clips
 from unstuck.rules.learning import (
     clip_too_tight,
     learning_rate_too_high,
@@ -16,33 +19,26 @@ from unstuck.rules.learning import (
     weight_decay_dominates,
 )
 from unstuck.rules.rule import Rule
+from unstuck.serial import from_plain, to_plain
 
-MADE = ["/project/train.py", 12, ""]
-
-
-def optimizer(lr: float = 0.1, kind: str = "SGD", **more: Any) -> dict[str, Any]:
-    plain = {"number": 0, "kind": kind, "steps": 200, "lrs": [[0, lr]], "settings": {"lr": lr}, "cosines": [0.3] * 48}
-    return {**plain, "stale": 0, "checked": 40, "site": MADE, **more}
+MADE = ("/project/train.py", 12, "")
 
 
-def weight(moved: float, grad: float = 0.1, size: float = 5.0, **more: Any) -> dict[str, Any]:
-    plain = {
-        "name": "model.0.weight",
-        "module": "Linear",
-        "shape": [32, 16],
-        "numel": 512,
-        "owner": 0,
-        "requires": True,
-    }
-    curves = {"grads": [[n, grad] for n in range(40)], "weights": [size] * 40}
-    curves["moves"] = [[n, moved * size] for n in range(40)]
-    return {**plain, "seen": 40, "none": 0, "zero": 0, "in_graph": 40, **curves, **more}
+def optimizer(lr: float = 0.1, kind: str = "SGD", **more: Any) -> Optimizer:
+    plain: dict[str, Any] = {"number": 0, "kind": kind, "steps": 200, "lrs": [(0, lr)], "settings": {"lr": lr}}
+    return Optimizer(**{**plain, "cosines": [0.3] * 48, "checked": 40, "site": MADE, **more})
+
+
+def weight(moved: float, grad: float = 0.1, size: float = 5.0, **more: Any) -> Parameter:
+    plain: dict[str, Any] = {"name": "model.0.weight", "module": "Linear", "shape": [32, 16], "numel": 512, "owner": 0}
+    plain["grads"], plain["weights"] = [(n, grad) for n in range(40)], [size] * 40
+    plain["moves"] = [(n, moved * size) for n in range(40)]
+    return Parameter(**{**plain, "seen": 40, "in_graph": 40, **more})
 
 
 def found(rule: Rule, outcome: Outcome = "finished", **more: Any) -> list[Finding]:
-    data = told(**{"optimizers": [optimizer()], "parameters": [weight(1e-3)], **more})
-    case = Case(root=7, outcome=outcome, facts=(Fact(7, 1.0, "learning", data),))
-    return [each for each in rule.decide(case) if isinstance(each, Finding)]
+    given: dict[str, Any] = {"optimizers": [optimizer()], "parameters": [weight(1e-3)], **more}
+    return [each for each in rule.decide(case(outcome=outcome, **given)) if isinstance(each, Finding)]
 
 
 # --- too high, oscillating, too low --------------------------------------------------------------------------
@@ -60,9 +56,9 @@ def test_steps_larger_than_the_weights() -> None:
 
 
 def test_numbers_that_broke_come_as_words_from_a_saved_case() -> None:
-    moves = [[0, 70.0], [1, "inf"], [2, "nan"]]
     broken = loss(2.1, 2.1, count=3, nonfinite=5, nonfinite_step=3)
-    thrown = weight(14.0, moves=moves, weights=[5.0, 75.0, "inf"])
+    words = {"moves": [[0, 70.0], [1, "inf"], [2, "nan"]], "weights": [5.0, 75.0, "inf"]}
+    thrown = from_plain(Parameter, {**to_plain(weight(14.0)), **words})
     (finding,) = found(learning_rate_too_high.RULE, parameters=[thrown], losses=[broken])
     assert "14 times" in finding.title
 
@@ -75,7 +71,7 @@ def test_large_steps_that_do_no_harm() -> None:
     assert found(rule, parameters=[weight(1e-3)], losses=[loss(2.1, 9.0)]) == []
 
 
-def swinging(level: float = 1.2) -> dict[str, Any]:
+def swinging(level: float = 1.2) -> Loss:
     values = [level + (0.5 if n % 2 else -0.4) for n in range(200)]
     return loss(1.5, level, first=values[:32], recent=values[-32:])
 
@@ -98,7 +94,7 @@ def test_steps_too_small_to_see() -> None:
     assert found(rule, "running", **slow)
     assert found(rule, **{**slow, "losses": [loss(2.3, 0.5)]}) == [], "it learns"
     assert found(rule, **{**slow, "parameters": [weight(8e-8, grad=1e-6)]}) == [], "the gradient is what is small"
-    warming = optimizer(lrs=[[0, 1e-8], [50, 5e-7], [150, 1e-6]])
+    warming = optimizer(lrs=[(0, 1e-8), (50, 5e-7), (150, 1e-6)])
     assert found(rule, **{**slow, "optimizers": [warming]}) == []
     assert found(rule, optimizers=[optimizer(2e-5, "AdamW")], parameters=[weight(1e-3)]) == [], "fine-tuning"
 
@@ -106,18 +102,18 @@ def test_steps_too_small_to_see() -> None:
 # --- schedules -----------------------------------------------------------------------------------------------
 
 
-def schedule(kind: str = "StepLR", steps: int = 200, per_batch: int = 200, **settings: Any) -> dict[str, Any]:
-    return {"kind": kind, "site": SITE, "steps": steps, "per_batch": per_batch, "settings": settings}
+def schedule(kind: str = "StepLR", steps: int = 200, per_batch: int = 200, **settings: Any) -> Scheduler:
+    return Scheduler(kind=kind, site=SITE, steps=steps, per_batch=per_batch, settings=settings)
 
 
-def stopped(level: float) -> dict[str, Any]:
+def stopped(level: float) -> Loss:
     """A loss that falls for four steps and then stands."""
     values = [1.8] * 4 + [level] * 196
-    return loss(first=values[:32], points=[[n, v] for n, v in enumerate(values)], last=level)
+    return loss(first=values[:32], points=list(enumerate(values)), last=level)
 
 
 def test_a_schedule_for_epochs_stepped_at_every_batch() -> None:
-    fallen = optimizer(lrs=[[n * 4, 0.05 * 0.1**n] for n in range(20)])
+    fallen = optimizer(lrs=[(n * 4, 0.05 * 0.1**n) for n in range(20)])
     given: dict[str, Any] = {
         "optimizers": [fallen],
         "schedulers": [schedule(step_size=4, gamma=0.1)],
@@ -134,7 +130,7 @@ def test_a_schedule_for_epochs_stepped_at_every_batch() -> None:
 
 
 def test_the_end_of_a_schedule_is_meant_to_be_small() -> None:
-    rates = [[n, max(1e-9, 0.05 * (1 - n / 200) ** 2)] for n in range(0, 200, 5)]
+    rates = [(n, max(1e-9, 0.05 * (1 - n / 200) ** 2)) for n in range(0, 200, 5)]
     cosine: dict[str, Any] = {
         "optimizers": [optimizer(lrs=rates)],
         "schedulers": [schedule("CosineAnnealingLR", T_max=200)],
@@ -160,29 +156,29 @@ def test_decay_that_leaves_nothing() -> None:
     light = optimizer(settings={"lr": 0.1, "weight_decay": 5e-4})
     assert found(rule, optimizers=[light], parameters=[shrinking]) == []
     apart = optimizer(0.01, "AdamW", settings={"lr": 0.01, "weight_decay": 10.0})
-    moved = [[n, 0.1 * 5.0 * 0.9**n] for n in range(40)]
-    assert found(rule, optimizers=[apart], parameters=[{**shrinking, "moves": moved}])
+    moved = [(n, 0.1 * 5.0 * 0.9**n) for n in range(40)]
+    assert found(rule, optimizers=[apart], parameters=[replace(shrinking, moves=moved)])
 
 
 def test_clipping_that_sets_every_step() -> None:
     rule = clip_too_tight.RULE
-    tight = {"calls": 200, "clipped": 200, "sum_ratio": 1.2e6, "hardest": 12e3, "max_norm": 1e-3, "scaled": 0}
-    (finding,) = found(rule, clips={**tight, "site": SITE})
+    tight = Clips(calls=200, clipped=200, sum_ratio=1.2e6, hardest=12e3, max_norm=1e-3, site=SITE)
+    (finding,) = found(rule, clips=tight)
     assert "6,000 times" in finding.title
     assert found(rule, clips=tight, losses=[loss(2.3, 0.4)]) == [], "it learns"
     assert found(rule, clips=tight, losses=[loss(2.3, 2.0)], optimizers=[optimizer(kind="Adam")]) == [], (
         "Adam undoes it"
     )
-    assert found(rule, clips={**tight, "clipped": 20, "sum_ratio": 1e5}) == [], "now and then"
-    assert found(rule, clips={**tight, "scaled": 200}) == [], "scaled gradients are another matter"
+    assert found(rule, clips=replace(tight, clipped=20, sum_ratio=1e5)) == [], "now and then"
+    assert found(rule, clips=replace(tight, scaled=200)) == [], "scaled gradients are another matter"
 
 
 # --- still-improving -----------------------------------------------------------------------------------------
 
 
-def falling(pace: float, count: int = 200) -> dict[str, Any]:
+def falling(pace: float, count: int = 200) -> Loss:
     values = [40.0 * pace**n + 0.01 * (n % 3) for n in range(count)]
-    return loss(first=values[:32], points=[[n, v] for n, v in enumerate(values)], last=values[-1])
+    return loss(first=values[:32], points=list(enumerate(values)), last=values[-1])
 
 
 def test_a_run_that_ended_while_it_was_falling() -> None:
