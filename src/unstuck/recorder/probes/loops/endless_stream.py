@@ -7,11 +7,10 @@ A stream may repeat its samples on purpose, so and so often. Only a loop around 
 from __future__ import annotations
 
 import ast
-import linecache
-import textwrap
-from types import FunctionType
+from types import CodeType, FunctionType
 
-from ... import objects
+from ...objects import class_name, in_class, instance_dict, module_of, some_of
+from . import snippets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,55 +25,43 @@ _LIBRARIES = ("builtins", "torch", "numpy")
 
 def goes_round(stream: Any) -> bool:
     """The code that gives its samples, or that of what it holds, has a loop without an end."""
-    things = [stream, *(objects.instance_dict(stream) or {}).values()]
-    if any(type(thing).__module__ == "itertools" and type(thing).__name__ in ROUNDS for thing in things):
+    things = [stream, *(value for _, value in some_of((instance_dict(stream) or {}).items()))]
+    kinds = [type(thing) for thing in things]
+    if any(module_of(kind) == "itertools" and class_name(kind) in ROUNDS for kind in kinds):
         return True
     read: set[FunctionType] = set()
-    waiting = [(kind, f) for kind in map(type, things) if isinstance(f := _named(kind, "__iter__"), FunctionType)]
+    waiting = [(kind, f) for kind in kinds if (f := _function(kind, "__iter__")) is not None]
     while waiting and len(read) < FUNCTIONS:
         kind, function = waiting.pop()
-        if function in read or function.__module__.partition(".")[0] in _LIBRARIES:
+        if function in read or _is_of_library(function):
             continue
         read.add(function)
-        tree = _parsed(function)
-        if tree is not None and _endless(tree, function.__name__):
+        written = snippets.definition(function.__code__)
+        if written is not None and _endless(written, function.__name__):
             return True
-        names = {name for code in _codes(function) for name in code.co_names}
-        called = [_named(kind, name) or function.__globals__.get(name) for name in names]
-        waiting += [(kind, each) for each in called if isinstance(each, FunctionType)]
+        for name in {name for code in _codes(function) for name in code.co_names}:
+            called = _function(kind, name) or dict.get(function.__globals__, name)
+            if type(called) is FunctionType:
+                waiting.append((kind, called))
     return False
 
 
-def _named(kind: type, name: str) -> object:
-    """An attribute of the class as it is written: nothing is bound, nothing runs."""
-    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+def _function(kind: type, name: str) -> FunctionType | None:
+    """A method of the class as it is written: nothing is bound, nothing runs."""
+    found = in_class(kind, name)
+    return found[1] if found is not None and type(found[1]) is FunctionType else None
 
 
-def _codes(function: FunctionType) -> list[Any]:
+def _is_of_library(function: FunctionType) -> bool:
+    module = function.__module__
+    return type(module) is str and module.partition(".")[0] in _LIBRARIES
+
+
+def _codes(function: FunctionType) -> list[CodeType]:
     found = [function.__code__]
     for code in found:  # it grows
-        found.extend(each for each in code.co_consts if hasattr(each, "co_names"))
+        found.extend(each for each in code.co_consts if type(each) is CodeType)
     return found
-
-
-def _parsed(function: FunctionType) -> ast.AST | None:
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
-    first = next((n for n, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def "))), None)
-    if first is None:
-        return None
-    lines = lines[first:]
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    end = next((n for n, line in enumerate(lines[1:], 1) if _ends(line, indent)), len(lines))
-    try:
-        return ast.parse(textwrap.dedent("".join(lines[:end])))
-    except SyntaxError:
-        return None
-
-
-def _ends(line: str, indent: int) -> bool:
-    text = line.strip()
-    return bool(text) and not text.startswith(("#", ")", "]", "}")) and len(line) - len(line.lstrip()) <= indent
 
 
 def _endless(tree: ast.AST, name: str) -> bool:

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import ast
+import copy
+import linecache
 import os
+from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 
 from ... import user_code
+from ...objects import class_dict, mro_of, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,86 +24,96 @@ if TYPE_CHECKING:
 
 _LARGEST = 300_000  # bytes of a file; parsing more would be felt
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_trees: dict[str, ast.Module | None] = {}
-_sources: dict[CodeType, Function | None] = {}
-_returned: dict[tuple[ast.AST, ast.AST], ast.expr | None] = {}
-_seen: dict[tuple[ast.AST, ast.AST], list[ast.stmt]] = {}
+_DEFINED = (*_FUNCTIONS, ast.ClassDef)
 
 
+@lru_cache(maxsize=32)
 def tree_of(path: str) -> ast.Module | None:
     """The parsed source of a file, kept."""
-    if path not in _trees:
-        _trees[path] = None
-        import warnings
+    source = source_bytes(path)
+    return None if source is None else parsed(source)
 
-        try:
-            if os.path.getsize(path) < _LARGEST:
-                with open(path, "rb") as file, warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    _trees[path] = ast.parse(file.read())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            pass
-    return _trees[path]
+
+def source_bytes(path: str, most: int = _LARGEST) -> bytes | None:
+    """The file, or the cell of a notebook; None where it is too large or not there."""
+    try:
+        if os.path.getsize(path) < most:
+            with open(path, "rb") as file:
+                return file.read()
+    except (OSError, ValueError):
+        cell = linecache.cache.get(path)
+        if type(cell) is tuple and len(cell) == 4 and sum(map(len, cell[2])) < most:
+            return "".join(cell[2]).encode()
+    return None
+
+
+def parsed(source: bytes | str) -> ast.Module | None:
+    """Warnings about the source were given when it was imported. `catch_warnings` would make Python forget which ones
+    it has given already, so that it gives them again: only the list of filters is put aside."""
+    import warnings
+
+    before = warnings.filters
+    warnings.filters = [("ignore", None, Warning, None, 0)]
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    finally:
+        warnings.filters = before
 
 
 def source_of(function: Any) -> Function | None:
     """The definition of a Python function in one of the user's files."""
-    if isinstance(function, MethodType):
+    if type(function) is MethodType:
         function = function.__func__
-    if not isinstance(function, FunctionType):
+    if type(function) is not FunctionType or not user_code.is_user_file(function.__code__.co_filename):
         return None
-    if function.__code__ not in _sources:
-        _sources[function.__code__] = _source(function)
-    return _sources[function.__code__]
+    return definition(function.__code__)  # type: ignore[return-value]  # the code of a function
 
 
-def _source(function: FunctionType) -> Function | None:
-    if not user_code.is_user_file(function.__code__.co_filename):
-        return None
-    tree = tree_of(function.__code__.co_filename)
-    first = function.__code__.co_firstlineno
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, _FUNCTIONS) and node.name == function.__name__ and _begins(node) == first:
-            return node
-    return None
+def definition(code: CodeType) -> Function | ast.ClassDef | None:
+    """What this is the code of."""
+    tree = tree_of(code.co_filename)
+    found = _definitions(tree).get(code.co_firstlineno, ()) if tree is not None else ()
+    return next((node for node in found if node.name == code.co_name), None)
 
 
-def _begins(node: Function) -> int:
-    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
+@lru_cache(maxsize=32)
+def _definitions(tree: ast.Module) -> dict[int, list[Function | ast.ClassDef]]:
+    """By the line at which they begin, decorators included."""
+    found: dict[int, list[Function | ast.ClassDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINED):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            found.setdefault(first, []).append(node)
+    return found
 
 
 def methods_of(thing: object) -> Iterator[Function]:
     """Definitions of the methods of an object's class, and of the user's classes it comes from."""
-    for kind in type(thing).__mro__:
-        for value in vars(kind).values():
+    for kind in mro_of(type(thing)):
+        for _, value in some_of(class_dict(kind).items()):
             found = source_of(value)
             if found is not None:
                 yield found
 
 
+@lru_cache(maxsize=512)
 def returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
     """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
-    if (call, function) not in _returned:
-        _returned[call, function] = _answer(call, function, owner)
-    return _returned[call, function]
-
-
-def _answer(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
     answers = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return) and node.value is not None]
     telling = [value for value in answers if not isinstance(value, ast.Constant)]
     if len(telling) != 1 or any(value.value for value in answers if isinstance(value, ast.Constant)):
         return None
-    answer: ast.expr = ast.fix_missing_locations(_Renamed(function, owner, call).visit(_copy(telling[0])))
+    answer: ast.expr = ast.fix_missing_locations(_Renamed(function, owner, call).visit(copy.deepcopy(telling[0])))
     return answer
 
 
+@lru_cache(maxsize=128)
 def seen_from(function: Function, owner: ast.expr) -> list[ast.stmt]:
     """The body of a method as it reads outside, with the object's own name for `self`."""
-    if (function, owner) not in _seen:
-        renamed = _Renamed(function, owner, None)
-        body = [ast.fix_missing_locations(renamed.visit(_copy(statement))) for statement in function.body]
-        _seen[function, owner] = body
-    return _seen[function, owner]
+    renamed = _Renamed(function, owner, None)
+    return [ast.fix_missing_locations(renamed.visit(copy.deepcopy(statement))) for statement in function.body]
 
 
 def _own_nodes(function: Function) -> Iterator[ast.AST]:
@@ -109,12 +123,6 @@ def _own_nodes(function: Function) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
             waiting += ast.iter_child_nodes(node)
-
-
-def _copy(node: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(node)
 
 
 class _Renamed(ast.NodeTransformer):
@@ -134,8 +142,7 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self._meant:
-            meant: ast.expr = ast.copy_location(_copy(self._meant[node.id]), node)
-            return meant
+            return ast.copy_location(copy.deepcopy(self._meant[node.id]), node)
         if node.id in self._hidden:
             return ast.copy_location(ast.Name(f"{node.id} in {self._of}", node.ctx), node)
         return node

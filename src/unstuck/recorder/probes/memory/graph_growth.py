@@ -10,13 +10,17 @@ import sys
 from heapq import heappop, heappush
 from time import thread_time
 
-from ... import facts, flight, guard, user_code
+from ... import flight, journal, user_code
 from ... import layout as at
+from ...probe import Probe
+from ...records.growth import GraphPoint, LossGraph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
+
+    from ...records.base import Site
 
 NODES = 20_000
 SHORTEST, LONGEST = 0.005, 0.03
@@ -24,9 +28,7 @@ SHORTEST, LONGEST = 0.005, 0.03
 LEAF = 1 << 62
 """Accumulating nodes of parameters have the highest of all numbers: they are of no age."""
 MOST_CALLS = 1 << 14
-_points: list[dict[str, Any]] = []
-_newest = -1
-_calls = 0
+POINTS = 16
 
 
 class Walk:
@@ -62,59 +64,68 @@ def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
     return found
 
 
-def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Called in full steps, before the backward pass, on the thread that asked for it."""
-    global _newest, _calls
-    _calls += 1
-    if _calls & (_calls - 1) or _calls > MOST_CALLS or "graph" in guard.OFF:
-        return
-    try:
-        root = _root(arguments[0] if arguments else options.get("tensors"))
-        if root is None:
+class GraphGrowth(Probe):
+    """Walks the graph of the loss, and tells where its old part grows."""
+
+    name = "graph"
+    governed = frozenset(("before_backward",))
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._points: list[GraphPoint] = []
+        self._newest = -1
+        self._calls = 0
+        self._due = 1
+        """The call at which it is walked next."""
+
+    def missed(self, event: str) -> None:
+        self._calls += 1
+
+    def before_backward(self, root: Any, frame: FrameType) -> None:
+        self._calls += 1
+        if self._calls < self._due or self._calls > MOST_CALLS:
             return
-        newest = root._sequence_nr()
+        node = root.grad_fn if type(root) is sys.modules["torch"].Tensor else None
+        newest = LEAF if node is None else node._sequence_nr()
+        self._due = 1 << self._calls.bit_length()
         if newest >= LEAF:
             return
-        if 0 <= _newest < newest:
-            _note(walk(root, _newest, NODES, _allowed()))
-        _newest = newest
-    except Exception as fault:
-        guard.off("graph", fault)
+        if 0 <= self._newest < newest:
+            self._note(walk(node, self._newest, NODES, _allowed()), frame)
+        self._newest = newest
+
+    def _note(self, found: Walk, frame: FrameType) -> None:
+        last = self._points[-1] if self._points else None
+        more = last is not None and found.older > last.old and found.oldest == last.oldest
+        grown = found.older > 0 and (more or (last is not None and found.capped))  # more than could be walked through
+        if not grown:
+            self._points.clear()  # it let go of what it had, or keeps a part that stays as it is
+        if not found.older:
+            return
+        self._points.append(
+            GraphPoint(
+                call=self._calls,
+                step=flight.steps(),
+                nodes=found.nodes,
+                old=found.older,
+                capped=found.capped,
+                oldest=found.oldest,
+            )
+        )
+        del self._points[:-POINTS]
+        if grown:
+            journal.tell(LossGraph(points=list(self._points), site=_site(frame)))
 
 
-def _note(found: Walk) -> None:
-    if not found.older:
-        _points.clear()
-        return
-    more = bool(_points) and found.older > _points[-1]["old"] and found.oldest == _points[-1]["oldest"]
-    grown = more or (bool(_points) and found.capped)  # what is old, and more than could be walked through
-    if not grown:
-        _points.clear()  # it let go of what it had, or keeps a part that stays as it is
-    point = {"call": _calls, "step": flight.steps(), "nodes": found.nodes, "old": found.older}
-    _points.append({**point, "capped": found.capped, "oldest": found.oldest})
-    if grown:
-        facts.tell("graph", {"points": _points[-16:], "site": _site()})
-
-
-def _site() -> list[str | int] | None:
+def _site(frame: FrameType | None) -> Site | None:
     """The user's line that calls backward."""
-    frame: FrameType | None = sys._getframe(2)
     while frame is not None and not user_code.is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return None
-    return [user_code.absolute(frame.f_code.co_filename), frame.f_lineno, user_code.name_of(frame.f_code)]
-
-
-def _root(tensors: Any) -> Any:
-    """Node at the end of the graph; of several tensors the first that has one."""
-    torch = sys.modules["torch"]
-    several = tensors if type(tensors) in (list, tuple) else (tensors,)
-    with torch._C.DisableTorchFunction():
-        for tensor in several:
-            if type(tensor) is torch.Tensor and tensor.grad_fn is not None:
-                return tensor.grad_fn
-    return None
+    return user_code.absolute(frame.f_code.co_filename), frame.f_lineno, user_code.name_of(frame.f_code)
 
 
 def _allowed() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from ... import user_code
 from ..loops import inlined
@@ -11,27 +12,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...records.base import Site
+
 _CALLS = frozenset(
     ("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push", "store", "cycle")
 )
-_files: dict[str, dict[str, list[tuple[int, str]]]] = {}
 
 
-def statement(file: str, name: str, function: str = "") -> list[str | int] | None:
-    """File, line and function of the statement that puts something into `name`; one in `function` if there is."""
+def statement(file: str, name: str, function: str = "") -> Site | None:
+    """Where something is put into `name`; in `function`, if it is done there."""
     found = _table(file).get(name, ())
     short = function.rpartition(".")[2]
     best = next(((line, at) for line, at in found if at.rpartition(".")[2] == short), found[0] if found else None)
-    return None if best is None else [user_code.absolute(file), best[0], best[1] or "<module>"]
+    return None if best is None else (user_code.absolute(file), best[0], best[1] or "<module>")
 
 
+@lru_cache(maxsize=32)
 def _table(file: str) -> dict[str, list[tuple[int, str]]]:
-    if file not in _files:
-        table: dict[str, list[tuple[int, str]]] = {}
-        for name, line, function in _statements(file):
-            table.setdefault(name, []).append((line, function))
-        _files[file] = table
-    return _files[file]
+    table: dict[str, list[tuple[int, str]]] = {}
+    for name, line, function in _statements(file):
+        table.setdefault(name, []).append((line, function))
+    return table
 
 
 def _statements(file: str) -> Iterator[tuple[str, int, str]]:
@@ -61,14 +62,15 @@ def _grown_by(node: ast.AST) -> Iterator[str]:
         yield _last(node.target)
     elif isinstance(node, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Subscript):
+            if isinstance(target, ast.Subscript) or _is_in(_last(target), node.value):
                 yield _last(target)
-            elif isinstance(node.value, (ast.BinOp, ast.List)):
-                name = _last(target)
-                if any(
-                    _last(part) == name for part in ast.walk(node.value) if isinstance(part, (ast.Name, ast.Attribute))
-                ):
-                    yield name
+
+
+def _is_in(name: str, value: ast.expr) -> bool:
+    """`history = history + [loss]`, `history = [*history, loss]`."""
+    if not isinstance(value, (ast.BinOp, ast.List)):
+        return False
+    return any(_last(part) == name for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _last(node: ast.AST) -> str:

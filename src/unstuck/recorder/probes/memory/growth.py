@@ -1,33 +1,45 @@
 """What grows from step to step: containers, and graphs of tensors, that the training's own names reach.
 
-Loaded on request only. Compared with the answer before by path and identity; nothing but numbers is remembered.
+Loaded on request only. Compared with the snapshot before by path and identity; nothing but numbers is remembered.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
 from time import thread_time
 
-from ... import flight
-from ...objects import Found, ends, length, reached
-from . import device, graph_growth, growers
+from ... import flight, journal
+from ...objects import class_name, ids, length, some_items
+from ...probe import Probe
+from ...records.growth import Grower, GrowthSnapshot
+from . import device, growers
+from .graph_growth import LEAF, walk
+from .reach import Found, reached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from ...records.base import Site
+    from ...records.growth import GrowerKind
+
 REMEMBERED = 4000
 TOLD = 8
 GRAPHS = 24
 GRAPH_NODES = 4000
 GRAPH_SECONDS, GRAPHS_SECONDS = 0.005, 0.01
-IDLE_ANSWERS = 3
+IDLE_SNAPSHOTS = 3
+ELEMENTS, LATEST = 16, 3
+_NESTED = ids(list, tuple, dict, deque)
+_CALLED = {"cycle": "cycle", "hooks": "register_forward_hook"}
+"""What the statement calls that fills it."""
 
 
 class Known:
-    """How long one container was: at first, and at the last answer."""
+    """How long one container was: at first, and at the last snapshot."""
 
     __slots__ = ("first", "first_step", "idle", "length", "number", "step", "times")
 
@@ -40,7 +52,7 @@ class Known:
         longer = count > self.length and step > self.step
         if longer:
             self.times, self.idle = self.times + 1, 0
-        elif count < self.length or self.idle >= IDLE_ANSWERS:
+        elif count < self.length or self.idle >= IDLE_SNAPSHOTS:
             self.first, self.first_step, self.times, self.idle = count, step, 0, 0
         else:
             self.idle += 1
@@ -48,152 +60,164 @@ class Known:
         return longer
 
 
-_known: dict[str, Known] = {}
-_newest = -1  # the youngest node that any graph had at the last answer
+class Growth(Probe):
+    """Says at a request what is longer than at the one before."""
+
+    name = "growth"
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._known: dict[str, Known] = {}
+        self._newest = -1
+        """The youngest node that any graph had."""
+
+    def asked_growth(self, frame: FrameType) -> None:
+        began = thread_time()
+        snapshot = Snapshot(self._known, self._newest)
+        snapshot.look(frame)
+        self._known, self._newest = snapshot.kept, snapshot.newest
+        if snapshot.growing:
+            journal.tell(
+                GrowthSnapshot(
+                    step=snapshot.step,
+                    rss=_resident(),
+                    device=device.allocated(),
+                    objects=snapshot.objects,
+                    seconds=round(thread_time() - began, 5),
+                    growing=snapshot.heaviest(),
+                )
+            )
 
 
-def describe(frame: FrameType) -> dict[str, object] | None:
-    """What is longer than at the answer before; None where nothing is."""
-    global _known, _newest
-    began, step = thread_time(), flight.steps()
-    kept: dict[str, Known] = {}
-    growing: list[tuple[float, dict[str, object]]] = []
-    in_hooks: dict[int, Found] = {}
-    ends_of_graphs: list[Found] = []
-    objects = 0
-    torch: Any = sys.modules["torch"]
-    with torch._C.DisableTorchFunction():
-        for found in reached(frame, in_hooks):
-            objects += 1
+class Growing:
+    """Something that is longer than before, and how much it weighs against others."""
+
+    __slots__ = ("_capped", "_found", "_known", "bytes", "graph", "holds", "kind")
+
+    def __init__(self, found: Found, known: Known, kind: GrowerKind, capped: bool = False) -> None:
+        self._found, self._known, self.kind, self._capped = found, known, kind, capped
+        self.holds, self.bytes, self.graph = "", 0, kind == "graph"
+
+    @property
+    def weight(self) -> float:
+        if self.kind == "graph":
+            return float(1 << 50) * (1 + self._known.times)
+        each = self.bytes + (1 << 40 if self.graph else 0) + 8
+        return (self._known.length - self._known.first) * each + (1 << 30 if self.kind == "hooks" else 0)
+
+    def record(self, in_hooks: dict[int, Found]) -> Grower:
+        found, known = self._found, self._known
+        by_hook = in_hooks.get(id(found.thing))
+        return Grower(
+            path=found.path,
+            kind=self.kind,
+            holds=self.holds,
+            graph=self.graph,
+            bytes=self.bytes,
+            first=known.first,
+            first_step=known.first_step,
+            now=known.length,
+            times=known.times,
+            capped=self._capped,
+            hook=found.hook or by_hook is not None,
+            site=self._site(by_hook),
+        )
+
+    def _site(self, by_hook: Found | None) -> Site | None:
+        """The statement that fills it. If a hook knows it by another name, then that is where it is filled."""
+        found = self._found
+        there = growers.statement(by_hook.file, by_hook.written.rpartition(".")[2]) if by_hook is not None else None
+        if there is not None or not found.file:
+            return there
+        name = _CALLED.get(self.kind) or found.written.partition("[")[0].rpartition(".")[2]
+        return growers.statement(found.file, name, found.inside)
+
+
+class Snapshot:
+    """One look at everything that can be reached. It is dropped with what it found."""
+
+    def __init__(self, before: dict[str, Known], newest: int) -> None:
+        self._before, self._newest_before = before, newest
+        self.step, self._torch = flight.steps(), sys.modules["torch"]
+        self.kept: dict[str, Known] = {}
+        self.newest = -1
+        self.growing: list[Growing] = []
+        self.objects = 0
+        self._in_hooks: dict[int, Found] = {}
+
+    def look(self, frame: FrameType) -> None:
+        with_graph: list[Found] = []
+        for found in reached(frame, self._in_hooks):
+            self.objects += 1
             thing = found.thing
-            if type(thing) is torch.Tensor:
+            if type(thing) is self._torch.Tensor:
                 # Not the elements of a list: that one grows, or it does not.
-                if len(ends_of_graphs) < GRAPHS and not found.element and thing.grad_fn is not None:
-                    ends_of_graphs.append(found)
+                if len(with_graph) < GRAPHS and not found.element and thing.grad_fn is not None:
+                    with_graph.append(found)
                 continue
             count = length(thing)
-            if count > 0 and len(kept) < REMEMBERED:
-                _of_container(found, count, step, kept, growing, torch)
-        newest = -1
+            if count > 0 and len(self.kept) < REMEMBERED:
+                self._container(found, count)
         until = thread_time() + GRAPHS_SECONDS
-        for found in ends_of_graphs:
+        for found in with_graph:
             if thread_time() < until:
-                newest = max(newest, _of_graph(found, step, kept, growing))
-    _known, _newest = kept, newest
-    if not growing:
-        return None
-    growing.sort(key=lambda pair: -pair[0])
-    told = [each for _, each in growing[:TOLD]]
-    for each in told:
-        _by_hook(each, in_hooks)
-    return {
-        "step": step,
-        "rss": _resident(),
-        "device": device.allocated(),
-        "objects": objects,
-        "seconds": round(thread_time() - began, 5),
-        "growing": told,
-    }
+                self._graph(found)
 
+    def heaviest(self) -> list[Grower]:
+        return [each.record(self._in_hooks) for each in sorted(self.growing, key=lambda each: -each.weight)[:TOLD]]
 
-def _by_hook(told: dict[str, object], in_hooks: dict[int, Found]) -> None:
-    """A hook knows it by another name: then that is where it is filled."""
-    found = in_hooks.get(told.pop("id"))  # type: ignore[call-overload]  # put there by _told
-    if found is not None:
-        told["hook"] = True
-        told["site"] = growers.statement(found.file, found.written.rpartition(".")[2]) or told["site"]
+    def _container(self, found: Found, count: int) -> None:
+        known = self._before.get(found.path)
+        if known is None or known.number != id(found.thing):
+            self.kept[found.path] = Known(id(found.thing), count, self.step)
+            return
+        self.kept[found.path] = known
+        if not known.grown(count, self.step):
+            return
+        if found.hook and " hooks of " in found.written:
+            self.growing.append(Growing(found, known, "hooks"))
+            return
+        grown = Growing(found, known, "cycle" if found.written.startswith("itertools.cycle ") else "container")
+        self._weigh(grown, [value for _, value in some_items(found.thing)[-LATEST:]])
+        self.growing.append(grown)
 
+    def _weigh(self, grown: Growing, latest: list[Any]) -> None:
+        """Type of the elements, bytes of the tensors of one, and whether they carry a graph: from its latest ones."""
+        tensors = [part for value in latest for part in self._tensors(value)]
+        stored = sum(part.untyped_storage().nbytes() for part in tensors if part.device.type != "meta")
+        grown.holds = class_name(type(latest[-1])) if latest else ""
+        grown.bytes = stored // max(1, len(latest))
+        grown.graph = any(part.grad_fn is not None for part in tensors)
 
-def _of_container(
-    found: Found,
-    count: int,
-    step: int,
-    kept: dict[str, Known],
-    growing: list[tuple[float, dict[str, object]]],
-    torch: Any,
-) -> None:
-    known = _known.get(found.path)
-    if known is None or known.number != id(found.thing):
-        kept[found.path] = Known(id(found.thing), count, step)
-        return
-    kept[found.path] = known
-    if not known.grown(count, step):
-        return
-    thing = found.thing
-    most = thing.maxlen if type(thing) is deque else None
-    hooks = found.hook and " hooks of " in found.written
-    holds, size, carries = ("hooks", 0, False) if hooks else _contents(thing, torch)
-    kind = "itertools.cycle" if found.written.startswith("itertools.cycle ") else type(thing).__name__
-    told = _told(found, known, "hooks" if hooks else kind)
-    told.update(holds=holds, bytes=size, graph=carries, maxlen=most)
-    weight = (count - known.first) * (size + (1 << 40 if carries else 0) + 8) + (1 << 30 if hooks else 0)
-    growing.append((weight, told))
+    def _tensors(self, value: Any, depth: int = 0) -> list[Any]:
+        if type(value) is self._torch.Tensor:
+            return [value]
+        if depth > 2 or id(type(value)) not in _NESTED:
+            return []
+        return [part for _, inner in some_items(value)[:ELEMENTS] for part in self._tensors(inner, depth + 1)]
 
-
-def _of_graph(found: Found, step: int, kept: dict[str, Known], growing: list[tuple[float, dict[str, object]]]) -> int:
-    """A tensor's own graph: it grows if it reaches back before the last answer, further each time."""
-    node = found.thing.grad_fn
-    path = f"graph of {found.path}"
-    walk = graph_growth.walk(node, _newest, GRAPH_NODES, GRAPH_SECONDS)
-    known = _known.get(path)
-    if known is None or not walk.older:
-        kept[path] = Known(0, walk.nodes, step)
-    else:
-        kept[path] = known
-        if walk.capped and step > known.step:  # more than was counted, and it reaches back before the last answer
-            known.times, known.length, known.step = known.times + 1, walk.nodes, step
-        elif not known.grown(walk.nodes, step):
+    def _graph(self, found: Found) -> None:
+        """A tensor's own graph: it grows if it reaches back before the last snapshot, further each time."""
+        node = found.thing.grad_fn
+        path = f"graph of {found.path}"
+        walked = walk(node, self._newest_before, GRAPH_NODES, GRAPH_SECONDS)
+        known = self._before.get(path)
+        number = int(node._sequence_nr())
+        self.newest = max(self.newest, number if number < LEAF else -1)
+        if known is None or not walked.older:
+            self.kept[path] = Known(0, walked.nodes, self.step)
+            return
+        self.kept[path] = known
+        if walked.capped and self.step > known.step:  # more than was counted, and it reaches back before
+            known.times, known.length, known.step = known.times + 1, walked.nodes, self.step
+        elif not known.grown(walked.nodes, self.step):
             known.times = 0
         if known.times:
-            told = _told(found, known, "graph")
-            told.update(holds="nodes", bytes=0, graph=True, capped=walk.capped)
-            growing.append((float(1 << 50) * (1 + known.times), told))
-    number = node._sequence_nr()
-    return int(number) if number < graph_growth.LEAF else -1
-
-
-def _told(found: Found, known: Known, kind: str) -> dict[str, object]:
-    written = found.written
-    name = written.partition("[")[0].rpartition(".")[2]
-    if kind == "itertools.cycle":
-        name = "cycle"
-    elif kind == "hooks":
-        name = {"forward hooks": "register_forward_hook"}.get(written.partition(" of ")[0], "register_forward_hook")
-    site = growers.statement(found.file, name, found.inside) if found.file else None
-    return {
-        "id": id(found.thing),
-        "path": found.path,
-        "kind": kind,
-        "first": known.first,
-        "first_step": known.first_step,
-        "now": known.length,
-        "times": known.times,
-        "hook": found.hook,
-        "site": site,
-    }
-
-
-def _contents(thing: Any, torch: Any) -> tuple[str, int, bool]:
-    """Type of the elements, bytes of the tensors of one, and whether they carry a graph: from its latest ones."""
-    latest = [value for _, value in ends(thing)[-3:]]
-    if not latest:
-        return "", 0, False
-    tensors = [part for value in latest for part in _tensors(value, torch)]
-    size = sum(part.untyped_storage().nbytes() for part in tensors if part.device.type != "meta") // len(latest)
-    carries = any(part.grad_fn is not None for part in tensors)
-    return type(latest[-1]).__name__, size, carries
-
-
-def _tensors(value: Any, torch: Any, depth: int = 0) -> list[Any]:
-    if type(value) is torch.Tensor:
-        return [value]
-    if depth > 2 or type(value) not in (list, tuple, dict, deque):
-        return []
-    return [part for _, inner in ends(value)[:16] for part in _tensors(inner, torch, depth + 1)]
+            self.growing.append(Growing(found, known, "graph", walked.capped))
 
 
 def _resident() -> int:
-    import os
-
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,269 @@
+"""What can be reached from the training's frames, by name, without running anything of the user's.
+
+Breadth first from the locals of the frames on the stack and the globals of the user's modules; through containers,
+instances, closures, bound methods, generators and iterators. Nothing is kept.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import types
+from collections import OrderedDict, deque
+from functools import lru_cache, partial
+from itertools import islice
+from time import thread_time
+
+from ... import user_code
+from ...objects import (
+    FAST,
+    MANY,
+    class_dict,
+    class_name,
+    file_of,
+    ids,
+    instance_dict,
+    length,
+    locals_of,
+    module_dict,
+    some_items,
+    some_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import Any
+
+OBJECTS = 20_000
+SECONDS = 0.02
+DEPTH = 9
+MARKED, HOOKED = 3, 400
+"""How deep, and how many things, to follow what a hook shares with the training."""
+FRAMES, STACK = 40, 5000
+"""So many frames of the inner and of the outer end of a deep stack; how far down it is gone."""
+NAMES = 2000
+"""Globals of one module."""
+_OURS = (__package__ or "").partition(".probes")[0] + "."
+
+
+class Found:
+    """One thing that was reached: itself, how a person would write it, in which function, and through what."""
+
+    __slots__ = ("depth", "file", "hook", "inside", "owner", "thing", "written")
+
+    def __init__(
+        self, thing: Any, written: str, inside: str, file: str, depth: int = 0, hook: bool = False, owner: str = ""
+    ) -> None:
+        self.thing, self.written, self.inside, self.file = thing, written[:200], inside, file
+        self.depth, self.hook, self.owner = depth, hook, owner
+
+    def below(self, thing: Any, written: str) -> Found:
+        return Found(thing, written, self.inside, self.file, self.depth + 1, self.hook, self.owner)
+
+    def of_code(self, thing: Any, written: str, inside: str, code: types.CodeType) -> Found:
+        return Found(thing, written, inside, code.co_filename, self.depth + 1, self.hook)
+
+    @property
+    def element(self) -> bool:
+        """It is reached by its place in a sequence."""
+        return self.written.endswith("]") and self.written[-2].isdigit()
+
+    @property
+    def path(self) -> str:
+        return f"{self.written} in {self.inside}" if self.inside else self.written
+
+
+def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
+    """Everything, each once, as long as time and number allow; `in_hooks` gets what a hook has by a name of its own."""
+    seen: set[int] = set()
+    mine, others = _frames(frame)
+    for roots, share in ((_of_frames(mine), 0.6), (_of_modules(), 0.25), (_of_frames(others), 0.15)):
+        yield from _breadth_first(roots, thread_time() + share * SECONDS, int(share * OBJECTS), seen, in_hooks)
+
+
+def _breadth_first(
+    roots: Iterator[Found], until: float, most: int, seen: set[int], in_hooks: dict[int, Found]
+) -> Iterator[Found]:
+    waiting = deque(islice(roots, most))
+    number = 0
+    while waiting:
+        found = waiting.popleft()
+        thing = found.thing
+        if id(type(thing)) in _ATOMS:
+            continue
+        if id(thing) in seen:
+            if found.hook and id(thing) not in in_hooks:
+                _mark(found, in_hooks, MARKED)
+            continue
+        seen.add(id(thing))
+        number += 1
+        if number > most or (number & 15 == 0 and thread_time() > until):
+            return
+        yield found
+        if found.depth < DEPTH and len(waiting) < OBJECTS:
+            waiting.extend(_all_beneath(found))
+
+
+def _all_beneath(found: Found) -> list[Found]:
+    try:
+        return list(_beneath(found))
+    except (RuntimeError, TypeError, AttributeError, LookupError):  # another thread changes it; or an odd type
+        return []
+
+
+def _mark(found: Found, in_hooks: dict[int, Found], deep: int) -> None:
+    """A hook has it too, and what is in it: an object that the training knows by another name."""
+    in_hooks[id(found.thing)] = found
+    if not deep or len(in_hooks) >= HOOKED or id(type(found.thing)) in _ATOMS:
+        return
+    for each in _all_beneath(found):
+        if id(each.thing) not in in_hooks and (length(each.thing) >= 0 or file_of(type(each.thing))):
+            _mark(each, in_hooks, deep - 1)
+
+
+def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
+    """Frames of the user's own code, and the others without ours; the innermost first."""
+    mine: list[FrameType] = []
+    others: list[FrameType] = []
+    here: FrameType | None = frame
+    for _ in range(STACK):
+        if here is None:
+            break
+        name = dict.get(here.f_globals, "__name__")
+        if type(name) is not str or not name.startswith(_OURS):
+            (mine if _is_user_file(here.f_code.co_filename) else others).append(here)
+        here = here.f_back
+    return _both_ends(mine), _both_ends(others)
+
+
+def _both_ends(frames: list[FrameType]) -> list[FrameType]:
+    return frames if len(frames) <= 2 * FRAMES else frames[:FRAMES] + frames[-FRAMES:]
+
+
+def _of_frames(frames: list[FrameType]) -> Iterator[Found]:
+    for each in frames:
+        if each.f_code.co_flags & FAST == FAST:
+            for name, value in locals_of(each).items():
+                yield Found(value, name, user_code.name_of(each.f_code), each.f_code.co_filename)
+
+
+def _of_modules() -> Iterator[Found]:
+    for module in list(sys.modules.values()):
+        space = module_dict(module)
+        file = None if space is None else space.get("__file__")
+        if space is None or type(file) is not str or not _is_user_file(file):
+            continue
+        for name, value in some_of(space.items(), NAMES):
+            if type(name) is str and not name.startswith("__"):
+                yield Found(value, name, file.rpartition("/")[2], file)
+
+
+def _beneath(at: Found) -> Iterator[Found]:
+    kind = type(at.thing)  # by its type alone: `isinstance` would ask its `__class__`
+    if issubclass(kind, (dict, list, tuple, deque, set, frozenset)):
+        yield from _of_container(at)
+    elif kind is types.FunctionType:
+        yield from _of_function(at)
+    elif kind is types.GeneratorType:
+        yield from _of_generator(at)
+    elif issubclass(kind, type):
+        if file_of(at.thing):
+            for name, value in some_of(class_dict(at.thing).items()):
+                if length(value) >= 0:
+                    yield at.below(value, f"{class_name(at.thing)}.{_short(name)}")
+    elif id(kind) in _CALLABLES or id(kind) in _ITERATORS:
+        yield from _of_wrapper(at)
+    else:
+        yield from _of_instance(at)
+
+
+def _of_container(at: Found) -> Iterator[Found]:
+    unordered = issubclass(type(at.thing), (set, frozenset))
+    for key, value in some_items(at.thing):
+        yield at.below(value, f"{at.written}{{…}}" if unordered else f"{at.written}[{_key(key)}]")
+
+
+def _key(key: Any) -> str:
+    if type(key) is str:
+        return repr(key[:60])
+    return str(key) if type(key) is int and key.bit_length() < 64 else "…"
+
+
+def _short(name: Any) -> str:
+    return name[:60] if type(name) is str else "…"
+
+
+def _of_wrapper(at: Found) -> Iterator[Found]:
+    thing, kind = at.thing, type(at.thing)
+    if kind is types.MethodType:
+        yield at.below(thing.__self__, f"{at.written}.__self__" if at.hook else at.written)
+        yield at.below(thing.__func__, at.written)
+    elif kind is partial:
+        for value in (thing.func, thing.args, thing.keywords):
+            yield at.below(value, at.written)
+    else:
+        for value in gc.get_referents(thing):
+            named = f"itertools.cycle {at.written}" if kind is itertools.cycle and type(value) is list else at.written
+            yield at.below(value, named)
+
+
+def _of_generator(at: Found) -> Iterator[Found]:
+    if at.thing.gi_frame is not None:
+        code = at.thing.gi_code
+        inside = user_code.name_of(code)
+        for name, value in locals_of(at.thing.gi_frame).items():
+            yield at.of_code(value, name, inside, code)
+        yield at.of_code(at.thing.gi_yieldfrom, at.written, inside, code)
+
+
+def _of_function(at: Found) -> Iterator[Found]:
+    function = at.thing
+    code = function.__code__
+    if not _is_user_file(code.co_filename) and not at.hook:
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+        yield at.of_code(value, name, f"the closure of {code.co_name}", code)
+    for value in (function.__defaults__ or ())[:MANY]:
+        yield at.of_code(value, "a default", user_code.name_of(code), code)
+    for name, value in some_of(function.__dict__.items()):
+        yield at.below(value, f"{code.co_name}.{_short(name)}")
+
+
+def _of_instance(at: Found) -> Iterator[Found]:
+    kind = type(at.thing)
+    file = file_of(kind)
+    for name, value in some_of((instance_dict(at.thing) or {}).items()):
+        if type(name) is not str or id(type(value)) in _ATOMS or (id(type(value)) in _PLAIN and not value):
+            continue
+        if name in _PARTS and issubclass(type(value), dict):
+            for part, inner in some_of(dict.items(value)):
+                yield at.below(inner, f"{at.written}.{_short(part)}")
+            continue
+        hooks = name.endswith("_hooks") and id(type(value)) in _HOOKS
+        written = f"{name.strip('_').replace('_', ' ')} of {at.written}" if hooks else f"{at.written}.{name[:60]}"
+        inside, where = at.inside, file or at.file
+        yield Found(value, written, inside, where, at.depth + 1, at.hook or hooks, class_name(kind))
+    if file:
+        yield Found(kind, class_name(kind), "", file, at.depth + 1, at.hook)
+
+
+_is_user_file = lru_cache(maxsize=8192)(user_code.is_user_file)
+_PARTS = ("_modules", "_parameters", "_buffers")  # of a module, which a person names without them
+_HOOKS = ids(dict, OrderedDict)
+_PLAIN = ids(dict, OrderedDict, list, tuple, set)
+_CALLABLES = ids(types.MethodType, partial)
+_ITERATORS = ids(
+    itertools.cycle, itertools.chain, itertools.islice, type(itertools.tee(())[0]), map, filter, zip, enumerate,
+    type(iter([])), type(iter({})), type(iter({}.values())),
+)  # fmt: skip
+_ATOMS = ids(
+    type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type(Ellipsis), types.ModuleType,
+    types.CodeType, types.FrameType, types.BuiltinFunctionType, types.CellType, memoryview, type(NotImplemented),
+)  # fmt: skip
