@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from unstuck.recorder.records.data import DataSeen
 from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
+from unstuck.recorder.records.growth import GrowthSnapshot, LossGraph
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AskedAfterEnd,
@@ -27,6 +28,7 @@ from unstuck.recorder.records.loaders import (
     ShortPasses,
     WorkersStarted,
 )
+from unstuck.recorder.records.loops import LoopSnapshot
 from unstuck.recorder.records.scan import Scanned
 from unstuck.recorder.records.sharing import AliasedBatch, ChangedDataset, MovedHandle, WorkerDataset
 
@@ -567,6 +569,9 @@ class Case:
     repeats: tuple[Repeats, ...] = ()
     data_waits: tuple[DataWait, ...] = ()
     gpu_copies: tuple[GpuCopies, ...] = ()
+    loop_snapshots: tuple[LoopSnapshot, ...] = ()
+    growth_snapshots: tuple[GrowthSnapshot, ...] = ()
+    loss_graphs: tuple[LossGraph, ...] = ()
     learnings: tuple[Learning, ...] = ()
     """The latest of each process that trains."""
     data: tuple[DataSeen, ...] = ()
