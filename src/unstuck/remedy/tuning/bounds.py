@@ -6,8 +6,8 @@ import multiprocessing
 import os
 
 from ...recorder import cores
+from ...recorder.probes.data.sample_code import asks_its_worker
 from . import guard, memory
-from .asking import asks_for_its_worker
 from .candidates import Limits
 from .changing import changed_between_passes
 
@@ -76,7 +76,7 @@ def divides(loader: Any) -> bool:
 
     if not isinstance(loader.dataset, IterableDataset) or isinstance(loader.dataset, IterDataPipe):
         return True
-    return asks_for_its_worker(loader)
+    return asks_its_worker(loader.dataset, loader.worker_init_fn)
 
 
 def _methods() -> tuple[str, ...]:

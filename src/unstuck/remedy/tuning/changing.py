@@ -1,4 +1,4 @@
-"""Does the script change its data set while it trains? Read from its source: workers that live on would not see it."""
+"""Does the script change its dataset while it trains? Read from its source: workers that live on would not see it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 import os
 import sys
 
-from ...recorder.probes.data.dataset_state import GIVING, names_read
+from ...recorder import objects
+from ...recorder.probes.data.sample_code import GIVING, attributes, names_read, package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,20 +37,18 @@ def changed_between_passes(dataset: Any) -> str:
 
 def _held(dataset: Any, depth: int = 2) -> list[str]:
     """Names of its attributes, and of what it holds."""
-    own = getattr(dataset, "__dict__", None)
-    if type(own) is not dict:
-        return []
-    found = [name for name in list(own)[:64] if isinstance(name, str)]
-    for value in list(own.values())[:64] if depth else ():
-        if type(value).__module__.partition(".")[0] not in ("builtins", "torch", "numpy"):
+    found = []
+    for name, value in attributes(dataset):
+        found.append(name)
+        if depth and package_of(type(value)) not in ("builtins", "torch", "numpy"):
             found += _held(value, depth - 1)
     return found
 
 
 def _files(dataset: Any) -> list[str]:
-    """The script, and where the classes of the data set are."""
-    held = list((getattr(dataset, "__dict__", None) or {}).values())[:64]
-    modules = ["__main__", *(kind.__module__ for thing in (dataset, *held) for kind in type(thing).__mro__)]
+    """The script, and where the classes of the dataset are."""
+    things = (dataset, *(value for _, value in attributes(dataset)))
+    modules = ["__main__", *(objects.module_of(kind) for thing in things for kind in objects.mro_of(type(thing)))]
     found = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
     return list(dict.fromkeys(path for path in found if path and os.sep + "torch" + os.sep not in path))
 
@@ -90,6 +89,6 @@ class Stores(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _of_reading(self, node: ast.Attribute) -> bool:
-        """The data set builds itself, or notes something as it gives a sample: in each worker for itself."""
+        """The dataset builds itself, or notes something as it gives a sample: in each worker for itself."""
         own = isinstance(node.value, ast.Name) and node.value.id == "self"
         return own and self._function in self._reading

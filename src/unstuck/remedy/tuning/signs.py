@@ -1,4 +1,4 @@
-"""What a data set does while it is measured: reads through a file that was open before, keeps the samples it has read.
+"""What a dataset does while it is measured: reads through a file that was open before, keeps the samples it has read.
 
 Files are followed by their offsets: where one moves while samples are read, forked workers would move it for each
 other. Nothing is read, nothing is moved.
@@ -7,18 +7,15 @@ other. Nothing is read, nothing is moved.
 from __future__ import annotations
 
 import functools
-import io
 import itertools
-import os
-import stat
 import sys
 from collections import OrderedDict, defaultdict, deque
 
+from ...recorder import objects
 from ...recorder.probes.data import handle_names
-from ...recorder.probes.data.dataset_state import names_read
-from ...recorder.probes.data.shared_handles import Handle
+from ...recorder.probes.data.sample_code import asks_its_worker, attributes, names_read, package_of
+from ...recorder.probes.data.shared_handles import Handle, handle_of, open_numbers
 from . import guard
-from .asking import asks_for_its_worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ MOST_FILES = 64
 GROWN = 8
 """Things more in a container, from which on samples are kept there."""
 CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict)
-FILES = (io.FileIO, io.BufferedReader, io.BufferedRandom, io.TextIOWrapper)
 NOT_AFTER_A_FORK = ("h5py", "sqlite3")
 """Modules whose open files must not be used in a process that was forked, and whose offsets say nothing."""
 
@@ -57,7 +53,7 @@ class Signs:
             return ""
         for each in moved:
             name = _holder(self._dataset, each.number)
-            if name and not handle_names.about(self._dataset, each.number)["guarded"]:
+            if name and not handle_names.is_guarded(self._dataset):
                 return self._shared(name)
         held = "" if self._present.num_workers else _held(self._dataset)
         return self._shared(held) if held else ""
@@ -77,11 +73,12 @@ class Signs:
 
     def _opens(self) -> bool:
         """In a worker it may well open a file of its own."""
-        return "getpid" in names_read(self._dataset) or asks_for_its_worker(self._loader)
+        init = self._loader.worker_init_fn
+        return "getpid" in names_read(self._dataset) or asks_its_worker(self._dataset, init)
 
     def _follow(self) -> None:
         for number in _descriptors():
-            each = self._files.get(number) or _handle(number)
+            each = self._files.get(number) or handle_of(number)
             if each is not None and len(self._files) < MOST_FILES:
                 self._files[number] = each
                 each.at = each.offset()
@@ -97,23 +94,9 @@ class Signs:
 
 def _descriptors() -> list[int]:
     try:
-        return [number for number in map(int, os.listdir("/proc/self/fd")) if number > 2]
+        return open_numbers(sys.maxsize)
     except OSError:
         return []
-
-
-def _handle(number: int) -> Handle | None:
-    """A plain file that can be read, and is not one that is only added to."""
-    import fcntl
-
-    try:
-        about = os.fstat(number)
-        mode = fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
-        if not stat.S_ISREG(about.st_mode) or mode not in (os.O_RDONLY, os.O_RDWR):
-            return None
-        return Handle(number, os.readlink(f"/proc/self/fd/{number}"), about, mode == os.O_RDWR)
-    except OSError:
-        return None
 
 
 def _is_same(each: Handle) -> bool:
@@ -124,41 +107,30 @@ def _is_same(each: Handle) -> bool:
 
 
 def _holder(dataset: Any, number: int) -> str:
-    """By which name the data set has this file before a worker is started. One that only a running pass has open, each
+    """By which name the dataset has this file before a worker is started. One that only a running pass has open, each
     worker opens for itself."""
     names = names_read(dataset)
-    space = vars(sys.modules.get(type(dataset).__module__, sys))
+    space = _names_around(dataset)
     for name, value in (*_attributes(dataset), *((name, space.get(name)) for name in names)):
         inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
         for each in (value, *itertools.islice(inside, MOST_FILES)):
-            if _descriptor(each, "lseek" in names) == number:
+            if handle_names.descriptor(each, "lseek" in names) == number:
                 return name
     return ""
-
-
-def _descriptor(thing: Any, plain: bool) -> int | None:
-    """Of Python's own file objects; of a number where the code moves files by their numbers."""
-    try:
-        return thing.fileno() if type(thing) in FILES else thing if plain and type(thing) is int else None
-    except ValueError:  # closed
-        return None
 
 
 def _held(dataset: Any) -> str:
     """An attribute that is an open file of a library which does not survive a fork."""
     for name, value in _attributes(dataset):
-        if type(value).__module__.partition(".")[0] in NOT_AFTER_A_FORK:
+        if package_of(type(value)) in NOT_AFTER_A_FORK:
             return name
     return ""
 
 
 def _attributes(thing: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
-    own = getattr(thing, "__dict__", None)
-    if type(own) is not dict:
-        return
-    for name, value in list(own.items())[:64]:
+    for name, value in attributes(thing):
         yield name, value
-        if depth and type(value).__module__.partition(".")[0] not in ("builtins", "torch", "numpy"):
+        if depth and package_of(type(value)) not in ("builtins", "torch", "numpy"):
             yield from ((f"{name}.{inner}", held) for inner, held in _attributes(value, depth - 1))
 
 
@@ -166,8 +138,13 @@ def _sizes(dataset: Any) -> Iterator[tuple[str, int]]:
     for name, value in _attributes(dataset):
         if type(value) in CONTAINERS:
             yield name, len(value)
-    space = vars(sys.modules.get(type(dataset).__module__, sys))
+    space = _names_around(dataset)
     for name in names_read(dataset) | {"__getitem__"}:
-        for function in (getattr(type(dataset), name, None), space.get(name)):
-            if isinstance(function, functools._lru_cache_wrapper):
+        for _, function in (objects.in_class(type(dataset), name) or (None, None), (None, space.get(name))):
+            if type(function) is functools._lru_cache_wrapper:
                 yield name, function.cache_info().currsize
+
+
+def _names_around(dataset: Any) -> dict[str, Any]:
+    """Those of the module that its class is written in."""
+    return objects.module_dict(sys.modules.get(objects.module_of(type(dataset)))) or {}
