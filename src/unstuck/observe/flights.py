@@ -12,8 +12,8 @@ from unstuck.observe.gauge import NANO, Gauge, quantile
 from unstuck.observe.records import parse
 from unstuck.recorder import layout as at
 from unstuck.recorder.records.base import ProbeOff, Record
+from unstuck.recorder.records.loops import LoopSnapshot
 
-LOOPS = "LoopsSeen"
 WHOLE = (at.LEARNING, at.DATA_STATS)
 KEPT = 24
 """Descriptions of loops a process."""
@@ -90,7 +90,7 @@ def _unwritten(gauge: Gauge) -> list[Record]:
 
 def _thin(records: list[Record]) -> None:
     """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
-    places = [place for place, record in enumerate(records) if type(record).__name__ == LOOPS]
+    places = [place for place, record in enumerate(records) if isinstance(record, LoopSnapshot)]
     for place in reversed(places[KEPT // 2 : -KEPT // 2]):
         del records[place]
 
