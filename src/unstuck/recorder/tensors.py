@@ -50,12 +50,13 @@ class Leaf:
 class Walk:
     """One walk. `long`: of a long container the first elements are looked at, some spread over it, or none."""
 
-    __slots__ = ("deep", "left", "long", "samples", "seen")
+    __slots__ = ("_plain", "deep", "left", "long", "samples", "seen")
 
     def __init__(self, long: Literal["first", "spread", "none"] = "first", deep: int = DEEP, samples: int = 0) -> None:
         self.long, self.deep, self.samples, self.left = long, deep, samples, NODES
         self.seen: set[int] = set()
         """The id of everything that was looked at."""
+        self._plain = sys.modules["torch"].Tensor
 
     def leaves(
         self, thing: Any, path: str = "", depth: int = 0, place: int | None = None, times: float = 1.0
@@ -79,7 +80,7 @@ class Walk:
     def _inside(self, thing: Any) -> tuple[int, Inside | None]:
         """How much a container holds, and what of it is looked at, each with how it is written; None: it is none."""
         kind = type(thing)
-        if id(kind) in _ATOMS:
+        if kind is self._plain or id(kind) in _ATOMS:
             return 0, None
         if issubclass(kind, tuple):
             return self._in_sequence(thing, tuple, written(kind, "_fields"))
@@ -110,7 +111,7 @@ class Walk:
 
     def _in_dict(self, thing: Any) -> tuple[int, Inside]:
         return dict.__len__(thing), [
-            (_key(key, number), part) for number, (key, part) in enumerate(list(islice(dict.items(thing), PARTS)))
+            (_key(key, number), part) for number, (key, part) in enumerate(objects.some_of(dict.items(thing), PARTS))
         ]
 
 

@@ -13,7 +13,7 @@ from ... import flight, governor, gpu, journal, loading, tensors
 from ... import layout as at
 from ...probe import Probe
 from ...records.data import DataSeen, GivenLayer, LoaderData
-from . import bounded_rows, loader_source, part, statistics_report, target_match
+from . import bounded_rows, loader_source, part, statistics_report, summaries, target_match
 from .statistics import Gathered
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class Given:
         rows.search = False
         with sys.modules["torch"].no_grad():
             known.take(tensor, rows)
-            self.scale = statistics_report.scale(known.columns)
+            self.scale = summaries.scale(known.columns)
 
 
 class BatchStatistics(Probe):
@@ -92,7 +92,7 @@ class BatchStatistics(Probe):
         self._now: tuple[Source, list[tuple[str, Any]]] | None = None
         """The batch in work: its source, and its tensors, weakly."""
 
-    def missed(self, event: str) -> None:  # noqa: ARG002  # whichever it was
+    def missed(self, event: str) -> None:
         self._now = None
 
     # --- batches ---------------------------------------------------------------------------------------------------
