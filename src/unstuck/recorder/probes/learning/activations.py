@@ -5,11 +5,17 @@ from __future__ import annotations
 from math import exp, tanh
 
 from ... import gpu
+from ...records.learning import Activation
 from . import graph_reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from ...records.base import Site
+    from ...records.learning import ActivationKind
+    from .graph_reading import Graph, SavedTensors
+    from .naming import Names
 
 LAYERS = 64
 ELEMENTS = 1 << 17
@@ -20,29 +26,17 @@ FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}
 """Results beyond which a bounded activation is flat: of inputs of 5 and 3."""
 BLOCK = 25
 """Batches in a block: units can die on the way, so the last one or two blocks are counted for themselves."""
-layers: dict[int, Layer] = {}
 
 
 class Layer:
     """One activation, by its place in the forward pass."""
 
     __slots__ = (
-        "alive",
-        "batches",
-        "before",
-        "early",
-        "gated",
-        "held",
-        "kind",
-        "late",
-        "name",
-        "recent",
-        "saturated",
-        "shape",
+        "alive", "batches", "before", "early", "gated", "held", "kind", "late", "name", "recent", "saturated", "shape",
         "zero",
-    )
+    )  # fmt: skip
 
-    def __init__(self, kind: str, name: str, shape: list[int]) -> None:
+    def __init__(self, kind: ActivationKind, name: str, shape: list[int]) -> None:
         self.kind, self.name, self.shape = kind, name, shape
         self.alive: Any = None
         self.batches = 0
@@ -53,37 +47,30 @@ class Layer:
         self.early = self.late = 0.0
         self.gated = False
 
-    def plain(self, place: int) -> dict[str, object]:
-        dead = 0 if self.alive is None else int((~self.alive).sum())
-        units = 0 if self.alive is None else int(self.alive.numel())
-        return {
-            "place": place,
-            "kind": self.kind,
-            "name": self.name,
-            "shape": self.shape,
-            "batches": self.batches,
-            "units": units,
-            "dead": dead,
-            "zero": self.zero / self.batches if self.batches else 0.0,
-            "saturated": self.saturated / self.batches if self.batches else 0.0,
-            "late_batches": self.held + (BLOCK if self.before is not None else 0),
-            "late_dead": self._late_dead(),
-            "early_saturated": self.early,
-            "late_saturated": self.late,
-            "gated": self.gated,
-        }
+    def take(self, result: Any) -> None:
+        result = result.detach()
+        if result.numel() > ELEMENTS:
+            result = result[: max(1, result.shape[0] * ELEMENTS // result.numel())]
+        self.batches += 1
+        if self.kind == "relu":
+            unit = _unit_dim(result)
+            others = [dim for dim in range(result.dim()) if dim != unit]
+            self._take_alive((result > 0).any(dim=others[0]) if len(others) == 1 else (result > 0).amax(dim=others))
+            self.zero += float((result == 0).float().mean())
+            return
+        limit = FLAT[self.kind]
+        flat = (result > limit) | (result < 1 - limit) if self.kind == "sigmoid" else result.abs() > limit
+        share = float(flat.float().mean())
+        self.saturated += share
+        self.early += share / 8 if self.batches <= 8 else 0.0
+        self.late += (share - self.late) / min(self.batches, BLOCK)
 
-    def take_alive(self, active: Any) -> None:
+    def _take_alive(self, active: Any) -> None:
         self.alive = active if self.alive is None else self.alive | active
         if self.held >= BLOCK:
             self.before, self.recent, self.held = self.recent, None, 0
         self.recent = active if self.recent is None else self.recent | active
         self.held += 1
-
-    def take_flat(self, share: float) -> None:
-        self.saturated += share
-        self.early += share / 8 if self.batches <= 8 else 0.0
-        self.late += (share - self.late) / min(self.batches, BLOCK)
 
     def odd(self) -> bool:
         """Worth to be looked up where it is written."""
@@ -95,49 +82,57 @@ class Layer:
         active = self.recent if self.before is None else self.recent | self.before
         return int((~active).sum())
 
+    def record(self, place: int, site: Site | None) -> Activation:
+        times = max(1, self.batches)
+        return Activation(
+            place=place, kind=self.kind, name=self.name, shape=self.shape, batches=self.batches,
+            units=0 if self.alive is None else int(self.alive.numel()),
+            dead=0 if self.alive is None else int((~self.alive).sum()),
+            zero=self.zero / times, saturated=self.saturated / times,
+            late_batches=self.held + (BLOCK if self.before is not None else 0), late_dead=self._late_dead(),
+            early_saturated=self.early, late_saturated=self.late, gated=self.gated, site=site,
+        )  # fmt: skip
 
-def note(graph: Any, names: Any) -> None:
-    """Take in one reading of the graph. Its activations are told apart by their order, so the graph must be alike."""
-    copied: list[tuple[Layer, Any]] = []
-    for place, (_, kind, node) in enumerate(graph.activations[:LAYERS]):
-        if kind not in ("relu", "sigmoid", "tanh"):
-            continue
-        result = graph_reading.saved(node, "_saved_result")
-        if result is None or result.dim() < 2 or not result.is_floating_point():
-            continue
-        known = layers.get(place)
-        shape = [int(size) for size in result.shape]
+
+class Activations:
+    """Those of the forward pass, in its order."""
+
+    def __init__(self, saved: SavedTensors, names: Names, copies: gpu.Copies) -> None:
+        self._saved, self._names, self._copies = saved, names, copies
+        self.layers: dict[int, Layer] = {}
+
+    def note(self, graph: Graph) -> None:
+        """Take in one reading of the graph. Its activations are told apart by their order, so it must be alike."""
+        copied: list[tuple[Layer, Any]] = []
+        for place, (_, kind, node) in enumerate(graph.activations[:LAYERS]):
+            result = self._saved.of(node, "_saved_result") if kind in ("relu", "sigmoid", "tanh") else None
+            if result is None or result.dim() < 2 or not result.is_floating_point():
+                continue
+            known = self._known(place, kind, node, [int(size) for size in result.shape])
+            known.gated = known.gated or node in graph.gates
+            if gpu.away(result):
+                copied.append((known, gpu.thinned(result, ON_GPU, _unit_dim(result))))
+            elif gpu.near(result):
+                known.take(result)
+
+        def take(parts: list[Any]) -> None:
+            for (layer, _), part in zip(copied, parts, strict=True):
+                layer.take(part)
+
+        if copied:
+            self._copies.bring([part for _, part in copied], take)
+
+    def _known(self, place: int, kind: ActivationKind, node: Any, shape: list[int]) -> Layer:
+        known = self.layers.get(place)
         if known is None or known.kind != kind or _units(known.shape) != _units(shape):
-            known = layers[place] = Layer(kind, _name(node, names), shape)
-        known.gated = known.gated or node in graph.gates
-        if gpu.away(result):
-            copied.append((known, gpu.thinned(result, ON_GPU, _unit_dim(result))))
-        elif gpu.near(result):
-            _take(known, result)
-    if copied:
-        gpu.bring([part for _, part in copied], lambda parts: _take_all([layer for layer, _ in copied], parts))
+            known = self.layers[place] = Layer(kind, layer_behind(node, self._names), shape)
+        return known
 
 
-def _take_all(copied: list[Layer], parts: list[Any]) -> None:
-    for layer, part in zip(copied, parts, strict=True):
-        _take(layer, part)
-
-
-def _take(layer: Layer, result: Any) -> None:
-    result = result.detach()
-    if result.numel() > ELEMENTS:
-        result = result[: max(1, result.shape[0] * ELEMENTS // result.numel())]
-    layer.batches += 1
-    if layer.kind == "relu":
-        unit = _unit_dim(result)
-        others = [dim for dim in range(result.dim()) if dim != unit]
-        active = (result > 0).any(dim=others[0]) if len(others) == 1 else (result > 0).amax(dim=others)
-        layer.take_alive(active)
-        layer.zero += float((result == 0).float().mean())
-        return
-    limit = FLAT[layer.kind]
-    flat = (result > limit) | (result < 1 - limit) if layer.kind == "sigmoid" else result.abs() > limit
-    layer.take_flat(float(flat.float().mean()))
+def layer_behind(node: Any, names: Names) -> str:
+    """The layer whose output it is applied to: the nearest parameter behind it."""
+    leaf = graph_reading.nearest_leaf(node)
+    return names.name(leaf).rpartition(".")[0] if leaf is not None else ""
 
 
 def _unit_dim(result: Any) -> int:
@@ -147,19 +142,3 @@ def _unit_dim(result: Any) -> int:
 
 def _units(shape: list[int]) -> int:
     return shape[1] if len(shape) >= 4 else shape[-1]
-
-
-def _name(node: Any, names: Any) -> str:
-    """The layer whose output it is applied to: the nearest parameter behind it."""
-    waiting, seen = [node], {node}
-    for _ in range(24):
-        if not waiting:
-            break
-        here = waiting.pop(0)
-        if graph_reading.name_of(here).endswith(graph_reading.LEAF):
-            return str(names.name(here.variable)).rpartition(".")[0]
-        for following, _ in here.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                waiting.append(following)
-    return ""

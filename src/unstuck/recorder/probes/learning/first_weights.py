@@ -8,7 +8,7 @@ from ... import gpu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 ELEMENTS = 1_000_000
 """A larger parameter is only sampled."""
@@ -22,10 +22,10 @@ UNTOUCHED = 4
 class State:
     """How one parameter began."""
 
-    __slots__ = ("alike", "called", "first", "fresh", "idle", "ref", "still", "version", "zero")
+    __slots__ = ("_copies", "alike", "called", "first", "fresh", "idle", "ref", "still", "version", "zero")
 
-    def __init__(self, parameter: Any) -> None:
-        self.ref = weakref.ref(parameter)
+    def __init__(self, parameter: Any, copies: gpu.Copies) -> None:
+        self.ref, self._copies = weakref.ref(parameter), copies
         self.version = int(parameter._version)
         self.first = sample(parameter)
         self.called = self.idle = 0
@@ -39,6 +39,12 @@ class State:
         self.zero = not bool(value.detach().any()) if self.alike else False
         self.fresh = self.version <= UNTOUCHED and fresh(value)
 
+    def moved(self) -> bool:
+        parameter = self.ref()
+        if parameter is None:
+            return True
+        return int(parameter._version) != self.version or sample(parameter) != self.first
+
     def still_alike(self) -> bool:
         """Its rows are the same to this day; of one on a GPU, as it was when last asked."""
         parameter = self.ref()
@@ -46,32 +52,44 @@ class State:
             return False
         if not gpu.away(parameter):
             return alike(parameter, 0.01)
-        gpu.bring([gpu.thinned(parameter.detach(), ON_GPU, -1)], self._look)
+        self._copies.bring([gpu.thinned(parameter.detach(), ON_GPU, -1)], self._look)
         return self.still
 
     def _look(self, copies: list[Any]) -> None:
         self.still = alike(copies[0], 0.01)
 
-    def moved(self) -> bool:
+    def fields(self, held: dict[int, int]) -> dict[str, Any]:
+        """What the record of a parameter says of this."""
         parameter = self.ref()
         if parameter is None:
-            return True
-        return int(parameter._version) != self.version or sample(parameter) != self.first
+            return {}
+        moved = self.moved()
+        rows: Literal["", "same", "zero"] = ("zero" if self.zero else "same") if self.alike else ""
+        return {
+            "fresh": self.fresh and not (moved and int(parameter._version) > self.version + UNTOUCHED),
+            "moved": moved,
+            "alike": rows,
+            "still_alike": self.still_alike(),
+            "called": self.called,
+            "idle": self.idle,
+            "trainable": bool(parameter.requires_grad),
+            "is_parameter": type(parameter).__name__ == "Parameter",
+            "held": held.get(id(parameter)),
+        }
 
 
-def bring(states: list[State]) -> None:
+def bring(states: list[State], copies: gpu.Copies) -> None:
     """Those of a GPU, some elements of each."""
-    found = [(state, parameter) for state in states if (parameter := state.ref()) is not None]
+    found = [(state, value) for state in states if (value := state.ref()) is not None]
     chosen = [(state, value) for state, value in found if value.dim() >= 2 and not value.is_sparse][:MATRICES]
     here = [(state, value) for state, value in chosen if value.device == chosen[0][1].device]
+
+    def take(parts: list[Any]) -> None:
+        for (state, _), part in zip(here, parts, strict=True):
+            state.take(part)
+
     if here:
-        parts = [gpu.thinned(value.detach(), ON_GPU, -1) for _, value in here]
-        gpu.bring(parts, lambda copies: _take([state for state, _ in here], copies))
-
-
-def _take(states: list[State], parts: list[Any]) -> None:
-    for state, part in zip(states, parts, strict=True):
-        state.take(part)
+        copies.bring([gpu.thinned(value.detach(), ON_GPU, -1) for _, value in here], take)
 
 
 def sample(parameter: Any) -> tuple[float, ...] | None:
@@ -83,12 +101,15 @@ def sample(parameter: Any) -> tuple[float, ...] | None:
     return tuple(flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].tolist())
 
 
+def _is_matrix(value: Any, least: int) -> bool:
+    plain = value.device.type == "cpu" and value.dim() >= 2 and not value.is_sparse
+    return bool(plain and least <= value.numel() <= ELEMENTS)
+
+
 def alike(parameter: Any, within: float = 0.0) -> bool:
     """All rows of the matrix are the same; later `within` a share of its largest: kernels round rows apart."""
     value = parameter.detach()
-    if value.device.type != "cpu" or value.dim() < 2 or value.shape[0] < 2 or value.is_sparse:
-        return False
-    if value.numel() < 4 or value.numel() > ELEMENTS:
+    if not _is_matrix(value, 4) or value.shape[0] < 2:
         return False
     if not within and not bool((value[0] == value[1]).all()):
         return False
@@ -99,9 +120,7 @@ def fresh(parameter: Any) -> bool:
     """It still has random first weights: few writes, and values spread evenly or by a bell curve, as no training
     leaves them."""
     value = parameter.detach()
-    if value.device.type != "cpu" or value.dim() < 2 or not value.is_floating_point() or value.is_sparse:
-        return False
-    if value.numel() < 24 or value.numel() > ELEMENTS:
+    if not _is_matrix(value, 24) or not value.is_floating_point():
         return False
     value = value.float()
     spread = float(value.std())

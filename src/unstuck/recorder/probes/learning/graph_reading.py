@@ -1,23 +1,26 @@
 """What the autograd graph of a loss tells: activations, parameters reached, and what its nodes have kept.
 
-Read at sampled calls of backward, from what the graph keeps anyway; nothing is wrapped, nothing is recomputed. Where
-saved-tensor hooks are in use (activation checkpointing) no saved tensor is touched: each read would run them.
+Read at sampled calls of backward, from what the graph keeps anyway; nothing is wrapped, nothing is recomputed.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from time import thread_time
 
+import torch
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    from ...records.learning import ActivationKind
 
 NODES = 6000
 SECONDS = 0.01
 LEAF = "AccumulateGrad"
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
     "SigmoidBackward": "sigmoid",
     "TanhBackward": "tanh",
@@ -28,8 +31,6 @@ ACTIVATIONS = {
     "SiluBackward": "silu",
 }
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc")}
-hooks_used = False
-"""Saved-tensor hooks were entered in this process."""
 
 
 class Graph:
@@ -39,7 +40,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
-        self.activations: list[tuple[int, str, Any]] = []
+        self.activations: list[tuple[int, ActivationKind, Any]] = []
         """Number in the order of the forward pass, kind, node."""
         self.gates: set[Any] = set()
         """Nodes whose result is multiplied with another one."""
@@ -48,11 +49,50 @@ class Graph:
         self.nodes = 0
         self.capped = self.compiled = False
 
+    def take(self, node: Any) -> None:
+        self.nodes += 1
+        name = name_of(node)
+        if name.endswith(LEAF):
+            self.leaves.append(node.variable)
+        elif name in ACTIVATIONS:
+            self.activations.append((node._sequence_nr(), ACTIVATIONS[name], node))
+        elif name in FLAT:
+            self.flat.append(node)
+        elif "CompiledFunction" in name:
+            self.compiled = True
+        elif name == "MulBackward":
+            factors = list(before(node))
+            self.gates.update(factors if len(factors) > 1 else ())
+
+
+class SavedTensors:
+    """Tensors that nodes keep. Once saved-tensor hooks are in use (activation checkpointing) none is touched: each
+    reading would run them."""
+
+    __slots__ = ("hooked",)
+
+    def __init__(self) -> None:
+        self.hooked = False
+
+    def of(self, node: Any, name: str) -> Any:
+        return None if self.hooked else saved(node, name)
+
 
 def name_of(node: Any) -> str:
     """Without the digit that tells overloads apart."""
     name: str = node.name()
     return name.rstrip("0123456789")
+
+
+def operation_of(node: Any) -> str:
+    """As a person writes it: log, linalg_vector_norm."""
+    kind = name_of(node).removesuffix("Backward")
+    return "".join(f"_{c.lower()}" if c.isupper() and place else c.lower() for place, c in enumerate(kind))
+
+
+def before(node: Any) -> Iterator[Any]:
+    """The nodes whose results it was given."""
+    return (following for following, _ in node.next_functions if following is not None)
 
 
 def read(root: Any) -> Graph:
@@ -63,24 +103,12 @@ def read(root: Any) -> Graph:
     waiting = deque([root])
     while waiting:
         node = waiting.popleft()
-        found.nodes += 1
-        name = name_of(node)
-        if name.endswith(LEAF):
-            found.leaves.append(node.variable)
-        elif name in ACTIVATIONS:
-            found.activations.append((node._sequence_nr(), ACTIVATIONS[name], node))
-        elif name in FLAT:
-            found.flat.append(node)
-        elif "CompiledFunction" in name:
-            found.compiled = True
+        found.take(node)
         if found.nodes >= NODES or (found.nodes & 127 == 0 and thread_time() > until):
             found.capped = True
             break
-        if name == "MulBackward":
-            factors = [following for following, _ in node.next_functions if following is not None]
-            found.gates.update(factors if len(factors) > 1 else ())
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
+        for following in before(node):
+            if following not in seen:
                 seen.add(following)
                 waiting.append(following)
     found.activations.sort(key=lambda entry: entry[0])
@@ -89,26 +117,54 @@ def read(root: Any) -> Graph:
 
 def behind(root: Any, flat: list[Any]) -> list[Any]:
     """Leaves that the loss reaches only through these nodes."""
-    seen, waiting = {root, *flat}, [root]
-    reached = set()
+    reached = {id(leaf) for leaf in _leaves([root], {root, *flat})}
+    return [leaf for leaf in _leaves(list(flat), set(flat)) if id(leaf) not in reached]
+
+
+def _leaves(waiting: list[Any], seen: set[Any]) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         if name_of(node).endswith(LEAF):
-            reached.add(id(node.variable))
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
+            yield node.variable
+        for following in before(node):
+            if following not in seen:
                 seen.add(following)
                 waiting.append(following)
-    found, waiting, seen = [], list(flat), set(flat)
-    while waiting:
-        node = waiting.pop()
-        if name_of(node).endswith(LEAF) and id(node.variable) not in reached:
-            found.append(node.variable)
-        for following, _ in node.next_functions:
+
+
+def with_paths(root: Any, most: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Nodes with the way to each, nearest first: by it the same node is found in the graph of another step."""
+    waiting: deque[tuple[Any, tuple[int, ...]]] = deque([(root, ())])
+    seen = {root}
+    while waiting and len(seen) < most:
+        node, path = waiting.popleft()
+        yield node, path
+        for place, (following, _) in enumerate(node.next_functions):
             if following is not None and following not in seen:
                 seen.add(following)
-                waiting.append(following)
-    return found
+                waiting.append((following, (*path, place)))
+
+
+def at(node: Any, path: tuple[int, ...] | list[int]) -> Any:
+    """The node at the end of a path; None where the graph has another shape."""
+    for place in path:
+        following = node.next_functions
+        if place >= len(following) or following[place][0] is None:
+            return None
+        node = following[place][0]
+    return node
+
+
+def nearest_leaf(node: Any) -> Any:
+    """The parameter that is fewest operations behind it; None if there is none near."""
+    for here, _ in zip(_breadth_first(node), range(24), strict=False):
+        if name_of(here).endswith(LEAF):
+            return here.variable
+    return None
+
+
+def _breadth_first(node: Any) -> Iterator[Any]:
+    return (here for here, _ in with_paths(node, NODES))
 
 
 def shape_of(node: Any) -> list[int] | None:
@@ -121,24 +177,14 @@ def shape_of(node: Any) -> list[int] | None:
 
 
 def saved(node: Any, name: str) -> Any:
-    """A tensor that the node keeps; None where that must not be touched, or is gone."""
-    if hooks_used:
-        return None
+    """A tensor that the node keeps; None where that is gone."""
     try:
         value = getattr(node, name, None)
     except RuntimeError:  # freed by an earlier backward, or changed in place
         return None
-    return value if type(value) in (sys.modules["torch"].Tensor, sys.modules["torch"].nn.Parameter) else None
+    return value if type(value) in (torch.Tensor, torch.nn.Parameter) else None
 
 
-def watch_hooks(module: Any) -> None:
-    """`module` is torch.autograd.graph: notice when saved-tensor hooks are first entered."""
-    kind = module.saved_tensors_hooks
-    enter = kind.__enter__
-
-    def __enter__(self: Any) -> Any:
-        global hooks_used
-        hooks_used = True
-        return enter(self)
-
-    kind.__enter__ = __enter__
+def signed(value: Any) -> int | None:
+    """Of a number that a node keeps as an unsigned one."""
+    return int(value) - (1 << 64) * (int(value) >> 63) if type(value) is int else None

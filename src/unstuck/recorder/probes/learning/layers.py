@@ -1,68 +1,58 @@
-"""Modules within modules, read from their own dicts; and layers that a plain list or dict keeps from the optimizer."""
+"""Modules within modules, read from their own dicts: nothing that a module defines itself is run."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from ... import objects
-from . import script_lines, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+MODULES = 4000
 
-def tree(module: Any) -> list[Any]:
-    found, seen = [module], {id(module)}
-    for each in found:  # it grows
-        inside = objects.instance_dict(each) or {}
-        for part in list((inside.get("_modules") or {}).values()):
-            if part is not None and id(part) not in seen and len(found) < 4000:
-                seen.add(id(part))
-                found.append(part)
-    return found
+
+def _table(module: Any, name: str) -> dict[str, Any]:
+    found = (objects.instance_dict(module) or {}).get(name)
+    if type(found) is not dict and type(found) is not OrderedDict:
+        return {}
+    return {key: value for key, value in objects.some_of(dict.items(found), MODULES) if value is not None}
+
+
+def parts(module: Any) -> dict[str, Any]:
+    """The modules that it has itself, by name."""
+    return _table(module, "_modules")
+
+
+def named(module: Any) -> dict[str, Any]:
+    """The parameters that it has itself, by name."""
+    return _table(module, "_parameters")
 
 
 def own(module: Any) -> list[Any]:
-    inside = objects.instance_dict(module) or {}
-    return [parameter for parameter in list((inside.get("_parameters") or {}).values()) if parameter is not None]
+    return list(named(module).values())
 
 
-def kept_in(names: Any, held: dict[int, int]) -> list[dict[str, object]]:
-    """Modules with parameters that no optimizer has, and that a plain list or dict of another module keeps."""
-    unowned = {
-        key for key, each in updates.parameters.items() if each.in_graph and each.owner is None and key not in held
-    }
-    if not unowned:
-        return []
-    found: list[dict[str, object]] = []
-    trees = [(name, module, tree(module)) for name, module in names.roots]
-    kept = _kept(trees)
-    for name, root, parts in trees:
-        if len(found) >= 64 or id(root) not in kept or not any(id(p) in unowned for part in parts for p in own(part)):
-            continue
-        for holder, part, attribute, container in kept[id(root)]:
-            if holder != name:
-                site = script_lines.assigned(type(part), attribute)
-                about = {"kind": type(part).__name__, "attribute": attribute, "container": container, "site": site}
-                found.append({"module": name, "holder": holder, **about})
-    return found[:64]
+def buffer(module: Any, name: str) -> Any:
+    return _table(module, "_buffers").get(name)
 
 
-def _kept(trees: list[tuple[str, Any, list[Any]]]) -> dict[int, list[tuple[str, Any, str, str]]]:
-    """By the identity of what a plain list, tuple or dict of a module holds, also one level further in: the name of
-    that module's root, the module, the attribute, the kind of container."""
-    found: dict[int, list[tuple[str, Any, str, str]]] = {}
-    for holder, _, parts in trees:
-        for part in parts:
-            for attribute, value in list((objects.instance_dict(part) or {}).items()):
-                if type(value) not in (list, tuple, dict) or type(attribute) is not str:
-                    continue
-                inside = {id(each): each for inner in _values(value) for each in (inner, *_values(inner))}
-                for key in inside:
-                    found.setdefault(key, []).append((holder, part, attribute, type(value).__name__))
+def is_training(module: Any) -> bool:
+    return (objects.instance_dict(module) or {}).get("training") is not False
+
+
+def tree(module: Any, name: str = "") -> list[tuple[str, Any]]:
+    """(name, module) of it and all within, each once."""
+    found, seen = [(name, module)], {id(module)}
+    for path, each in found:  # it grows
+        for part, inner in parts(each).items():
+            if id(inner) not in seen and len(found) < MODULES:
+                seen.add(id(inner))
+                found.append((f"{path}.{part}", inner))
     return found
 
 
-def _values(value: Any) -> list[Any]:
-    if type(value) in (list, tuple):
-        return list(value)[:256]
-    return list(value.values())[:256] if type(value) is dict else []
+def parameters(module: Any) -> list[Any]:
+    """Its own and those of all modules within."""
+    return [parameter for _, part in tree(module) for parameter in own(part)]

@@ -1,373 +1,328 @@
-"""Everything measured of how a training learns, gathered under the governor and told as one fact, ever more rarely.
+"""Everything measured of how a training learns, gathered in sampled steps and told as one record, ever more rarely.
 
 Each telling is the whole: the latest is all a rule needs.
 """
 
 from __future__ import annotations
 
-import sys
 from time import monotonic
 
-from ... import facts, flight, governor, gpu, guard, hiding
+import torch
+
+from ... import flight, governor, gpu, journal
 from ... import layout as at
-from ..data import batch_statistics
-from ..death import failures
-from ..numerics import nan_lines, nan_origin, singular, spikes
-from . import (
-    activations,
-    graph_reading,
-    loss_head,
-    loss_lines,
-    losses,
-    naming,
-    observed_steps,
-    ownership,
-    schedules,
-    script_lines,
-    targets,
-    updates,
-)
+from ...probe import Probe
+from ...records.learning import FlatOperation, Learning
+from ..numerics import source_lines
+from ..numerics.nan_origin import NanOrigins
+from ..numerics.spikes import Spikes
+from ..numerics.steep import Steep
+from ..numerics.tracing import Tracing
+from . import graph_reading
+from .activations import Activations
+from .heads import Heads
+from .losses import Losses
+from .naming import Names
+from .observed_steps import ObservedSteps
+from .owners import Owners
+from .ownership import Ownership
+from .schedules import Schedules
+from .script_lines import ScriptLines
+from .updates import Updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from .graph_reading import Graph
+    from .losses import Series
+
 FIRST = 8
-"""Optimizer steps until the first telling; then at each time half as many again."""
+"""Steps until the first telling; then at each time half as many again."""
 PAUSE, LONGEST = 1.0, 60.0
 """Seconds between two tellings: at least one, and half as long as the training has run, but no more than a minute."""
-PARAMETERS = 400
-FEW = 16
-"""Optimizers of which it is looked up where they are made."""
-WIDE = 3.0
-"""Root of the mean square of a weight times the root of its inputs: 0.6 as torch begins, 1.4 by He's rule."""
-_next = FIRST
-_told = 0.0
-_heads: dict[str, dict[str, Any]] = {}
-_given: dict[str, targets.Given] = {}
-_names = naming.Named()
-_named_at = -1
-_births: list[dict[str, Any]] = []
-_flat: dict[str, Any] = {}
-"""The operation without a slope that parts of the model are behind."""
-_look = FIRST
-"""Optimizer steps until who owns what is looked at once more."""
-_stepping: dict[int, list[Any]] = {}
-_stepped_since = False
-_compiled = False
-_began = 0.0
+LOST = 64
+SURE = 16
+"""Losses that are no number, after which what became of the training is told once more."""
+NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
-class Owners:
-    """Who has which parameter, as it was when last looked at: at the end of the process the model may be gone."""
+class LearningProbe(Probe):
+    name = "learning"
+    governed = frozenset(("before_backward", "before_step"))
 
     def __init__(self) -> None:
-        self.parameters: dict[int, tuple[updates.Parameter, dict[str, object]]] = {}
-        self.sites: dict[int, list[str | int] | None] = {}
-        """Where a layer is made, by its place among the activations."""
-        self.rest = ownership.plain(_names)
+        self._begin(gpu.copies)
 
-    @property
-    def gone(self) -> bool:
-        """Some of what was there when last looked at is no more."""
-        return any(each.ref() is None for each, _ in self.parameters.values())
+    def _begin(self, copies: gpu.Copies) -> None:
+        self.copies = copies
+        self.saved = graph_reading.SavedTensors()
+        self.lines, self.names = ScriptLines(), Names()
+        self.updates = Updates(copies)
+        self.ownership = Ownership(self.updates, copies)
+        self.observed = ObservedSteps(self.updates, self.ownership, self.names, copies)
+        self.activations = Activations(self.saved, self.names, copies)
+        self.heads = Heads(self.saved, copies)
+        self.schedules = Schedules(copies)
+        self.owners = Owners(self.updates, self.ownership, self.activations, self.names, self.lines)
+        self.spikes = Spikes()
+        self.losses = Losses(copies, self.spikes.came_late)
+        self.steep = Steep(self.saved)
+        self.origins = NanOrigins(self.saved, self.names, self.updates, self.steep)
+        self.tracing = Tracing(self.saved)
+        self.flat: FlatOperation | None = None
+        self.compiled = False
+        self._counts: Any = None
+        """By the identity of an optimizer: its steps, and how often its gradients were cleared."""
+        self._named = 0
+        """Parameters known when names were last looked for."""
+        self._checked_at = -1
+        """Steps made when it was last looked whether gradients are cleared."""
+        self._watching = False
+        """Each loss is handed over with its graph."""
+        self._next, self._look = FIRST, FIRST
+        """Steps until the next telling, and until who owns what is looked at once more."""
+        self._told = self._began = 0.0
 
-    def look(self) -> None:
-        listed = [(key, each) for key, each in updates.parameters.items() if each.ref() is not None]
-        chosen = {key for key, _ in sorted(listed, key=lambda entry: -entry[1].numel)[:PARAMETERS]}
-        held = ownership.holders()
-        self.parameters = {key: (each, ownership.of_parameter(key, held)) for key, each in listed if key in chosen}
-        self.rest = ownership.plain(_names)
-        for place, layer in activations.layers.items():
-            if layer.odd() and self.sites.get(place) is None:
-                self.sites[place] = _made_so(layer) or script_lines.layer_site(layer.name, _names)
+    # --- losses ------------------------------------------------------------------------------------------------------
 
+    def limits(self) -> tuple[float, float]:
+        """Values of a loss between these need no word until the next sampled step."""
+        steep = any(series.steep for series in self.losses.series.values())
+        self._watching = self.tracing.waiting or (steep and governor.allows("steep"))
+        return NOTHING_WITHIN if self._watching else self.losses.limits()
 
-def _made_so(layer: activations.Layer) -> list[str | int] | None:
-    """Where the script draws weights itself, if those of this layer are far wider than torch makes them."""
-    key = next((key for key, name in _names.names.items() if name == f"{layer.name}.weight"), None)
-    known = updates.parameters.get(key) if key is not None else None
-    if known is None or not known.weights or len(known.shape) < 2:
-        return None
-    fan_in = known.numel / known.shape[0]
-    return script_lines.given_width() if known.weights[0] / known.numel**0.5 * fan_in**0.5 > WIDE else None
+    def losses_read(self, values: list[float], frame: FrameType | None) -> None:
+        self.losses.read(values, frame)
 
+    def loss_stands_out(self, root: Any, value: float, frame: FrameType) -> None:
+        series = self.losses.of(frame)
+        if series is not None:
+            self._value(series, root, value, frame)
 
-_owners = Owners()
-
-
-def at_backward(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """In full steps, before the backward pass: read the graph, and whether the gradients were cleared."""
-    global _stepped_since, _compiled
-    if not governor.allows():
-        ownership.missed()
-        observed_steps.missed()
-        return
-    root = _root(arguments, options)
-    if root is None or root.grad_fn is None:
-        if root is not None and root.requires_grad:
-            with governor.Reading():
-                _name_all()
-                ownership.at_backward()
-                observed_steps.nothing_reached()
-        return
-    with governor.Reading():
-        torch = sys.modules["torch"]
-        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-            graph = graph_reading.read(root.grad_fn)
-            _compiled = _compiled or graph.compiled
-            updates.reached(graph.leaves)
-            _name_all()
-            ownership.at_backward()
-            observed_steps.at_backward(graph.leaves, whole=not graph.capped)
-            activations.note(graph, _names)
-            if graph.flat and not graph.capped and not _flat:
-                _note_flat(root.grad_fn, graph.flat, sys._getframe(2))
-            head = loss_head.find(root.grad_fn)
-            if head is not None:
-                _note_head(head, sys._getframe(2))
-            if _stepped_since:
-                _stepped_since = False
-                for optimizer in updates.optimizers:
-                    updates.check_cleared(optimizer)
-    if not updates.optimizers and losses.backwards >= _next:
-        tell()
-
-
-def before_step(optimizer: Any) -> None:
-    if governor.allows():
-        with governor.Reading():
-            _stepping[id(optimizer)] = updates.before(optimizer)
-
-
-def after_step(optimizer: Any) -> None:
-    """After every optimizer step; in sampled ones, and in the one after those, there is more to do than to count."""
-    global _stepped_since, _look
-    _stepped_since = True
-    if losses.when_traced is not None and not nan_lines.stepped():
-        losses.when_traced = None
-    entry = updates.known(optimizer)
-    entry.steps += 1
-    if not (flight.full() or entry.fresh or observed_steps.now):
-        if entry.steps >= _next:
-            tell()
-        return
-    entry.fresh = flight.full()
-    if entry.steps == 1 and len(updates.optimizers) <= FEW:
-        with hiding.Hidden():
-            entry.site = loss_lines.made(sys._getframe(1), entry.kind)
-    if flight.full():
-        entry.note_rate(optimizer, flight.steps())
-    else:
-        entry.last = None  # the next sampled step does not follow on this one
-    copies = _stepping.pop(id(optimizer), None)
-    if copies is not None:
-        with governor.Reading():
-            updates.after(optimizer, copies)
-    ownership.stepped(optimizer)
-    observed_steps.after_step(_names, optimizer)
-    if entry.steps >= _look:
-        _look = entry.steps + max(FIRST, entry.steps // 2)
-        with governor.Reading():
-            _owners.look()
-    if entry.steps >= _next:
-        tell()
-
-
-def nonfinite(root: Any, frame: FrameType | None, series: losses.Series) -> None:
-    """A loss is no number: look for where that was born, while the graph is there."""
-    with hiding.Hidden():
-        _born(root, frame, series)
-
-
-def _born(root: Any, frame: FrameType | None, series: losses.Series) -> None:
-    if series.nonfinite == 2:
-        _trace(series)
-        return
-    if series.nonfinite > 2:
-        tell(news=True)
-        return
-    if len(_births) >= 4:
-        return
-    if _named_at < 0:
-        _name_all()
-    found = nan_origin.look(root, frame, _names)
-    found["step"], found["site"] = flight.steps(), series.site
-    found["before"], found["last"] = series.count, series.last
-    found["since"], found["late"] = series.nonfinite_step, gpu.away(root) and not gpu.exact
-    if found["broken_parameters"] and singular.steep is not None and flight.steps() - singular.steep["step"] <= 1:
-        found["operations"] = [dict(singular.steep)]
-    for about in found["operations"][:2]:
-        about["site"] = nan_lines.written(about["operation"], frame)
-    for about in found["inputs"]:
-        about["assigned"] = nan_lines.assigned(about["name"].partition("[")[0], about["file"], about["function"])
-    _births.append(found)
-    tell(news=True)
-
-
-def _trace(series: losses.Series) -> None:
-    """The training goes on though its loss is no number: its next step can tell the line."""
-    birth = next((each for each in _births if each["site"] == series.site), None)
-    if birth is not None and not _compiled and nan_lines.trace(birth):
-        losses.when_traced = _traced
-
-
-def _traced(root: Any) -> None:
-    with hiding.Hidden():
-        if nan_lines.traced(root):
-            tell(news=True)
-    if not nan_lines.waiting():
-        losses.when_traced = None
-
-
-def finite(root: Any, frame: FrameType | None, series: losses.Series, value: float) -> None:
-    """A loss that stands out, or whose gradient may be no number."""
-    with hiding.Hidden():
-        if series.far:
-            spikes.note(series, value, frame)
-        before = singular.steep
-        singular.guard(root, series)
-        if singular.steep is not before and singular.steep is not None:
-            known = before.get("site") if before is not None else None
-            singular.steep["site"] = known or nan_lines.written(singular.steep["operation"], frame)
-
-
-def forget() -> None:
-    """In a forked child: what its parent trains is not its own, and must not be touched here."""
-    for held in (losses.series, updates.parameters, updates._by_identity, ownership.by_identity, ownership.states):
-        gpu.abandon(held)
-    for listed in (updates.optimizers, ownership.built, _births, spikes.spikes):
-        gpu.abandon(listed)
-    for noted in (activations.layers, _heads, _given, _flat, _stepping, schedules.schedulers):
-        gpu.abandon(noted)
-    gpu.forget()
-    gpu.abandon([observed_steps.now])
-    observed_steps.end()
-    nan_lines.stop()
-    losses.when_traced = None
-
-
-def tell(*, news: bool = False) -> None:
-    global _next, _told, _began
-    steps = max((each.steps for each in updates.optimizers), default=losses.backwards)
-    now = monotonic()
-    if not news and now - _told < min(LONGEST, max(PAUSE, 0.5 * (_told - _began))):
-        _next = steps + 1 + steps // 50
-        return
-    _began = _began or now
-    _told, _next = now, steps + max(FIRST, steps // 2)
-    with governor.Reading():
-        facts.tell_anew("learning", plain(), at.LEARNING)
-
-
-def last() -> None:
-    """At the end of the process: the final state."""
-    if updates.optimizers or losses.series:
-        gpu.last()
-        facts.tell_anew("learning", plain(at_the_end=True), at.LEARNING)
-
-
-def plain(*, at_the_end: bool = False) -> dict[str, Any]:
-    if not (at_the_end and _owners.gone):
-        _owners.look()
-    ownership.count(_owners.rest["built"])
-    return {
-        "steps": flight.steps(),
-        "backwards": losses.backwards,
-        "losses": [series.plain() for series in losses.series.values()],
-        "optimizers": [each.plain(number) for number, each in enumerate(updates.optimizers)],
-        "schedulers": [each.plain() for each in schedules.schedulers.values()],
-        "parameters": [
-            {**each.plain(_names.names.get(key, ""), _names.kinds.get(key, "")), **about}
-            for key, (each, about) in _owners.parameters.items()
-        ],
-        "heads": _heads_plain(),
-        "activations": [
-            {**layer.plain(place), "site": _owners.sites.get(place)}
-            for place, layer in sorted(activations.layers.items())
-        ],
-        "clips": {**schedules.clips, "site": schedules.clip_site},
-        "clears": schedules.clears,
-        "scaler": {key: value for key, value in schedules.scaler.items() if key != "unscaled"},
-        "births": _births[:4],
-        "spikes": spikes.spikes,
-        **_owners.rest,
-        "forward": observed_steps.plain(),
-        "flat": _flat,
-        "steep": singular.steep,
-        "compiled": _compiled,
-        "on_gpu": gpu.used,
-        "cost": governor.cost(),
-    }
-
-
-def _name_all() -> None:
-    """Once when the first graph is read, and again where parameters came that have no name."""
-    global _names, _named_at
-    unnamed = sum(1 for key in updates.parameters if key not in _names.names)
-    if _named_at < 0 or (unnamed and len(updates.parameters) > _named_at * 2):
-        _named_at = len(updates.parameters)
-        _names = naming.find(sys._getframe(1))
-
-
-def _note_flat(root: Any, nodes: list[Any], frame: FrameType | None) -> None:
-    lost = [name for leaf in graph_reading.behind(root, nodes) if (name := _names.name(leaf))]
-    if lost:
-        operation = graph_reading.FLAT[graph_reading.name_of(nodes[0])]
-        _flat.update(operation=operation, lost=lost[:64], site=nan_lines.written(operation, frame))
-
-
-def _note_head(head: dict[str, Any], frame: FrameType | None) -> None:
-    called = _site(frame)
-    given = head.pop("given", None)
-    line = called[1] if called else 0
-    key = f"{head.get('op')}|{head.get('after')}|{head.get('after_dim')}|{bool(head.get('broadcast'))}|{line}"
-    known = _heads.get(key)
-    if known is None:
-        if len(_heads) >= 8:
+    def gpu_loss(self, root: Any, frame: FrameType, plain: Any) -> None:
+        self.copies.collect()
+        series = self.losses.of(frame)
+        if series is None:
             return
-        known = _heads[key] = {
-            **head,
-            "times": 0,
-            "called": called,
-            "site": loss_lines.site(frame, str(head.get("op"))) or called,
-        }
-        _given[key] = targets.Given(str(head.get("op")))
-    known["times"] += 1
-    if given is not None:
-        batch_statistics.target_is(given[0], str(head.get("op")), given[3])
-        _given[key].take(*given)
-        if _given[key].batches == 1 and given[0] is not None:
-            _given[key].look_for_ids(given[0], loss_lines.user_frame(frame))
+        if not self.losses.read_later(series, plain, self._broken_again):
+            self._value(series, root, plain.item(), frame)
+        elif self.tracing.look(root):
+            self.tell(news=True)
 
+    def _value(self, series: Series, root: Any, value: float, frame: FrameType) -> None:
+        """A value whose graph is there."""
+        if self.tracing.look(root):
+            self.tell(news=True)
+        self.losses.take(series, value)
+        if value - value != 0.0:  # infinite, or NaN
+            self._broken(series, root, value, frame)
+            return
+        if series.far:
+            self.spikes.note(series, value, frame)
+        if self._watching or self.copies.exact:
+            self.steep.look(root, series, frame)
 
-def _heads_plain() -> list[dict[str, Any]]:
-    return [
-        {**head, "target": _given[key].target(), "prediction": _given[key].prediction()} for key, head in _heads.items()
-    ]
+    def _broken(self, series: Series, root: Any, value: float, frame: FrameType) -> None:
+        """The first time: look for where that was born, while the graph is there. The second: the training goes on, so
+        its next step can tell the line."""
+        if series.nonfinite == 1:
+            if self.names.stale:
+                self.names.find(frame)
+            late = gpu.away(root) and not self.copies.exact
+            self.origins.look(root, value, frame, series, late=late)
+            self.tell(news=True)
+        elif series.nonfinite == 2:
+            birth = self.origins.of(series)
+            if birth is not None and not self.compiled:
+                self.tracing.begin(birth)
+        else:
+            self._broken_again(series)
 
+    def _broken_again(self, series: Series) -> None:
+        if series.nonfinite == SURE:
+            self.tell(news=True)
 
-def _site(frame: FrameType | None) -> list[str | int] | None:
-    return losses._site(frame) if frame is not None else None
+    # --- the backward pass -------------------------------------------------------------------------------------------
 
+    def before_backward(self, root: Any, frame: FrameType) -> None:
+        """Read the graph, and whether the gradients were cleared."""
+        if root is None:
+            return
+        if root.grad_fn is None:
+            if root.requires_grad:
+                self._name_all(frame)
+                self.ownership.at_backward()
+                self.observed.nothing_reached()
+            return
+        with torch.no_grad():
+            self._read(root, frame)
+        if not self.updates.optimizers and flight.state[flight.BACKWARDS] >= self._next:
+            self.tell()
 
-def _root(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    root: Any = arguments[0] if arguments else options.get("tensors")
-    if type(root) in (list, tuple) and len(root) == 1:
-        root = root[0]
-    return root if type(root) is sys.modules["torch"].Tensor else None
+    def _read(self, root: Any, frame: FrameType) -> None:
+        graph = graph_reading.read(root.grad_fn)
+        self.compiled = self.compiled or graph.compiled
+        self.updates.reached(graph.leaves)
+        self._name_all(frame)
+        self.ownership.at_backward()
+        self.observed.at_backward(graph.leaves, whole=not graph.capped)
+        self.activations.note(graph)
+        if graph.flat and not graph.capped and self.flat is None:
+            self._note_flat(root.grad_fn, graph, frame)
+        self.heads.note(root.grad_fn, frame)
+        if self._checked_at != flight.steps():
+            self._checked_at = flight.steps()
+            self.updates.check_cleared()
+        series = self.losses.of(frame)
+        if series is not None and not self._watching and (not gpu.away(root) or self.copies.exact):
+            self.steep.look(root, series, frame)
 
+    def missed(self, event: str) -> None:
+        if event == "before_backward":
+            self._checked_at = flight.steps()
+            self.ownership.missed()
+            self.observed.missed()
 
-def install() -> None:
-    losses.when_nonfinite = nonfinite
-    losses.when_finite = finite
-    losses.when_far, losses.at_hand = spikes.came_late, failures.batches
-    losses.unscale, losses.unscaled = schedules.unscaled_value, schedules.unscaled_tensor
-    observed_steps.install()
-    guard.on("learning", _remove)
+    def _name_all(self, frame: FrameType) -> None:
+        """Once when the first graph is read, and again where modules or parameters came that have no name."""
+        known = self.updates.parameters
+        more = len(known) > 2 * self._named and any(key not in self.names.names for key in known)
+        if self.names.stale or more:
+            self._named = len(known)
+            self.names.find(frame)
 
+    def _note_flat(self, root: Any, graph: Graph, frame: FrameType) -> None:
+        lost = [name for leaf in graph_reading.behind(root, graph.flat) if (name := self.names.name(leaf))]
+        if lost:
+            operation = graph_reading.FLAT[graph_reading.name_of(graph.flat[0])]
+            self.flat = FlatOperation(
+                operation=operation, lost=lost[:LOST], site=source_lines.written(operation, frame)
+            )
 
-def _remove() -> None:
-    losses.when_nonfinite = losses.when_finite = losses.when_traced = losses.when_far = losses.at_hand = None
-    nan_lines.stop()
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def optimizer_built(self, optimizer: Any, frame: FrameType, counts: Any) -> None:
+        self._counts = counts
+        site = self.ownership.note_built(optimizer, frame)
+        if site is not None:
+            self.lines.files.append(site[0])
+
+    def before_step(self, optimizer: Any) -> None:
+        self.updates.before(optimizer)
+
+    def after_step(self, optimizer: Any, count: int) -> None:
+        """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
+        if self.tracing.waiting:
+            self.tracing.stepped()
+        entry = self.updates.known(optimizer)
+        entry.steps = count
+        if optimizer is not None:
+            entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the seam has counted this one
+            entry.site = self.ownership.stepped(optimizer)
+        self.updates.after(optimizer, entry)
+        self.observed.after_step(optimizer)
+        if count >= self._look:
+            self._look = count + max(FIRST, count // 2)
+            self.owners.look()
+        if count >= self._next:
+            self.tell()
+
+    def sampling_changed(self, full: bool) -> None:
+        self.observed.sampling_changed(full)
+
+    # --- schedules, scaler, compiler ---------------------------------------------------------------------------------
+
+    def gradients_clipped(self, norm: Any, limit: Any, calls: int) -> None:
+        self.schedules.clips.note(norm, limit, calls, self.schedules.scaler.scaled)
+
+    def scheduler_stepped(self, scheduler: Any, counts: Any) -> None:
+        self.schedules.stepped(scheduler, counts)
+
+    def scaler_scaled(self, scaler: Any) -> None:
+        self.schedules.scaler.scaling(scaler)
+
+    def scaler_unscaled(self, scaler: Any) -> None:
+        self.schedules.scaler.unscaled()
+
+    def scaler_updated(self, scaler: Any) -> None:
+        self.schedules.scaler.updated(scaler)
+
+    def model_compiled(self) -> None:
+        self.observed.compiled = True
+        self.observed.end()
+
+    def saved_tensor_hooks_used(self) -> None:
+        self.saved.hooked = True
+
+    # --- telling -----------------------------------------------------------------------------------------------------
+
+    def tell(self, *, news: bool = False) -> None:
+        backwards = flight.state[flight.BACKWARDS]
+        steps = max((each.steps for each in self.updates.optimizers), default=backwards)
+        now = monotonic()
+        if not news and now - self._told < min(LONGEST, max(PAUSE, 0.5 * (self._told - self._began))):
+            self._next = steps + 1 + steps // 50
+            return
+        self._began = self._began or now
+        self._told, self._next = now, steps + max(FIRST, steps // 2)
+        self.owners.look()
+        journal.replace(self.record(), at.LEARNING)
+
+    def last(self) -> None:
+        with governor.Reading():
+            self.losses.last()
+            if not self.updates.optimizers and not self.losses.series:
+                return
+            self.copies.last()
+            if not self.owners.gone:
+                self.owners.look()
+            journal.replace(self.record(), at.LEARNING)
+
+    def record(self) -> Learning:
+        if self._counts is not None:
+            self.updates.count(self._counts)
+            self.ownership.count(self._counts)
+        layers, owners, observed = self.activations.layers, self.owners, self.observed
+        return Learning(
+            steps=flight.steps(),
+            backwards=flight.state[flight.BACKWARDS],
+            losses=[series.record() for series in self.losses.series.values()],
+            optimizers=[each.record(number) for number, each in enumerate(self.updates.optimizers)],
+            built=self.ownership.records(owners.built),
+            schedulers=self.schedules.records(),
+            parameters=owners.parameters(),
+            heads=self.heads.records(),
+            activations=[layer.record(place, owners.sites.get(place)) for place, layer in sorted(layers.items())],
+            clears=self._counts.all_clears if self._counts is not None else 0,
+            clips=self.schedules.clips.record(),
+            scaler=self.schedules.scaler.record(),
+            births=self.origins.births,
+            spikes=self.spikes.found,
+            steep=self.steep.last,
+            flat=self.flat,
+            kept_in=owners.kept_in,
+            strays=owners.strays,
+            first_weights=owners.first_weights,
+            observed=observed.observed,
+            modes=observed.modes.by_root,
+            cut=observed.cut,
+            leaf_losses=observed.leaf_losses,
+            eval_site=self.lines.eval_call() if observed.modes.idle else None,
+            compiled=self.compiled,
+            on_gpu=self.copies.used,
+            cost=governor.governor.spent,
+            cost_share=governor.governor.share(),
+        )
+
+    def forget(self) -> None:
+        """What its parent trains must not be freed here, for it may be on a GPU."""
+        self.remove()
+        self.copies.forget()
+        self.copies.abandon(dict(self.__dict__))
+        self._begin(self.copies)
+
+    def remove(self) -> None:
+        self.observed.end()
+        self.tracing.stop()

@@ -1,4 +1,4 @@
-"""Lines worth naming, found in the source of the training: where the loss is computed, where the optimizer is made."""
+"""Where the loss is computed, found in the source of the training."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import linecache
 import re
 
 from ... import user_code
+from ..numerics import source_lines
+from . import sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+
+    from ...records.base import Site
 
 BACK = 80
 """Lines to look back for the assignment."""
@@ -33,38 +37,31 @@ _CALLED_ON = (
 )
 
 
-def site(frame: FrameType | None, op: str = "") -> list[str | int] | None:
+def site(frame: FrameType | None, op: str = "") -> Site | None:
     """Where the name that backward is called on was last assigned, in the same function; else the call itself.
 
     Where a framework calls backward, the one line of the script that calls this loss function."""
-    inner, frame = frame, user_frame(frame)
-    if frame is None:
+    here = sites.user_frame(frame)
+    if here is None:
         return None
-    code, line = frame.f_code, frame.f_lineno
-    assigned = _assigned(code.co_filename, line, code.co_firstlineno)
-    if assigned is None and inner is not frame and op in CALLS:
-        called = _called(op, frame)
+    assigned = _assigned(here.f_code.co_filename, here.f_lineno, here.f_code.co_firstlineno)
+    if assigned is None and frame is not here and op in CALLS:
+        called = _called(op, here)
         if called is not None:
             return called
-    return [user_code.absolute(code.co_filename), assigned or line, user_code.name_of(code)]
+    return sites.at(here.f_code, assigned or here.f_lineno)
 
 
-def _called(op: str, frame: FrameType) -> list[str | int] | None:
+def _called(op: str, frame: FrameType) -> Site | None:
     """The only call of a loss function in the files of the script, by its name or by that of the module made of it."""
-    from ..numerics import nan_lines
-
     function, module = CALLS[op]
-    texts = {file: linecache.getlines(file) for file in nan_lines._files(frame)}
+    texts = {file: linecache.getlines(file) for file in source_lines.files(frame)}
     found = _lines(texts, re.compile(rf"\b{function}\("))
     if not found:
-        made = [
-            match[1]
-            for lines in texts.values()
-            for text in lines
-            if (match := re.search(rf"(\w+)\s*=.*\b{module}\(", text))
-        ]
+        making = re.compile(rf"(\w+)\s*=.*\b{module}\(")
+        made = [match[1] for lines in texts.values() for text in lines if (match := making.search(text))]
         found = _lines(texts, re.compile(rf"\b{re.escape(made[0])}\(")) if len(made) == 1 else []
-    return [user_code.absolute(found[0][0]), found[0][1], ""] if len(found) == 1 else None
+    return (user_code.absolute(found[0][0]), found[0][1], "") if len(found) == 1 else None
 
 
 def _lines(texts: dict[str, list[str]], wanted: re.Pattern[str]) -> list[tuple[str, int]]:
@@ -83,22 +80,6 @@ def _function(lines: list[str], number: int) -> str:
         if match is not None and len(match[1]) < indent:
             return match[2]
     return ""
-
-
-def made(frame: FrameType | None, kind: str) -> list[str | int] | None:
-    """The only line in the file of the training that calls this class."""
-    frame = user_frame(frame)
-    if frame is None:
-        return None
-    call = re.compile(rf"\b{re.escape(kind)}\(")
-    found = [number for number, text in enumerate(linecache.getlines(frame.f_code.co_filename), 1) if call.search(text)]
-    return [user_code.absolute(frame.f_code.co_filename), found[0], ""] if len(found) == 1 else None
-
-
-def user_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and not user_code.is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
 
 
 def _assigned(file: str, line: int, first: int) -> int | None:

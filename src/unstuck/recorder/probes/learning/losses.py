@@ -1,12 +1,13 @@
-"""The loss, read where backward is called: on a CPU every value and at once whether it is a number, on a GPU later."""
+"""Losses over the whole run, told apart by the line that calls backward: on a CPU every value, on a GPU some, later."""
 
 from __future__ import annotations
 
-import sys
 from collections import deque
+from sys import float_info
 
-from ... import flight, hiding, user_code
-from ... import gpu as late
+from ... import flight, loading
+from ...records.learning import Loss
+from . import sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,77 +15,42 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
+    from ...gpu import Copies
+    from ...records.base import Site
+    from ...records.numerics import DrawnBatch
+
 POINTS = 256
 RAW = 32
-SURE = 16
-"""Losses that are no number, after which what became of the training is told once more."""
 KNOWN = 8
 """Values after which a single one moves the usual level only so far."""
 SETTLED = 100
 """Values after which there is a usual level."""
+SOON = SETTLED - 64
+"""… after which one that stands out must be handed over at once: so many may come in one go."""
 RATE = 0.02
 FAR = 12.0
 """Mean deviations above the usual level, and at least three times it."""
-LOOKS = (1, 8, 64, 512)
-"""Values at which the graph is searched for operations at their edge."""
+NEAR = 4.0
+"""Mean deviations that a usual value may be off."""
 EACH, EVERY = 64, 8
 """On a GPU: so many values are read at first, then two of every eight, one after the other."""
 SERIES = 12
 """Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
-
-
-def _plain_value(root: Any) -> float:
-    value: float = root.item()
-    return value
-
-
-def _itself(root: Any) -> Any:
-    return root
-
-
-series: dict[tuple[int, int], Series] = {}
-"""By the call of backward: the identity of its code, which each keeps, and the instruction."""
-when_nonfinite: Callable[[Any, FrameType | None, Series], object] | None = None
-when_finite: Callable[[Any, FrameType | None, Series, float], object] | None = None
-when_far: Callable[[Series, float, int, list[dict[str, object]]], object] | None = None
-"""A value that came late stands out: the value, its step, the batch of that step."""
-at_hand: Callable[[], list[dict[str, object]]] | None = None
-"""The batch of this step."""
-when_traced: Callable[[Any], object] | None = None
-"""Set while a step is traced: the graph of the next loss is wanted, whatever its value."""
-backwards = 0
-unscale: Callable[[Any], float] = _plain_value
-"""The value of a loss; where a GradScaler scaled it, another takes this place."""
-unscaled: Callable[[Any], Any] = _itself
-"""The same, as a tensor."""
-_tensor: Any = None
+ROUND = 32
+"""Values of sampled steps, from which the order of several losses is known."""
+PENDING = 4096
+FINITE = (-float_info.max, float_info.max)
 
 
 class Series:
     """One loss over the whole run: its first values, then means over ever longer stretches."""
 
     __slots__ = (
-        "_code",
-        "_held",
-        "_sum",
-        "best",
-        "count",
-        "doubtful",
-        "far",
-        "first",
-        "last",
-        "nonfinite",
-        "nonfinite_step",
-        "points",
-        "recent",
-        "site",
-        "spread",
-        "steep",
-        "stride",
-        "usual",
-    )
+        "_code", "_held", "_sum", "count", "doubtful", "far", "first", "last", "look_at", "nonfinite", "nonfinite_step",
+        "points", "recent", "site", "spread", "steep", "stride", "usual",
+    )  # fmt: skip
 
-    def __init__(self, site: list[str | int] | None, code: CodeType | None = None) -> None:
+    def __init__(self, site: Site | None, code: CodeType | None = None) -> None:
         self.site, self._code = site, code
         self.first: list[float] = []
         self.points: list[tuple[int, float]] = []
@@ -99,127 +65,174 @@ class Series:
         """Where it usually is, and how far from that."""
         self.far = False
         """The last value stood out."""
-        self.steep: list[Any] = []
+        self.steep: list[tuple[tuple[int, ...], str]] = []
         """Ways to the nodes of its graph that are looked at each time."""
+        self.look_at = 1
+        """Number of the value at which its graph is searched for such nodes."""
 
     def add(self, value: float, step: int) -> None:
         self.count += 1
         self.last = value
-        if self.count == 1:
-            self.usual = value
-        off = value - self.usual
-        self.far = self.count > SETTLED and off > FAR * self.spread and value > 3 * self.usual and self.spread > 0
-        if self.far:
-            self.usual += RATE * FAR * self.spread
-        else:
-            rate = RATE if self.count > 50 else 1 / self.count
-            if self.count > KNOWN and off > FAR * self.spread > 0:
-                off = FAR * self.spread  # one bad batch early on must not hide all later ones
-            self.usual += rate * off
-            self.spread += rate * ((off if off > 0 else -off) - self.spread)
+        self._move(value)
         self.recent.append(value)
         if len(self.first) < RAW:
             self.first.append(value)
         self._sum += value
         self._held += 1
-        if self._held < self.stride:
+        if self._held == self.stride:
+            self.points.append((step, self._sum / self._held))
+            self._sum, self._held = 0.0, 0
+            if len(self.points) >= POINTS:
+                pairs = zip(self.points[::2], self.points[1::2], strict=False)
+                self.points = [(late[0], (early[1] + late[1]) / 2) for early, late in pairs]
+                self.stride *= 2
+
+    def _move(self, value: float) -> None:
+        """The usual level follows; a value that stands out moves it only so far."""
+        if self.count == 1:
+            self.usual = value
+        off, most = value - self.usual, FAR * self.spread
+        self.far = self.count > SETTLED and off > most > 0 and value > 3 * self.usual
+        if self.far:
+            self.usual += RATE * most
             return
-        mean = self._sum / self._held
-        self._sum, self._held = 0.0, 0
-        self.points.append((step, mean))
-        if len(self.points) >= POINTS:
-            pairs = zip(self.points[::2], self.points[1::2], strict=False)
-            self.points = [(late[0], (early[1] + late[1]) / 2) for early, late in pairs]
-            self.stride *= 2
+        rate = RATE if self.count > 50 else 1 / self.count
+        if self.count > KNOWN and off > most > 0:
+            off = most  # one bad batch early on must not hide all later ones
+        self.usual += rate * off
+        self.spread += rate * (abs(off) - self.spread)
 
-    def plain(self) -> dict[str, object]:
-        return {
-            "site": self.site,
-            "count": self.count,
-            "first": self.first,
-            "points": self.points,
-            "recent": list(self.recent),
-            "stride": self.stride,
-            "last": self.last,
-            "nonfinite": self.nonfinite,
-            "nonfinite_step": self.nonfinite_step,
-        }
+    def broke(self, step: int) -> None:
+        """A value was NaN or infinite."""
+        self.nonfinite += 1
+        if self.nonfinite_step < 0:
+            self.nonfinite_step = step
+
+    @property
+    def limit(self) -> float:
+        """What a value that stands out is above."""
+        if self.count < SOON or not self.spread > 0:
+            return FINITE[1]
+        return max(self.usual + FAR * self.spread, 3 * self.usual)
+
+    def record(self) -> Loss:
+        return Loss(
+            site=self.site, count=self.count, first=self.first, points=self.points, recent=list(self.recent),
+            stride=self.stride, last=self.last, nonfinite=self.nonfinite, nonfinite_step=self.nonfinite_step,
+        )  # fmt: skip
 
 
-def note(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Called before every backward pass, on the thread that asked for it; costs about a microsecond."""
-    global backwards, _tensor
-    backwards += 1
-    root: Any = arguments[0] if arguments else options.get("tensors")
-    if _tensor is None:
-        _tensor = sys.modules["torch"].Tensor
-    kind = type(root)
-    if kind is not _tensor:
-        if kind not in (list, tuple) or len(root) != 1 or type(root[0]) is not _tensor:
+class Losses:
+    """All losses of the training. `stood_out(series, value, step, batch)` hears of values that came late."""
+
+    def __init__(
+        self, copies: Copies, stood_out: Callable[[Series, float, int, list[DrawnBatch] | None], object]
+    ) -> None:
+        self.copies, self._stood_out = copies, stood_out
+        self.series: dict[tuple[int, int], Series] = {}
+        """By the call of backward: the identity of its code, which each keeps, and the instruction."""
+        self._pending: list[float] = []
+        """Values of ordinary steps: whose they are is known at the next one that comes with its frame."""
+        self._order: deque[Series] = deque(maxlen=ROUND)
+        """Whose the last values were."""
+        self._read_at = 0
+
+    def of(self, frame: FrameType) -> Series | None:
+        """The loss on which this call of backward is made; None where there are too many."""
+        if frame.f_globals.get("__name__") == "torch._tensor" and frame.f_back is not None:
+            frame = frame.f_back  # Tensor.backward
+        key = (id(frame.f_code), frame.f_lasti)  # a code's own hash goes through all of it
+        known = self.series.get(key)
+        if known is None and len(self.series) < SERIES:
+            known = self.series[key] = Series(sites.of(frame), frame.f_code)
+        if known is not None:
+            self._settle(known)
+        return known
+
+    def read(self, values: list[float], frame: FrameType | None) -> None:
+        """Values that were read, in order; `frame` called backward on the last, which is the only one then."""
+        if frame is None:
+            self._pending += values[: PENDING - len(self._pending)]
             return
-        root = root[0]
-    if root.numel() != 1 or not (root.is_cpu or late.away(root)) or root.is_complex() or hiding.overheard():
-        return
-    frame: FrameType | None = sys._getframe(2)
-    if frame is not None and frame.f_code.co_name == "backward" and frame.f_back is not None:
-        frame = frame.f_back  # Tensor.backward
-    if frame is None:
-        return
-    key = (id(frame.f_code), frame.f_lasti)  # a code's own hash goes through all of it
-    known = series.get(key)
-    if known is None:
-        if len(series) >= SERIES:
-            return
-        known = series[key] = Series(_site(frame), frame.f_code)
-    if when_traced is not None:
-        when_traced(root)
-    if late.away(root) and not late.exact:
-        late.collect()
-        if not known.doubtful:
-            if known.count < EACH or backwards % EVERY < 2:
-                late.read([unscaled(root)], _arrival(known, flight.steps()))
-            return
-        known.doubtful = False
-    value = unscale(root)
-    if value - value == 0.0:  # neither infinite nor not a number
-        known.add(value, flight.steps() or known.count)
-        if (known.far or known.steep or known.count in LOOKS) and when_finite is not None:
-            when_finite(root, frame, known, value)
-        return
-    known.nonfinite += 1
-    if known.nonfinite_step < 0:
-        known.nonfinite_step = flight.steps()
-    if known.nonfinite in (1, 2, SURE) and when_nonfinite is not None:
-        when_nonfinite(root, frame, known)
+        series = self.of(frame)
+        if series is not None:
+            for value in values:
+                self.take(series, value)
 
-
-def _arrival(known: Series, step: int) -> Callable[[list[float]], object]:
-    batch = at_hand() if at_hand is not None and known.count > SETTLED else []
-
-    def arrived(values: list[float]) -> None:
-        value = values[0]
+    def take(self, series: Series, value: float) -> None:
+        """A value that is known to be of this loss."""
+        self._order.append(series)
         if value - value == 0.0:
-            known.add(value, step)
-            if known.far and when_far is not None:
-                when_far(known, value, step, batch)
-            return
-        if known.nonfinite_step < 0:
-            known.nonfinite_step = step
-        if not known.nonfinite:
-            known.doubtful = True
-            return
-        known.nonfinite += 1
-        if known.nonfinite == SURE and when_nonfinite is not None:
-            when_nonfinite(None, None, known)
+            series.add(value, flight.steps() or series.count)
+        else:
+            series.broke(flight.steps())
 
-    return arrived
+    def _settle(self, following: Series | None) -> None:
+        """Values that wait go where they belong; `following` is the loss that comes right after them."""
+        pending, self._pending = self._pending, []
+        start, self._read_at = self._read_at, flight.steps()
+        owners = self._owners(len(pending), following)
+        for place, (series, value) in enumerate(zip(owners, pending, strict=False), 1):
+            step = start + place * (self._read_at - start) // (len(pending) + 1)
+            series.add(value, step or series.count)
+            if series.far:
+                self._stood_out(series, value, step, None)
+        self._order.extend(owners[-ROUND:])
 
+    def _owners(self, count: int, following: Series | None) -> list[Series]:
+        """Whose the next `count` values are, if the losses take turns as they did; empty where they do not."""
+        if len(self.series) == 1:
+            return list(self.series.values()) * count
+        order = list(self._order)
+        turns = next((n for n in range(1, len(order) // 2 + 1) if order[n:] == order[:-n]), 0)
+        if not turns:
+            return []
+        expected = [order[place % turns - turns] for place in range(count + 1)]
+        if following is not None and expected[-1] is not following:
+            self._order.clear()
+            return []
+        return expected[:-1]
 
-def _site(frame: FrameType) -> list[str | int] | None:
-    """The user's line nearest to the call."""
-    here: FrameType | None = frame
-    while here is not None and not user_code.is_user_file(here.f_code.co_filename):
-        here = here.f_back
-    if here is None:
-        return None
-    return [user_code.absolute(here.f_code.co_filename), here.f_lineno, user_code.name_of(here.f_code)]
+    def last(self) -> None:
+        """At the end of the process."""
+        self._settle(None)
+
+    def limits(self) -> tuple[float, float]:
+        """Between these a value of any loss needs no word."""
+        known = [series for series in self.series.values() if series.count]
+        if not known:
+            return FINITE
+        lowest = min(series.limit for series in known)
+        usual = max(series.usual + NEAR * series.spread for series in known)
+        return FINITE[0], lowest if lowest > usual else max(series.limit for series in known)
+
+    # --- on a GPU ----------------------------------------------------------------------------------------------------
+
+    def read_later(self, series: Series, plain: Any, again: Callable[[Series], object]) -> bool:
+        """Have the value copied, if this one is wanted. False: it must be waited for. `again` hears of further values
+        that are no numbers."""
+        if self.copies.exact or series.doubtful:
+            series.doubtful = False
+            return False
+        if series.count < EACH or flight.state[flight.BACKWARDS] % EVERY < 2:
+            self.copies.read([plain], self._arrival(series, again))
+        return True
+
+    def _arrival(self, series: Series, again: Callable[[Series], object]) -> Callable[[list[float]], object]:
+        step, batch = flight.steps(), loading.batches() if series.count > SETTLED else None
+
+        def arrived(values: list[float]) -> None:
+            value = values[0]
+            if value - value == 0.0:
+                series.add(value, step or series.count)
+                if series.far:
+                    self._stood_out(series, value, step, batch)
+            elif series.nonfinite:
+                series.broke(step)
+                again(series)
+            else:
+                series.doubtful = True
+                if series.nonfinite_step < 0:
+                    series.nonfinite_step = step
+
+        return arrived

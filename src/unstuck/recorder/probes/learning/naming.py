@@ -1,129 +1,148 @@
-"""Names of parameters: found once, from the modules that are alive and the names the training has for them."""
+"""Names of modules and parameters, as the training's own frames reach them: `model.fc1.weight`, `self.net`, `nets[2]`.
+
+A walk over names, lists, dicts and instances that is bounded in depth and number; nothing of the user's is run.
+"""
 
 from __future__ import annotations
 
-import gc
-import sys
 import weakref
+from collections import OrderedDict, deque
+from itertools import islice
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
-from ... import objects, user_code
+import torch
+
+from ... import objects
+from . import layers, sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
     from typing import Any
 
-MODULES = 4000
+THINGS = 6000
+"""Visited in one walk."""
+FRAMES = 24
+DEEP = 4
+INSIDE = 64
+"""Elements of a list, attributes of an instance."""
 PARAMETERS = 5000
+CALLED = 32
+"""Outermost modules seen called that are remembered."""
+TORCHS_OWN = ("_modules", "_parameters", "_buffers")
+PLAIN = objects.ids(
+    type(None), bool, int, float, complex, str, bytes, range, slice, type, ModuleType, FunctionType, BuiltinFunctionType
+)
 
 
-class Named:
+class Names:
     """Parameters by identity, with the module each belongs to."""
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.kinds: dict[int, str] = {}
         self._roots: list[tuple[str, weakref.ref[Any]]] = []
+        self._called: list[weakref.ref[Any]] = []
+        """Outermost modules that were seen called, under whatever name."""
+        self.stale = True
+        """There is a module that was not there when they were found."""
 
     @property
     def roots(self) -> list[tuple[str, Any]]:
         """Outermost modules that are still there; none is kept alive by us."""
         return [(name, module) for name, ref in self._roots if (module := ref()) is not None]
 
-    def add_root(self, name: str, module: Any) -> None:
-        self._roots.append((name, weakref.ref(module)))
-
     def name(self, parameter: Any) -> str:
         return self.names.get(id(parameter), "")
 
+    def modules(self) -> dict[int, str]:
+        """Names of all modules within the roots, by identity."""
+        found: dict[int, str] = {}
+        for name, root in self.roots:
+            for path, module in layers.tree(root, name):
+                found.setdefault(id(module), path)
+        return found
 
-def find(frame: FrameType | None) -> Named:
-    """Walk the modules alive: those that no other module has are roots. `frame`: whose names roots are called by."""
-    module_type = sys.modules["torch"].nn.Module
-    kinds = _kinds(module_type)
-    alive = [thing for thing in gc.get_objects() if type(thing) in kinds][:MODULES]
-    below = {id(part) for module in alive for part in _parts(module)}
-    found = Named()
-    called = _called(frame)
-    for module in alive:
-        if id(module) in below:
+    def saw(self, module: Any) -> None:
+        """A module was called that no other one called."""
+        if len(self._called) < CALLED and not any(ref() is module for ref in self._called):
+            self._called.append(weakref.ref(module))
+            self.stale = self.stale or id(module) not in self.modules()
+
+    def find(self, frame: FrameType | None) -> None:
+        """Look again, from these frames: modules that no other one found has are roots."""
+        self.stale = False
+        modules, tensors = _walk(frame)
+        for ref in self._called:
+            module = ref()
+            if module is not None:
+                modules.setdefault(id(module), (objects.class_name(type(module)), module))
+        within = {id(part) for _, module in modules.values() for _, part in layers.tree(module)[1:]}
+        self.names, self.kinds, self._roots = {}, {}, []
+        for key, (name, module) in modules.items():
+            if key not in within:
+                self._add(name, module)
+        for name, tensor in tensors:
+            if len(self.names) < PARAMETERS:
+                self.names.setdefault(id(tensor), name)
+
+    def _add(self, name: str, root: Any) -> None:
+        found = [(path, part, own) for path, part in layers.tree(root, name) if (own := layers.named(part))]
+        if found:
+            self._roots.append((name, weakref.ref(root)))
+        for path, part, own in found:
+            for attribute, parameter in own.items():
+                if len(self.names) < PARAMETERS:
+                    self.names.setdefault(id(parameter), f"{path}.{attribute}")
+                    self.kinds.setdefault(id(parameter), objects.class_name(type(part)))
+
+
+def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tuple[str, Any]]]:
+    """Modules by identity, and tensors that are trained and have a name of their own; nearest names first."""
+    modules: dict[int, tuple[str, Any]] = {}
+    tensors: list[tuple[str, Any]] = []
+    waiting = deque((name, value, 0) for name, value in _held(frame))
+    seen: set[int] = set()
+    while waiting and len(seen) < THINGS:
+        name, thing, depth = waiting.popleft()
+        kind = type(thing)
+        if id(kind) in PLAIN or id(thing) in seen:
             continue
-        name = called.get(id(module)) or type(module).__name__
-        parameters = list(_parameters(module, name, set()))
-        if not parameters:
-            continue
-        found.add_root(name, module)
-        for path, kind, parameter in parameters:
-            if len(found.names) < PARAMETERS:
-                found.names.setdefault(id(parameter), path)
-                found.kinds.setdefault(id(parameter), kind)
-    return found
+        seen.add(id(thing))
+        if kind is torch.Tensor or kind is torch.nn.Parameter:
+            if thing.requires_grad and thing.is_leaf and (kind is torch.Tensor or not depth):
+                tensors.append((name, thing))  # a list of parameters is no name for them
+        elif issubclass(kind, torch.nn.Module):
+            modules[id(thing)] = name, thing
+            for path, part in layers.tree(thing, name):
+                if part is thing or id(part) not in seen:
+                    seen.add(id(part))
+                    waiting.extend((f"{path}{at}", inner, 2) for at, inner in _in(part))
+        elif depth < DEEP and not issubclass(kind, torch.optim.Optimizer):
+            waiting.extend((f"{name}{at}", inner, depth + 1) for at, inner in _in(thing))
+    return modules, tensors
 
 
-def _kinds(kind: type) -> set[type]:
-    """It and all classes made from it: among millions of objects a look into a set is quick."""
-    found: set[type] = {kind}
-    waiting: list[type] = [kind]
-    while waiting:
-        subclasses: list[type] = type.__subclasses__(waiting.pop())
-        new = set(subclasses) - found
-        found |= new
-        waiting.extend(new)
-    return found
+def _held(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
+    """What the user's frames have, innermost first: the names of its file, then its own."""
+    files: set[int] = set()
+    for here in islice(sites.user_frames(frame), FRAMES):
+        if id(here.f_globals) not in files:
+            files.add(id(here.f_globals))
+            yield from ((name, value) for name, value in list(here.f_globals.items()) if not name.startswith("__"))
+        if sites.is_function(here):
+            yield from sites.names(here).items()
 
 
-def _parts(module: Any) -> list[Any]:
-    own = objects.instance_dict(module) or {}
-    parts = own.get("_modules")
-    return [part for part in parts.values() if part is not None] if isinstance(parts, dict) else []
-
-
-def _parameters(module: Any, path: str, seen: set[int]) -> Any:
-    """(name, class of its module, parameter), also of modules within; nothing of the user's is called."""
-    if id(module) in seen:
-        return
-    seen.add(id(module))
-    own = objects.instance_dict(module) or {}
-    for name, parameter in list((own.get("_parameters") or {}).items()):
-        if parameter is not None:
-            yield f"{path}.{name}", type(module).__name__, parameter
-    for name, part in list((own.get("_modules") or {}).items()):
-        if part is not None:
-            yield from _parameters(part, f"{path}.{name}", seen)
-
-
-def _called(frame: FrameType | None) -> dict[int, str]:
-    """Names that the user's frames have for what they hold: `model`, `self.net`, `layers[2]`."""
-    names: dict[int, str] = {}
-    here = frame
-    while here is not None:
-        if user_code.is_user_file(here.f_code.co_filename):
-            for name, value in _holding(here).items():
-                names.setdefault(id(value), name)
-                for part, inner in _inside(value):
-                    names.setdefault(id(inner), f"{name}{part}")
-        here = here.f_back
-    return names
-
-
-def _holding(frame: FrameType) -> dict[str, Any]:
-    local = objects.locals_of(frame) if frame.f_code.co_flags & objects.FAST == objects.FAST else {}
-    return {**{name: value for name, value in frame.f_globals.items() if not name.startswith("__")}, **local}
-
-
-def _inside(value: Any) -> list[tuple[str, Any]]:
-    """One step into lists and objects: enough to call a layer by the list it is kept in."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return [(f"[{place}]", inner) for place, inner in enumerate(value[:64])]
-    own = objects.instance_dict(value) if kind.__module__ != "builtins" else None
-    found: list[tuple[str, Any]] = []
-    for name, inner in list((own or {}).items())[:64]:
-        if type(name) is not str or name.startswith("__"):
-            continue
-        found.append((f".{name}", inner))
-        if type(inner) in (list, tuple):
-            found += [(f".{name}[{place}]", part) for place, part in enumerate(inner[:64])]
-        elif type(inner) is dict:
-            found += [(f".{name}[{key!r}]", part) for key, part in list(inner.items())[:64] if type(key) in (str, int)]
-    return found
+def _in(thing: Any) -> list[tuple[str, Any]]:
+    """One step into a list, a dict or an instance."""
+    kind = type(thing)
+    if kind is list or kind is tuple:
+        return [(f"[{place}]", inner) for place, inner in enumerate(thing[:INSIDE])]
+    if kind is dict or kind is OrderedDict:
+        items = objects.some_of(dict.items(thing), INSIDE)
+        return [(f"[{key!r}]", inner) for key, inner in items if type(key) is str or type(key) is int]
+    own = objects.some_of((objects.instance_dict(thing) or {}).items(), INSIDE)
+    named = [(name, inner) for name, inner in own if type(name) is str and not name.startswith("__")]
+    return [(f".{name}", inner) for name, inner in named if name not in TORCHS_OWN and not name.endswith("_hooks")]

@@ -6,24 +6,27 @@ that belongs to the training.
 
 from __future__ import annotations
 
-import sys
 import weakref
-from functools import wraps
+from types import FunctionType
 
-from ... import gpu, guard
-from . import first_weights, layers, losses, script_lines, updates
+import torch
+
+from ... import gpu, objects
+from ...records.learning import BuiltOptimizer, Stray
+from . import first_weights, sites, updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from ...records.base import Site
+    from .naming import Names
+
 BUILT = 16
 STATES = 1000
-built: list[Built] = []
-by_identity: dict[int, Built] = {}
-states: dict[int, first_weights.State] = {}
-_seen = -1
+STRAYS, SEEN = 16, 3
+"""Strays that are named, and sampled steps after which a parameter in no graph is one."""
 
 
 class Checks:
@@ -50,227 +53,185 @@ class Built:
     """One optimizer, from its constructor on."""
 
     __slots__ = (
-        "_held",
-        "checks",
-        "clean",
-        "clears",
-        "entry",
-        "kind",
-        "pending",
-        "ref",
-        "site",
-        "stale",
-        "stepped",
+        "_held", "checks", "clean", "clears", "key", "kind", "pending", "ref", "site", "stale", "stepped", "steps",
         "tried",
-    )
+    )  # fmt: skip
 
-    def __init__(self, optimizer: Any, site: list[str | int] | None) -> None:
+    def __init__(self, optimizer: Any, site: Site | None) -> None:
         self.ref = weakref.ref(optimizer)
-        self.kind = type(optimizer).__name__
+        self.key = id(optimizer)
+        """By which the seam counts; 0 once another one lies there."""
+        self.kind = objects.class_name(type(optimizer))
         self.site = site
-        self.clears = self.stale = self.tried = 0
+        self.steps = self.clears = self.stale = self.tried = 0
         self.stepped = self.pending = self.clean = False
         self.checks: Checks | None = None
-        self.entry: updates.Optimizer | None = None
-        """Made when it first steps."""
         self._held: list[weakref.ref[Any]] = []
+        self.parameters()
 
     def parameters(self) -> list[Any]:
         """What it has now; when it is gone, what it had."""
         optimizer = self.ref()
         if optimizer is None:
             return [parameter for ref in self._held if (parameter := ref()) is not None]
-        found = [p for group in optimizer.param_groups for p in group["params"] if gpu.plain(p)]
+        found = updates.parameters_of(optimizer)
         if len(found) != len(self._held):
             self._held = [weakref.ref(parameter) for parameter in found]
         return found
 
+    def step(self) -> None:
+        """It stepped: were the gradients of the step before there at every backward pass between the two?"""
+        if self.clean:
+            self.tried += 1
+        elif self.checks is not None:
+            self.checks.closed = True
+            self.checks.settle()
+        elif self.pending:
+            self.tried += 1
+            self.stale += 1
+        self.stepped, self.pending, self.clean, self.checks = True, False, False, None
 
-def install(module: Any) -> None:
-    """`module` is torch.optim.optimizer."""
-    kind = module.Optimizer
-    original = kind.__init__
+    def missed(self) -> None:
+        self.stepped = self.pending = False
+        self.checks = None
 
-    @wraps(original)
-    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-        original(self, *arguments, **options)
-        try:
-            note_built(self, sys._getframe(1))
-        except Exception as fault:
-            guard.off("optimizers built", fault)
-
-    kind.__init__ = __init__
-
-    def remove() -> None:
-        if kind.__init__ is __init__:
-            kind.__init__ = original
-
-    guard.on("optimizers built", remove)
-
-
-def note_built(optimizer: Any, frame: FrameType | None) -> None:
-    if len(built) >= BUILT:
-        return
-    codes = [getattr(kind.__dict__.get("__init__"), "__code__", None) for kind in type(optimizer).__mro__]
-    while frame is not None and frame.f_code in codes:  # constructors of its own class
-        frame = frame.f_back
-    known = Built(optimizer, losses._site(frame) if frame is not None else None)
-    known.parameters()
-    built.append(known)
-    if known.site is not None:
-        script_lines.files_of_optimizers.append(str(known.site[0]))
-    by_identity[id(optimizer)] = known
-
-
-def entry(optimizer: Any) -> Built | None:
-    found = by_identity.get(id(optimizer))
-    return found if found is not None and found.ref() is optimizer else None
-
-
-def stepped(optimizer: Any) -> None:
-    """After each of its steps: were the gradients of the step before there at every backward pass between the two?"""
-    known = entry(optimizer)
-    if known is None:
-        return
-    if known.entry is None:
-        known.entry = updates.known(optimizer)
-    if known.clean:
-        known.tried += 1
-    elif known.checks is not None:
-        known.checks.closed = True
-        known.checks.settle()
-    elif known.pending:
-        known.tried += 1
-        known.stale += 1
-    known.stepped, known.pending, known.clean, known.checks = True, False, False, None
-
-
-def missed() -> None:
-    """A backward pass was not looked at: between these two steps nothing is known."""
-    for each in built:
-        each.stepped = each.pending = False
-        each.checks = None
-
-
-def at_backward() -> None:
-    """Before a backward pass that is looked at."""
-    _begin()
-    torch = sys.modules["torch"]
-    for each in built:
-        if not each.stepped or each.clean:
-            continue
-        grads = [p.grad for p in each.parameters()[:24] if p.requires_grad]
+    def look(self, copies: gpu.Copies) -> None:
+        """Before a backward pass: are there gradients of the step before?"""
+        if not self.stepped or self.clean:
+            return
+        grads = [p.grad for p in self.parameters()[:24] if p.requires_grad]
         held = [grad for grad in grads if grad is not None and not grad.is_sparse and gpu.plain(grad)][:6]
         with torch.no_grad():
             if held and all(gpu.away(grad) for grad in held):
-                each.checks = each.checks or Checks(each)
-                each.checks.awaited += gpu.read([grad.any() for grad in held], each.checks.arrived)
+                self.checks = self.checks or Checks(self)
+                self.checks.awaited += copies.read([grad.any() for grad in held], self.checks.arrived)
             elif any(bool(grad.any()) for grad in held if gpu.near(grad)):
-                each.pending = True
+                self.pending = True
             else:
-                each.clean = True
+                self.clean = True
 
 
-def _begin() -> None:
-    """Note how parameters begin that were not seen before."""
-    global _seen
-    count = len(updates.parameters) + len(built)
-    if count == _seen or len(states) >= STATES:
-        return
-    _seen = count
-    fresh = []
-    for parameter in everything():
-        known = states.get(id(parameter))
-        if (known is None or known.ref() is not parameter) and len(states) < STATES:
-            states[id(parameter)] = first_weights.State(parameter)
-            fresh.append(parameter)
-    first_weights.bring([states[id(parameter)] for parameter in fresh if gpu.away(parameter)])
+class Ownership:
+    """All optimizers built, and how each parameter began."""
 
+    def __init__(self, known: updates.Updates, copies: gpu.Copies) -> None:
+        self._updates, self._copies = known, copies
+        self.built: list[Built] = []
+        self.states: dict[int, first_weights.State] = {}
+        self._seen = -1
 
-def everything() -> list[Any]:
-    """Parameters that an optimizer has or a graph ended in."""
-    known = {id(p): p for each in built for p in each.parameters()}
-    for each in updates.parameters.values():
-        parameter = each.ref()
-        if parameter is not None:
-            known.setdefault(id(parameter), parameter)
-    return list(known.values())
+    def note_built(self, optimizer: Any, frame: FrameType | None) -> Site | None:
+        """It was made. Gives the place, above constructors of its own class."""
+        for each in self.built:
+            if each.key == id(optimizer):
+                each.key = 0
+        if len(self.built) >= BUILT:
+            return None
+        written = [objects.class_dict(kind).get("__init__") for kind in objects.mro_of(type(optimizer))]
+        codes = [each.__code__ for each in written if type(each) is FunctionType]
+        while frame is not None and frame.f_code in codes:
+            frame = frame.f_back
+        known = Built(optimizer, sites.of(frame))
+        self.built.append(known)
+        return known.site
 
+    def stepped(self, optimizer: Any) -> Site | None:
+        """Gives the place where it was made."""
+        known = next((each for each in self.built if each.ref() is optimizer), None)
+        if known is None:
+            return None
+        known.step()
+        return known.site
 
-def holders() -> dict[int, int]:
-    """Number of the optimizer, as built, that has a parameter now."""
-    held: dict[int, int] = {}
-    for number, each in enumerate(built):
-        for parameter in each.parameters():
-            held.setdefault(id(parameter), number)
-    return held
+    def missed(self) -> None:
+        """A backward pass was not looked at: between these two steps nothing is known."""
+        for each in self.built:
+            each.missed()
 
+    def at_backward(self) -> None:
+        """Before a backward pass that is looked at."""
+        self._begin()
+        for each in self.built:
+            each.look(self._copies)
 
-def of_parameter(key: int, held: dict[int, int]) -> dict[str, object]:
-    """What is told of one parameter beside its updates."""
-    state = states.get(key)
-    parameter = state.ref() if state is not None else None
-    if state is None or parameter is None:
-        return {}
-    moved = state.moved()
-    return {
-        "fresh": state.fresh and not (moved and int(parameter._version) > state.version + first_weights.UNTOUCHED),
-        "moved": moved,
-        "alike": ("zero" if state.zero else "same") if state.alike else "",
-        "still_alike": state.still_alike(),
-        "called": state.called,
-        "idle": state.idle,
-        "trainable": bool(parameter.requires_grad),
-        "is_parameter": type(parameter).__name__ == "Parameter",
-        "held": held.get(id(parameter)),
-    }
+    def _begin(self) -> None:
+        """Note how parameters begin that were not seen before."""
+        count = len(self._updates.parameters) + len(self.built)
+        if count == self._seen or len(self.states) >= STATES:
+            return
+        self._seen = count
+        fresh = []
+        for parameter in self._everything():
+            known = self.states.get(id(parameter))
+            if (known is None or known.ref() is not parameter) and len(self.states) < STATES:
+                state = self.states[id(parameter)] = first_weights.State(parameter, self._copies)
+                if gpu.away(parameter):
+                    fresh.append(state)
+        first_weights.bring(fresh, self._copies)
 
+    def _everything(self) -> list[Any]:
+        """Parameters that an optimizer has or a graph ended in."""
+        known = {id(p): p for each in self.built for p in each.parameters()}
+        for each in self._updates.parameters.values():
+            parameter = each.ref()
+            if parameter is not None:
+                known.setdefault(id(parameter), parameter)
+        return list(known.values())
 
-def plain(names: Any) -> dict[str, Any]:
-    held = holders()
-    strays = [
-        {"shape": list(p.shape), "numel": int(p.numel())}
-        for number, each in enumerate(built)
-        for p in each.parameters()
-        if names.names and id(p) not in names.names and _stray(p)
-    ]
-    alike = any(state.alike for state in states.values())
-    return {
-        "built": _built(),
-        "kept_in": layers.kept_in(names, held),
-        "strays": strays[:16],
-        "first_weights": script_lines.given_first_weights() if alike else None,
-    }
+    # --- telling -----------------------------------------------------------------------------------------------------
 
+    def holders(self) -> dict[int, int]:
+        """Number of the optimizer, as built, that has a parameter now."""
+        held: dict[int, int] = {}
+        for number, each in enumerate(self.built):
+            for parameter in each.parameters():
+                held.setdefault(id(parameter), number)
+        return held
 
-def _stray(parameter: Any) -> bool:
-    """It was in no graph: only its optimizer still has it."""
-    known = updates.parameters.get(id(parameter))
-    return bool(parameter.requires_grad) and known is not None and not known.in_graph and known.seen >= 3
+    def unowned(self, held: dict[int, int]) -> set[int]:
+        """Parameters that a graph ends in and no optimizer has."""
+        known = self._updates.parameters.items()
+        return {key for key, each in known if each.in_graph and each.owner is None and key not in held}
 
+    def alike(self) -> bool:
+        return any(state.alike for state in self.states.values())
 
-def _built() -> list[dict[str, object]]:
-    told: list[dict[str, object]] = []
-    for number, each in enumerate(built):
-        parameters = each.parameters()
-        reached = [updates.parameters.get(id(p)) for p in parameters]
-        told.append(
-            {
-                "number": number,
-                "kind": each.kind,
-                "site": each.site,
-                "parameters": len(parameters),
-                "trainable": sum(1 for p in parameters if p.requires_grad),
+    def strays(self, names: Names) -> list[Stray]:
+        """Parameters that only an optimizer still has: in no graph, under no name."""
+        found = []
+        for parameter in [p for each in self.built for p in each.parameters() if names.names and not names.name(p)]:
+            known = self._updates.of(parameter)
+            if parameter.requires_grad and known is not None and not known.in_graph and known.seen >= SEEN:
+                found.append(Stray(shape=known.shape, numel=known.numel))
+        return found[:STRAYS]
+
+    def look(self) -> list[dict[str, int]]:
+        """Of each optimizer, what is known of its parameters now: at the end of the process they may be gone."""
+        found = []
+        for each in self.built:
+            held = each.parameters()
+            reached = [self._updates.parameters.get(id(p)) for p in held]
+            about = {
+                "parameters": len(held),
+                "trainable": sum(1 for p in held if p.requires_grad),
                 "in_graph": sum(1 for one in reached if one is not None and one.in_graph),
-                "moved": sum(1 for p in parameters if id(p) in states and states[id(p)].moved()),
+                "moved": sum(1 for p in held if id(p) in self.states and self.states[id(p)].moved()),
             }
-        )
-    count(told)
-    return told
+            found.append(about)
+        return found
 
+    def count(self, counts: Any) -> None:
+        """What the seam counted at every step, as it stands now; also of optimizers that are gone."""
+        for each in self.built:
+            each.steps = counts.steps.get(each.key, each.steps)
+            each.clears = counts.clears.get(each.key, each.clears)
 
-def count(told: list[dict[str, object]]) -> None:
-    """What is counted at every step, as it stands now; also of optimizers that are gone."""
-    for about, each in zip(told, built, strict=False):
-        about["steps"] = each.entry.steps if each.entry is not None else 0
-        about["clears"], about["stale"], about["checked"] = each.clears, each.stale, each.tried
+    def records(self, looked: list[dict[str, int]]) -> list[BuiltOptimizer]:
+        """`looked`: what `look` gave, when the parameters were last there."""
+        return [
+            BuiltOptimizer(
+                number=number, kind=each.kind, site=each.site, stale=each.stale, checked=each.tried, steps=each.steps,
+                clears=each.clears, **about,
+            )
+            for number, (each, about) in enumerate(zip(self.built, looked, strict=False))
+        ]  # fmt: skip

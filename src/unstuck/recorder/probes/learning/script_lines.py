@@ -2,86 +2,91 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 
 from ... import objects, user_code
+from . import layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from ...records.base import Site
+    from .naming import Names
 
-_places: dict[object, list[str | int]] = {}
-"""Lines found; at the end of the process the script's name is gone."""
-files_of_optimizers: list[str] = []
-"""Files in which an optimizer is built: the training is there, or near."""
-
-
-def layer_site(path: str, names: Any) -> list[str | int] | None:
-    """Where the class that has a layer makes it: the nearest class of the user's on its path."""
-    for root, module in names.roots:
-        if not path.startswith(f"{root}."):
-            continue
-        found: list[str | int] | None = None
-        for part in path[len(root) + 1 :].split("."):
-            found = assigned(type(module), part) or found
-            module = ((objects.instance_dict(module) or {}).get("_modules") or {}).get(part)
-            if module is None:
-                break
-        if found is not None:
-            return found
-    return None
+CONSTANT = r"(constant_|zeros_|ones_|fill_|(?<!\.)zero_|torch\.(zeros|ones|full)(_like)?)\("
+DRAWN = r"(normal_|uniform_|torch\.randn?(_like)?)\("
 
 
-def assigned(kind: type, attribute: str) -> list[str | int] | None:
-    """The line of the class, or of one of its bases, that gives `self.<attribute>` its value."""
-    key = (kind, attribute)
-    if _places.get(key) is not None:
-        return _places[key]
-    import linecache
-    import re
+class ScriptLines:
+    """Remembers what it found: at the end of the process the script's name is gone."""
 
-    pattern = re.compile(rf"\bself\.{re.escape(attribute)}\s*(:[^=]+)?=[^=]")
-    for each in kind.__mro__:
-        file = objects.file_of(each)
-        if not file:
-            continue
-        inside = False
-        for number, line in enumerate(linecache.getlines(file), 1):
-            if re.match(rf"\s*class\s+{each.__name__}\b", line):
-                inside = True
-            elif inside and pattern.search(line):
-                _places[key] = [user_code.absolute(file), number, f"{each.__name__}.__init__"]
-                return _places[key]
-    return None
+    def __init__(self) -> None:
+        self._places: dict[object, Site] = {}
+        self.files: list[str] = []
+        """In which an optimizer is built: the training is there, or near."""
+
+    def layer(self, path: str, names: Names) -> Site | None:
+        """Where the class that has a layer makes it: the nearest class of the user's on its path."""
+        for root, module in names.roots:
+            if not path.startswith(f"{root}."):
+                continue
+            found: Site | None = None
+            for part in path[len(root) + 1 :].split("."):
+                found = self.assigned(type(module), part) or found
+                module = layers.parts(module).get(part)
+                if module is None:
+                    break
+            if found is not None:
+                return found
+        return None
+
+    def assigned(self, kind: type, attribute: str) -> Site | None:
+        """The line of the class, or of one of its bases, that gives `self.<attribute>` its value."""
+        key = (kind, attribute)
+        if key not in self._places:
+            pattern = re.compile(rf"\bself\.{re.escape(attribute)}\s*(:[^=]+)?=[^=]")
+            found = next(
+                (site for each in objects.mro_of(kind) if (site := _in_class(each, pattern)) is not None), None
+            )
+            if found is None:
+                return None
+            self._places[key] = found
+        return self._places[key]
+
+    def first_weights(self) -> Site | None:
+        """A line that gives weights one value each: where matrices with rows alike most likely come from."""
+        likely = rf"^(?!.*bias).*(weight.*{CONSTANT}|{CONSTANT}.*weight|Parameter\(.*{CONSTANT})"
+        return self.written(likely) or self.written(rf"^(?!.*bias).*{CONSTANT}")
+
+    def drawn_weights(self) -> Site | None:
+        """A line that draws weights at random."""
+        return self.written(rf"^(?!.*bias).*(weight.*{DRAWN}|{DRAWN}.*weight|Parameter\(.*{DRAWN})")
+
+    def eval_call(self) -> Site | None:
+        return self.written(r"\.(eval\(\)|train\(False\))")
+
+    def written(self, pattern: str) -> Site | None:
+        """The first line of the script, or of a file that builds an optimizer, that reads like this."""
+        if pattern in self._places:
+            return self._places[pattern]
+        main = getattr(sys.modules.get("__main__"), "__dict__", {}).get("__file__")
+        for file in dict.fromkeys([main, *self.files]):
+            if type(file) is not str or not user_code.is_user_file(file):
+                continue
+            for number, line in enumerate(linecache.getlines(file), 1):
+                if re.search(pattern, line.partition("#")[0]):
+                    self._places[pattern] = user_code.absolute(file), number, ""
+                    return self._places[pattern]
+        return None
 
 
-def given_first_weights() -> list[str | int] | None:
-    """A line of the user's that gives weights one value each: where matrices with rows alike most likely come from."""
-    constant = r"(constant_|zeros_|ones_|fill_|(?<!\.)zero_|torch\.(zeros|ones|full)(_like)?)\("
-    return written_at(rf"^(?!.*bias).*(weight.*{constant}|{constant}.*weight|Parameter\(.*{constant})") or written_at(
-        rf"^(?!.*bias).*{constant}"
-    )
-
-
-def given_width() -> list[str | int] | None:
-    """A line of the user's that draws weights at random."""
-    drawn = r"(normal_|uniform_|torch\.randn?(_like)?)\("
-    return written_at(rf"^(?!.*bias).*(weight.*{drawn}|{drawn}.*weight|Parameter\(.*{drawn})")
-
-
-def written_at(pattern: str) -> list[str | int] | None:
-    """The first line of the script, or of a file that builds an optimizer, that reads like this."""
-    if _places.get(pattern) is not None:
-        return _places[pattern]
-    import linecache
-    import re
-
-    files = [getattr(sys.modules.get("__main__"), "__file__", None), *files_of_optimizers]
-    for file in dict.fromkeys(files):
-        if not isinstance(file, str) or not user_code.is_user_file(file):
-            continue
-        for number, line in enumerate(linecache.getlines(file), 1):
-            if re.search(pattern, line.partition("#")[0]):
-                _places[pattern] = [user_code.absolute(file), number, ""]
-                return _places[pattern]
+def _in_class(kind: type, pattern: re.Pattern[str]) -> Site | None:
+    file, name = objects.file_of(kind), objects.class_name(kind)
+    inside = False
+    for number, line in enumerate(linecache.getlines(file) if file else (), 1):
+        if re.match(rf"\s*class\s+{re.escape(name)}\b", line):
+            inside = True
+        elif inside and pattern.search(line):
+            return user_code.absolute(file), number, f"{name}.__init__"
     return None

@@ -1,16 +1,21 @@
-"""What an optimizer's step does to each parameter: the gradient before it, the weight, and by how much it moved."""
+"""What a step does to each parameter: the gradient before it, the weight, and by how much it moved."""
 
 from __future__ import annotations
 
-import sys
 import weakref
 
-from ... import flight, gpu
+import torch
+
+from ... import flight, gpu, objects
+from ...records import learning as records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from ...records.base import Site
+    from ...records.learning import Setting
 
 TENSORS = 160
 ELEMENTS = 4_000_000
@@ -18,35 +23,38 @@ ELEMENTS = 4_000_000
 ON_GPU = 1_000_000
 """Numbers of a model on a GPU that are copied there."""
 KEPT = 48
-OPTIMIZERS, MANY = 64, 4000
-"""Of more optimizers than that only the steps are counted; of so many parameters those that are gone are forgotten."""
-optimizers: list[Optimizer] = []
-parameters: dict[int, Parameter] = {}
-_by_identity: dict[int, Optimizer] = {}
+RATES = 400
+OPTIMIZERS, MANY, MOST = 64, 4000, 8000
+"""Of more optimizers than that only the steps are counted; of so many parameters those that are gone are forgotten, and
+no more than so many are known."""
+SETTINGS = ("lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
+
+
+def groups_of(optimizer: Any) -> list[dict[str, Any]]:
+    """Its parameter groups, without asking the optimizer itself: its class may be the user's."""
+    found = (objects.instance_dict(optimizer) or {}).get("param_groups")
+    return [group for group in found if type(group) is dict] if type(found) is list else []
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    held = [group.get("params") for group in groups_of(optimizer)]
+    return [parameter for each in held if type(each) is list for parameter in each if gpu.plain(parameter)]
 
 
 class Optimizer:
-    """One optimizer of the training."""
+    """One optimizer of the training; or, with no kind, the updates that the script writes out itself."""
 
     __slots__ = (
-        "_ref",
-        "chosen",
-        "cosines",
-        "fresh",
-        "kind",
-        "last",
-        "last_at",
-        "lrs",
-        "settings",
-        "site",
-        "stale",
-        "steps",
-        "tried",
-    )
+        "chosen", "cosines", "is_gone", "key", "kind", "last", "last_at", "lrs", "ref", "settings", "site", "stale",
+        "steps", "tried",
+    )  # fmt: skip
 
     def __init__(self, optimizer: Any) -> None:
-        self._ref = weakref.ref(optimizer, self._gone)
-        self.kind = type(optimizer).__name__
+        self.ref: Callable[[], Any] = weakref.ref(optimizer, self._gone) if optimizer is not None else lambda: None
+        self.is_gone = False
+        self.key = id(optimizer)
+        """By which the seam counts; 0 once another one lies there."""
+        self.kind = objects.class_name(type(optimizer)) if optimizer is not None else ""
         self.steps = 0
         self.lrs: list[tuple[int, float]] = []
         self.settings = _settings(optimizer)
@@ -54,61 +62,35 @@ class Optimizer:
         self.last: Any = None
         """All its moves of the step before, one after another."""
         self.last_at = 0
-        self.site: list[str | int] | None = None
+        self.site: Site | None = None
         """Where it was made, as far as the script tells."""
         self.cosines: list[float] = []
         self.stale = self.tried = 0
-        self.fresh = True
-        """The step before was sampled."""
 
     def _gone(self, _: Any) -> None:
         """Nothing of a training that is over is kept alive."""
-        self.chosen, self.last = [], None
-        held = _by_identity or {}  # None once the interpreter has cleared its modules
-        for key in [key for key, entry in held.items() if entry is self]:
-            del _by_identity[key]
-
-    def is_of(self, optimizer: Any) -> bool:
-        return self._ref() is optimizer
+        self.chosen, self.last, self.is_gone = [], None, True
 
     def note_rate(self, optimizer: Any, step: int) -> None:
-        rate = max((_float(group.get("lr")) for group in optimizer.param_groups), default=0.0)
+        rate = max((_float(group.get("lr")) for group in groups_of(optimizer)), default=0.0)
         if not self.lrs or self.lrs[-1][1] != rate:
             self.lrs.append((step, rate))
-            if len(self.lrs) > 400:
+            if len(self.lrs) > RATES:
                 self.lrs = self.lrs[:100] + self.lrs[100::2]
 
-    def plain(self, number: int) -> dict[str, object]:
-        return {
-            "number": number,
-            "kind": self.kind,
-            "steps": self.steps,
-            "lrs": self.lrs,
-            "settings": self.settings,
-            "cosines": self.cosines[-KEPT:],
-            "stale": self.stale,
-            "checked": self.tried,
-            "site": self.site,
-        }
+    def record(self, number: int) -> records.Optimizer:
+        return records.Optimizer(
+            number=number, kind=self.kind, steps=self.steps, lrs=self.lrs, settings=self.settings,
+            cosines=self.cosines[-KEPT:], stale=self.stale, checked=self.tried, site=self.site,
+        )  # fmt: skip
 
 
 class Parameter:
     """One parameter, over the sampled steps."""
 
     __slots__ = (
-        "grads",
-        "in_graph",
-        "moves",
-        "none",
-        "numel",
-        "owner",
-        "ref",
-        "requires",
-        "seen",
-        "shape",
-        "weights",
-        "zero",
-    )
+        "grads", "in_graph", "moves", "none", "numel", "owner", "ref", "requires", "seen", "shape", "weights", "zero",
+    )  # fmt: skip
 
     def __init__(self, parameter: Any, owner: int | None) -> None:
         self.ref = weakref.ref(parameter)
@@ -121,209 +103,231 @@ class Parameter:
         self.weights: list[float] = []
         self.moves: list[tuple[int, float]] = []
 
-    def plain(self, name: str, kind: str) -> dict[str, object]:
-        return {
-            "name": name,
-            "module": kind,
-            "shape": self.shape,
-            "numel": self.numel,
-            "owner": self.owner,
-            "requires": self.requires,
-            "seen": self.seen,
-            "none": self.none,
-            "zero": self.zero,
-            "in_graph": self.in_graph,
-            "grads": self.grads,
-            "weights": self.weights,
-            "moves": self.moves,
-        }
+    def record(self, name: str, module: str, more: dict[str, Any]) -> records.Parameter:
+        return records.Parameter(
+            name=name, module=module, shape=self.shape, numel=self.numel, owner=self.owner, requires=self.requires,
+            seen=self.seen, none=self.none, zero=self.zero, in_graph=self.in_graph, grads=self.grads,
+            weights=self.weights, moves=self.moves, **more,
+        )  # fmt: skip
 
 
-def known(optimizer: Any) -> Optimizer:
-    """The entry of an optimizer, made when it is first seen to step."""
-    entry = _by_identity.get(id(optimizer))
-    if entry is not None and entry.is_of(optimizer):
+class Updates:
+    """Every optimizer that steps, and every parameter that one has or that a graph ends in."""
+
+    def __init__(self, copies: gpu.Copies) -> None:
+        self.copies = copies
+        self.optimizers: list[Optimizer] = []
+        self.parameters: dict[int, Parameter] = {}
+        self._by_identity: dict[int, Optimizer] = {}
+        self._before: dict[int, tuple[int, list[Any]]] = {}
+        """By optimizer: the step, and what it may change now, as it was."""
+        self._reached: list[weakref.ref[Any]] = []
+        """Parameters that the last graph ended in."""
+
+    def known(self, optimizer: Any) -> Optimizer:
+        """The entry of an optimizer, made when it is first seen to step."""
+        entry = self._by_identity.get(id(optimizer))
+        if entry is not None and (optimizer is None or entry.ref() is optimizer):
+            return entry
+        if entry is not None:
+            entry.key = 0
+        for key in [key for key, each in self._by_identity.items() if each.is_gone]:
+            del self._by_identity[key]
+        entry = self._by_identity[id(optimizer)] = Optimizer(optimizer)
+        if len(self.optimizers) >= OPTIMIZERS:
+            return entry
+        self.optimizers.append(entry)
+        if optimizer is not None:
+            self._own(entry, parameters_of(optimizer))
         return entry
-    entry = _by_identity[id(optimizer)] = Optimizer(optimizer)
-    if len(optimizers) >= OPTIMIZERS:
-        return entry
-    optimizers.append(entry)
-    whole = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    every = [parameter for parameter in whole if gpu.plain(parameter)]
-    _forget_the_dead()
-    for parameter in every:
-        found = parameters.get(id(parameter))
-        if found is None or found.ref() is not parameter:
-            parameters[id(parameter)] = Parameter(parameter, len(optimizers) - 1)
-        elif found.owner is None:
-            found.owner = len(optimizers) - 1
-    entry.chosen = [weakref.ref(parameter) for parameter in _chosen(every)]
-    return entry
 
+    def _own(self, entry: Optimizer, every: list[Any]) -> None:
+        number = len(self.optimizers) - 1
+        if len(self.parameters) > MANY:  # a search makes one model after another
+            for key in [key for key, each in self.parameters.items() if each.ref() is None]:
+                del self.parameters[key]
+        for parameter in every:
+            found = self.of(parameter)
+            if found is None:
+                self.parameters[id(parameter)] = Parameter(parameter, number)
+            elif found.owner is None:
+                found.owner = number
+        entry.chosen = [weakref.ref(parameter) for parameter in _chosen(every)]
 
-def _forget_the_dead() -> None:
-    """Parameters of models that are no more, where there are many: a search makes one model after another."""
-    if len(parameters) > MANY:
-        for key in [key for key, each in parameters.items() if each.ref() is None]:
-            del parameters[key]
+    def count(self, counts: Any) -> None:
+        """What the seam counted at every step, as it stands now."""
+        for each in self.optimizers:
+            each.steps = counts.steps.get(each.key, each.steps)
+
+    def of(self, parameter: Any) -> Parameter | None:
+        found = self.parameters.get(id(parameter))
+        return found if found is not None and found.ref() is parameter else None
+
+    def held_by(self, optimizer: Any) -> set[int]:
+        return {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else set()
+
+    def reached(self, leaves: list[Any]) -> None:
+        """Parameters that the graph of a loss ends in; also such as no optimizer has."""
+        self._reached = []
+        for leaf in leaves:
+            found = self.of(leaf) if gpu.plain(leaf) else None
+            if found is None:
+                if not gpu.plain(leaf) or len(self.parameters) > MOST:
+                    continue
+                found = self.parameters[id(leaf)] = Parameter(leaf, None)
+            found.in_graph += 1
+            self._reached.append(found.ref)
+
+    # --- before and after a step -------------------------------------------------------------------------------------
+
+    def before(self, optimizer: Any) -> None:
+        """In a sampled step: norms of gradients and weights, and a copy to see by how much each moves."""
+        entry = self.known(optimizer)
+        if optimizer is None:
+            living = [parameter for ref in self._reached if (parameter := ref()) is not None]
+            entry.chosen = [weakref.ref(parameter) for parameter in _chosen(living)]
+        chosen = self._readable(entry)
+        with torch.no_grad():
+            if optimizer is None:
+                self._read_by_hand(chosen)
+            else:
+                self._read_sizes(chosen)
+            self._before[id(optimizer)] = flight.steps(), [parameter.detach().clone() for parameter in chosen]
+
+    def _read_sizes(self, chosen: list[Any]) -> None:
+        graded = []
+        for parameter in chosen:
+            each = self.parameters[id(parameter)]
+            each.seen += 1
+            each.requires = bool(parameter.requires_grad)
+            each.none += parameter.grad is None
+            if _has_gradient(parameter):
+                graded.append(parameter)
+        if not graded:
+            return
+        entries, step = [self.parameters[id(parameter)] for parameter in graded], flight.steps()
+
+        def take(values: list[float]) -> None:
+            for each, grad, weight in zip(entries, values[: len(entries)], values[len(entries) :], strict=True):
+                each.zero += grad == 0.0
+                _keep(each.grads, (step, grad))
+                _keep(each.weights, weight)
+
+        self.copies.numbers([_norm(p.grad) for p in graded] + [_norm(p) for p in graded], take)
+
+    def _read_by_hand(self, chosen: list[Any]) -> None:
+        """The script may have its gradients elsewhere, or has cleared them by now: none is no sign of anything."""
+        for parameter in [parameter for parameter in chosen if gpu.near(parameter)]:
+            each = self.parameters[id(parameter)]
+            each.seen += 1
+            _keep(each.weights, float(_norm(parameter)))
+            grad = float(_norm(parameter.grad)) if _has_gradient(parameter) else 0.0
+            if grad:
+                _keep(each.grads, (flight.steps(), grad))
+
+    def after(self, optimizer: Any, entry: Optimizer) -> None:
+        """After it: how far each moved, and whether in the same direction as the step before."""
+        step, before = self._before.pop(id(optimizer), (0, []))
+        chosen = self._readable(entry)
+        if not before or len(chosen) != len(before):
+            return
+        entries = [self.parameters[id(parameter)] for parameter in chosen]
+
+        def take(values: list[float]) -> None:
+            for each, move in zip(entries, values, strict=True):
+                _keep(each.moves, (step, move))
+
+        with torch.no_grad():
+            moves = [parameter.detach() - copy for parameter, copy in zip(chosen, before, strict=True)]
+            self.copies.numbers([_norm(move) for move in moves], take)
+            self._compare(entry, torch.cat([move.reshape(-1).float() for move in moves]))
+
+    def _compare(self, entry: Optimizer, moved: Any) -> None:
+        """The direction of this update with that of the one before, where it was just before."""
+
+        def take(values: list[float]) -> None:
+            dot, size, last = values
+            if size > 0 and last > 0:
+                _keep(entry.cosines, dot / (size * last))
+
+        last = entry.last
+        if last is not None and entry.steps - entry.last_at == 1 and last.shape == moved.shape:
+            self.copies.numbers([torch.dot(moved, last), _norm(moved), _norm(last)], take)
+        entry.last, entry.last_at = moved, entry.steps
+
+    def check_cleared(self) -> None:
+        """At the first backward after a step: are the gradients of the step before still there?"""
+        for entry in self.optimizers:
+            if not entry.is_gone and entry.kind:
+                self._check_cleared(entry)
+
+    def _check_cleared(self, entry: Optimizer) -> None:
+        held = [p.grad for p in self._readable(entry)[:4] if p.requires_grad and _has_gradient(p)]
+
+        def take(values: list[float]) -> None:
+            entry.tried += 1
+            entry.stale += any(value != 0.0 for value in values)
+
+        if held:
+            with torch.no_grad():
+                self.copies.numbers([grad.any() for grad in held], take)
+        else:
+            take([])
+
+    def _readable(self, entry: Optimizer) -> list[Any]:
+        """Those of its parameters that are read: on the CPU; or, where the first is on a GPU, a few on that one."""
+        living = [parameter for ref in entry.chosen if (parameter := ref()) is not None]
+        dense = [p for p in living if self.of(p) is not None and not p.is_sparse and p.is_floating_point()]
+        if not dense or not gpu.away(dense[0]):
+            return [p for p in dense if p.is_cpu]
+        found, room = [], ON_GPU
+        for parameter in dense:
+            if parameter.device == dense[0].device and parameter.numel() <= room:
+                found.append(parameter)
+                room -= int(parameter.numel())
+        return found
 
 
 def _chosen(every: list[Any]) -> list[Any]:
     """All parameters of a small model; of a large one the first and the last, and some between."""
-    whole = sum(int(p.numel()) for p in every)
-    if len(every) <= TENSORS and whole <= ELEMENTS:
+    if len(every) <= TENSORS and sum(int(p.numel()) for p in every) <= ELEMENTS:
         return list(every)
     step = max(1, len(every) // 40)
-    chosen: list[Any] = []
+    chosen: dict[int, Any] = {}
     room = ELEMENTS
     for parameter in [*every[:20], *every[-20:], *every[20:-20:step]]:
-        if parameter.numel() <= room and not any(parameter is other for other in chosen):
-            chosen.append(parameter)
+        if parameter.numel() <= room and id(parameter) not in chosen:
+            chosen[id(parameter)] = parameter
             room -= int(parameter.numel())
-    return chosen
+    return list(chosen.values())
 
 
-def before(optimizer: Any) -> list[Any]:
-    """Before a sampled step: norms of gradients and weights, and copies of the weights."""
-    torch = sys.modules["torch"]
-    chosen = _readable(known(optimizer))
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        graded = []
-        for parameter in chosen:
-            each = parameters[id(parameter)]
-            each.seen += 1
-            each.requires = bool(parameter.requires_grad)
-            each.none += parameter.grad is None
-            if parameter.grad is not None and not parameter.grad.is_sparse and gpu.plain(parameter.grad):
-                graded.append(parameter)
-        if graded:
-            entries = [parameters[id(parameter)] for parameter in graded]
-            _numbers([_norm(torch, p.grad) for p in graded] + [_norm(torch, p) for p in graded], _sizes_of(entries))
-        return [parameter.detach().clone() for parameter in chosen]
+def _has_gradient(parameter: Any) -> bool:
+    grad = parameter.grad
+    return grad is not None and not grad.is_sparse and gpu.plain(grad)
 
 
-def _sizes_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
-    step = flight.steps()
-
-    def take(values: list[float]) -> None:
-        for each, grad, weight in zip(entries, values[: len(entries)], values[len(entries) :], strict=True):
-            each.zero += grad == 0.0
-            _keep(each.grads, (step, grad))
-            _keep(each.weights, weight)
-
-    return take
-
-
-def after(optimizer: Any, copies: list[Any]) -> None:
-    """After it: how far each moved, and whether in the same direction as the step before."""
-    torch = sys.modules["torch"]
-    entry = known(optimizer)
-    chosen = _readable(entry)
-    if len(chosen) != len(copies) or not chosen:
-        return
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        moves = [parameter.detach() - copy for parameter, copy in zip(chosen, copies, strict=True)]
-        entries = [parameters[id(parameter)] for parameter in chosen]
-        _numbers([_norm(torch, move) for move in moves], _moves_of(entries))
-        flat = torch.cat([move.reshape(-1).float() for move in moves])
-        if entry.last is not None and entry.steps - entry.last_at == 1 and entry.last.shape == flat.shape:
-            last = entry.last
-            _numbers([torch.dot(flat, last), _norm(torch, flat), _norm(torch, last)], _direction_of(entry))
-        entry.last, entry.last_at = flat, entry.steps
-
-
-def _moves_of(entries: list[Parameter]) -> Callable[[list[float]], None]:
-    step = flight.steps()
-
-    def take(values: list[float]) -> None:
-        for each, move in zip(entries, values, strict=True):
-            _keep(each.moves, (step, move))
-
-    return take
-
-
-def _direction_of(entry: Optimizer) -> Callable[[list[float]], None]:
-    def take(values: list[float]) -> None:
-        dot, size, last = values
-        if size > 0 and last > 0:
-            _keep(entry.cosines, dot / (size * last))
-
-    return take
-
-
-def _readable(entry: Optimizer) -> list[Any]:
-    """Those of its parameters that are read: on the CPU; or, where the first is on a GPU, a few on that one."""
-    living = [parameter for ref in entry.chosen if (parameter := ref()) is not None and id(parameter) in parameters]
-    dense = [p for p in living if not p.is_sparse and p.is_floating_point()]
-    if not dense or not gpu.away(dense[0]):
-        return [p for p in dense if p.is_cpu]
-    found, room = [], ON_GPU
-    for parameter in dense:
-        if parameter.device == dense[0].device and parameter.numel() <= room:
-            found.append(parameter)
-            room -= int(parameter.numel())
-    return found
-
-
-def _norm(torch: Any, tensor: Any) -> Any:
+def _norm(tensor: Any) -> Any:
     return torch.linalg.vector_norm(tensor.detach().float())
 
 
-def _numbers(tensors: list[Any], take: Callable[[list[float]], None]) -> None:
-    """Their values: now, or when the GPU has come to them."""
-    if gpu.away(tensors[0]):
-        gpu.read(tensors, take)
-    else:
-        take([float(tensor) for tensor in tensors])
+def _settings(optimizer: Any) -> dict[str, Setting]:
+    group = next(iter(groups_of(optimizer)), {}) if optimizer is not None else {}
+    return {name: _plain(group[name]) for name in SETTINGS if name in group}
 
 
-def reached(leaves: list[Any]) -> None:
-    """Parameters that the graph of a loss ends in; also such as no optimizer has."""
-    for leaf in leaves:
-        if not gpu.plain(leaf):
-            continue
-        found = parameters.get(id(leaf))
-        if found is None or found.ref() is not leaf:
-            if len(parameters) > 8000:
-                return
-            found = parameters[id(leaf)] = Parameter(leaf, None)
-        found.in_graph += 1
-
-
-def check_cleared(optimizer: Optimizer) -> None:
-    """At the first backward after a step: are the gradients of the step before still there?"""
-    torch = sys.modules["torch"]
-    held = [p.grad for p in _readable(optimizer)[:4] if p.requires_grad and p.grad is not None]
-    held = [grad for grad in held if not grad.is_sparse and gpu.plain(grad)]
-
-    def take(values: list[float]) -> None:
-        optimizer.tried += 1
-        optimizer.stale += any(value != 0.0 for value in values)
-
-    if not held:
-        take([])
-        return
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        _numbers([grad.any() for grad in held], take)
-
-
-def _settings(optimizer: Any) -> dict[str, object]:
-    group = optimizer.param_groups[0] if optimizer.param_groups else {}
-    names = ("lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
-    return {name: _plain(group[name]) for name in names if name in group}
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, bool | int | float) else _float(value)
+def _plain(value: Any) -> Setting:
+    if type(value) in (tuple, list):
+        return [_float(part) for part in value[:8]]
+    return value if type(value) in (bool, int, float) else _float(value)
 
 
 def _float(value: Any) -> float:
-    try:
-        return float(value) if not hasattr(value, "is_cpu") or value.is_cpu else 0.0
-    except (TypeError, ValueError):
-        return 0.0
+    """Of a number, also one of numpy's; a tensor's is read where that needs no waiting."""
+    kind = type(value)
+    if kind is torch.Tensor:
+        return float(value) if value.is_cpu and value.numel() == 1 else 0.0
+    return float(value) if issubclass(kind, (int, float)) or kind.__module__ == "numpy" else 0.0
 
 
 def _keep(points: list[Any], point: Any) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 
+import torch
+
 from ... import user_code
-from . import nan_lines
+from ...records.numerics import ComputedValue
+from . import source_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +18,9 @@ EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "p
 """Calls that can make what is no number out of numbers."""
 
 
-def computed(name: str, file: str, function: str, local: dict[str, Any], torch: Any) -> dict[str, Any] | None:
+def computed(name: str, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
     """The operation at the edge in the only assignment of that name, if all tensors it is given hold numbers."""
-    tree = nan_lines._parse(file)
+    tree = source_lines.parse(file)
     found = _assignments(tree, name, function.rpartition(".")[2]) if tree is not None else []
     if len(found) != 1:
         return None
@@ -27,12 +30,10 @@ def computed(name: str, file: str, function: str, local: dict[str, Any], torch: 
     if operation is None or not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
         return None
     alone = operation in ("std", "var") and any(tensor.numel() <= 1 for tensor in given)
-    word = "standard deviation" if operation == "std" else "variance"
-    return {
-        "operation": operation,
-        "where": f"{word} of 1 value" if alone else f"the value computed for `{name}`",
-        "site": [user_code.absolute(file), found[0].lineno, function],
-    }
+    site = user_code.absolute(file), found[0].lineno, function
+    if alone:
+        return ComputedValue(operation=operation, why="spread-of-too-few", detail="of 1 value", site=site)
+    return ComputedValue(operation=operation, why="computed", site=site)
 
 
 def _assignments(tree: ast.Module, name: str, function: str) -> list[ast.Assign]:
@@ -49,7 +50,7 @@ def _assignments(tree: ast.Module, name: str, function: str) -> list[ast.Assign]
 
 def _edge(value: ast.expr) -> str | None:
     for node in ast.walk(value):
-        if isinstance(node, ast.Call) and nan_lines._called(node) in EDGES:
-            return nan_lines._called(node)
+        if isinstance(node, ast.Call) and source_lines.called(node) in EDGES:
+            return source_lines.called(node)
     divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
     return "div" if divides else None
