@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from . import flight, guard
+from . import flight, guard, user_code
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ class Attempts:
 
 def opened(path: Any) -> str | bytes | None:
     target = plain_path(path)
-    if type(target) is str and (target == OURS or (flight.path and target.startswith(flight.path))):
+    if type(target) is str and (target == OURS or target.startswith((user_code.HERE, flight.path or user_code.HERE))):
         return None  # our own files are none of theirs
     return target
 

@@ -133,9 +133,9 @@ class Loadings:
     def forget(self) -> None:
         """In a forked child: the loaders are its parent's."""
         self._known: dict[int, Loading] = {}
-        self.latest: tuple[Loading, Callable[[], Any]] | None = None
-        """The loader that gave out a batch last, and its iterator;"""
-        self.other: tuple[Loading, Callable[[], Any]] | None = None
+        self.latest: tuple[Loading, Callable[[], Any], int] | None = None
+        """The loader that gave out a batch last, its iterator, and the batches it had given before that one's pass;"""
+        self.other: tuple[Loading, Callable[[], Any], int] | None = None
         """another one before it, which a step may use as well."""
 
     def of(self, loader: Any, site: Site | None) -> tuple[Loading, bool]:
@@ -164,19 +164,20 @@ class Loadings:
         """A pass begins."""
         if self.latest is None or self.latest[0] is not loading:
             self.other = self.latest
-        self.latest = loading, ref(iterator)
+        self.latest = loading, ref(iterator), loading.given()
 
     def batches(self) -> list[DrawnBatch]:
         """The last batch handed out, and the samples that made it up. Two, if a step uses two loaders."""
         from .records.numerics import DrawnBatch
 
         found: list[DrawnBatch] = []
-        for each in (self.latest, self.other):
-            iterator = each[1]() if each is not None else None
-            if each is None or (iterator is None and each is not self.latest):
+        for known, living, before in [each for each in (self.latest, self.other) if each is not None]:
+            iterator = living()
+            if iterator is None and known.ended:
                 continue
-            number = _handed_out(iterator) if iterator is not None else max(each[0].indices, default=-1)
-            indices: Any = each[0].indices.get(number)
+            # An exception on its way out ends the iterator.
+            number = _handed_out(iterator) if iterator is not None else known.given() - before - 1
+            indices: Any = known.indices.get(number)
             if number < 0:
                 continue
             listed = list(indices) if _is_batch(indices) else None

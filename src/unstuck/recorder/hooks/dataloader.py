@@ -219,7 +219,7 @@ def opened(iterator: Any, loader: Any, took: int) -> None:
     known, _ = loading.of(loader, site)
     own = iterator.__dict__
     dispatch.emit("pass_left", known)
-    known.opened, known.indices, known.oldest = took, own.get(INDICES) or {}, 0
+    known.opened, known.indices, known.oldest = took, own.setdefault(INDICES, {}), 0
     dispatch.emit("pass_began", known, iterator)
     known.site, known.steps, known.ended = site, flight.steps(), False
     known.passes += 1

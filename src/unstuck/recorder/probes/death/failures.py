@@ -82,8 +82,8 @@ class Failures(Probe):
         self._failed += 1
         self._noted = id(error)
         if self._failed <= MOST:
-            raised, step, place = errors.describe(error), flight.steps(), in_work.position(index)
-            measured, work = self._measured(error), in_work.read()
+            work, place = in_work.read(), in_work.position(index)  # first of all: to measure is to open files
+            raised, step, measured = errors.describe(error), flight.steps(), self._measured(error)
             journal.write(SampleFailed(raised=raised, step=step, measured=measured, in_work=work, position=place))
 
     def error_handed_over(self, error: BaseException | None) -> None:
@@ -94,6 +94,7 @@ class Failures(Probe):
             journal.write(SampleFailed(raised=raised, step=step, measured=measured, in_work=work, starting=True))
 
     def process_failed(self, error: BaseException) -> None:
+        work = in_work.read()
         labels, batch_norm, pickling = _part("torch's frames", torch_frames.read, error) or (None, None, None)
         journal.write(
             Died(
@@ -101,7 +102,7 @@ class Failures(Probe):
                 step=flight.steps(),
                 measured=self._measured(error),
                 workers=_exits(self.living()),
-                in_work=in_work.read(),
+                in_work=work,
                 batches=loading.batches(),
                 labels=labels,
                 batch_norm=batch_norm,
