@@ -520,19 +520,6 @@ class PathFact:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFile:
-    """A file that several processes have open through one open file description: they share its offset."""
-
-    path: str
-    fd: int
-    pids: tuple[int, ...] = ()
-    """Those for which the kernel said so (kcmp)."""
-    offsets: tuple[int, ...] = ()
-    """As it was at each look, oldest first."""
-    at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """Everything known about one run. Later families add their own sections, each empty by default."""
 
@@ -596,7 +583,6 @@ class Case:
     copies: tuple[PageCopy, ...] = ()
     senders: tuple[Sender, ...] = ()
     """Signals that came to the supervisor to be passed on, oldest first."""
-    shared_files: tuple[SharedFile, ...] = ()
     probes_off: tuple[tuple[str, str], ...] = ()
     overhead: float = 0.0
     """Seconds of our own hooks in the training process, as far as measured."""

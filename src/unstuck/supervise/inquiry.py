@@ -314,7 +314,6 @@ class Inquiry:
             strains=tuple(watch.starving.strains),
             copies=watch.pages.copies(),
             senders=tuple(watch.senders),
-            shared_files=watch.sharing.files(),
             probes_off=(*watch.probes_off.items(), *watch.hangar.probes_off()),
             overhead=sum(int(g.words[at.W_STEP]) * STEP_COST for g in gauges if g.pid == watch.root)
             + sum(learning.cost for learning in said.get("learnings", ()) if learning.pid == watch.root),

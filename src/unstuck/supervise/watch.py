@@ -15,7 +15,6 @@ from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
 from unstuck.supervise.pages import Pages
 from unstuck.supervise.questions import Questions
-from unstuck.supervise.sharing import Sharing
 from unstuck.supervise.starving import Starving
 from unstuck.supervise.trend import Trend
 
@@ -61,7 +60,6 @@ class Watch:
         """How often the root had handled each signal, when last read."""
         self.memory = Memory(root, hangar)
         self.trend = Trend(hangar)
-        self.sharing = Sharing(hangar)
         self.starving = Starving(hangar)
         self.pages = Pages(hangar)
         self.questions = Questions(self.clock.scale)
@@ -99,7 +97,6 @@ class Watch:
                 self.inquiry.thaw()
         self._part("memory", self.memory.tick, now)
         self._part("trend", self.trend.tick)
-        self._part("shared files", self.sharing.tick, now)
         if self.interrupted or self.ending:
             return False
         self._part("questions", self._ask, now)

@@ -7,35 +7,54 @@ from typing import Any
 
 import pytest
 
-from unstuck.model import Case, Fact, Finding, SharedFile
+from unstuck.model import Case, Finding
+from unstuck.recorder.records.loaders import LoaderSettings, WorkersStarted
+from unstuck.recorder.records.sharing import (
+    AliasedBatch,
+    ChangedAttribute,
+    ChangedDataset,
+    MovedHandle,
+    WorkerDataset,
+)
 from unstuck.rules.data import batch_aliases_dataset, file_handle_shared_across_workers
+from unstuck.rules.loop import stale_dataset_in_workers
 
 MAIN, FIRST, SECOND = 10, 11, 12
-LOADER = {
-    "loader": 77,
-    "number": 0,
-    "site": ["/p/train.py", 30, "main"],
-    "dataset": "Records",
-    "dataset_site": ["/p/train.py", 9, "Records.__getitem__"],
-    "batch_size": None,
-}
+LOADER = LoaderSettings(
+    pid=MAIN,
+    loader=77,
+    number=0,
+    site=("/p/train.py", 30, "main"),
+    dataset="Records",
+    dataset_site=("/p/train.py", 9, "Records.__getitem__"),
+    batch_size=None,
+)
 
 
-def fact(pid: int, kind: str, data: dict[str, Any]) -> Fact:
-    return Fact(pid, 1.0, kind, data)
+def moved(pid: int, worker: int | None, reads: int = 3, **more: Any) -> MovedHandle:
+    about = {"device": 1, "inode": 99, **more}
+    return MovedHandle(
+        pid=pid,
+        fd=5,
+        path="/d/train.bin",
+        times=2,
+        seen=[(0, 40), (80, 20)],
+        worker=worker,
+        reads=reads,
+        step=4,
+        **about,
+    )
 
 
-def moved(pid: int, worker: int | None, **more: Any) -> Fact:
-    data = {"fd": 5, "path": "/d/train.bin", "file": [1, 99], "times": 2, "seen": [[0, 40], [80, 20]]}
-    return fact(pid, "handle-moved", {**data, "worker": worker, "reads": 3, "step": 4, **more})
+def started(*pids: int) -> WorkersStarted:
+    return WorkersStarted(pid=MAIN, number=0, pids=list(pids))
 
 
-def shared(*facts: Fact, **more: Any) -> Case:
-    started = fact(MAIN, "workers", {"loader": 77, "pids": [FIRST, SECOND]})
-    return Case(facts=(fact(MAIN, "loader", LOADER), started, *facts), **more)
+def shared(*handles: MovedHandle, again: tuple[WorkersStarted, ...] = ()) -> Case:
+    return Case(loaders=(LOADER,), workers_started=(started(FIRST, SECOND), *again), moved_handles=handles)
 
 
-NAMED = {"attribute": "file", "opened": ["/p/train.py", 6, "Records.__init__"], "guarded": False}
+NAMED: dict[str, Any] = {"attribute": "file", "opened": ("/p/train.py", 6, "Records.__init__"), "guarded": False}
 ALL = (moved(MAIN, None), moved(FIRST, 0, **NAMED), moved(SECOND, 1, **NAMED))
 
 
@@ -44,15 +63,15 @@ def handles(case: Case) -> list[Finding]:
 
 
 def test_a_file_that_each_saw_move_without_its_own_doing() -> None:
-    (found,) = handles(shared(*ALL, shared_files=(SharedFile("/d/train.bin", 5, (MAIN, FIRST, SECOND), (8, 64)),)))
+    (found,) = handles(shared(*ALL))
     assert (found.severity, found.where.file, found.where.line) == ("error", "/p/train.py", 6)
     assert "Records.file" in found.title
     told = "\n".join(found.evidence)
     assert "descriptor 5" in told
     assert "worker 1 (pid 12)" in told
     assert "left it at byte 80 when a batch was done and found it at 20" in told
-    assert "10, 11, 12 (kcmp)" in told
-    assert "8, 64" in told
+    assert "it was open before the workers were forked" in told
+    assert "it went from 80 to 20 while the main process waited" in told
 
 
 @pytest.mark.parametrize("missing", range(3))
@@ -71,29 +90,23 @@ def test_workers_that_neither_hold_it_nor_read_did_not_move_it() -> None:
 
 
 def test_two_files_are_two_stories() -> None:
-    assert not handles(shared(ALL[0], ALL[1], moved(SECOND, 1, **{**NAMED, "file": [1, 100]})))
-
-
-def test_without_the_kernels_word_the_offsets_are_proof() -> None:
-    (found,) = handles(shared(*ALL))
-    assert not any("kcmp" in line for line in found.evidence)
+    assert not handles(shared(ALL[0], ALL[1], moved(SECOND, 1, inode=100, **NAMED)))
 
 
 def test_workers_of_later_passes_count_for_their_numbers() -> None:
-    again = fact(MAIN, "workers", {"loader": 77, "pids": [21, 22]})
-    assert len(handles(shared(ALL[0], ALL[1], again, moved(22, 1, **NAMED)))) == 1
+    assert len(handles(shared(ALL[0], ALL[1], moved(22, 1, **NAMED), again=(started(21, 22),)))) == 1
 
 
 ALIASED: dict[str, Any] = {
-    "number": 0, "looks": 5, "shared": 5, "changes": 4, "again": 2, "rewritten": 2,
-    "harm": True, "line": ["/p/train.py", 33, "main"],
-    "attribute": "store[3]", "sample": 3, "address": 0x5000, "bytes": 40, "version": [0, 2],
-    "values": [0.25, 1.5], "step": 4,
+    "pid": MAIN, "number": 0, "looks": 5, "shared": 5, "changes": 4, "again": 2, "rewritten": 2,
+    "harm": True, "line": ("/p/train.py", 33, "main"),
+    "attribute": "store[3]", "sample": 3, "address": 0x5000, "bytes": 40, "version_before": 0, "version_after": 2,
+    "value_before": 0.25, "value_after": 1.5, "step": 4,
 }  # fmt: skip
 
 
 def aliased(**more: Any) -> Finding:
-    case = Case(facts=(fact(MAIN, "loader", LOADER), fact(MAIN, "batch-aliased", {**ALIASED, **more})))
+    case = Case(loaders=(LOADER,), aliased_batches=(AliasedBatch(**{**ALIASED, **more}),))
     (found,) = batch_aliases_dataset.decide(case)
     return found
 
@@ -116,16 +129,14 @@ def test_without_its_line_it_is_the_loaders() -> None:
 
 
 def test_without_numbers_and_versions_it_is_still_said_what_was_seen() -> None:
-    found = aliased(values=None, version=[None, None], sample=None)
+    found = aliased(value_before=None, value_after=None, version_before=None, version_after=None, sample=None)
     assert "its bytes were others" in found.evidence[1]
     assert any("2 times it was changed once more" in line for line in found.evidence)
 
 
 def test_a_change_by_a_last_digit_is_seen_as_one() -> None:
-    assert (
-        "was 0.10000000000000001 and became 0.10000000149011612"
-        in aliased(values=[0.1, 0.10000000149011612]).evidence[1]
-    )
+    found = aliased(value_before=0.1, value_after=0.10000000149011612)
+    assert "was 0.10000000000000001 and became 0.10000000149011612" in found.evidence[1]
 
 
 @pytest.mark.parametrize(
@@ -141,4 +152,36 @@ def test_before_a_later_pass_is_given_what_was_left_and_changes_it_is_no_error(a
 def test_nothing_told_nothing_said() -> None:
     assert not handles(Case())
     assert not list(batch_aliases_dataset.decide(Case()))
-    assert not handles(replace(shared(*ALL), facts=()))
+    assert not handles(replace(shared(*ALL), moved_handles=()))
+    assert not list(stale_dataset_in_workers.decide(Case()))
+
+
+def changed(*changes: ChangedAttribute, copies: tuple[WorkerDataset, ...] = ()) -> list[Finding]:
+    dataset = ChangedDataset(pid=MAIN, number=0, dataset="Records", passes=3, changed=list(changes))
+    case = Case(
+        loaders=(LOADER,),
+        workers_started=(started(FIRST, SECOND),),
+        changed_datasets=(dataset,),
+        worker_datasets=copies,
+    )
+    return list(stale_dataset_in_workers.decide(case))
+
+
+EPOCH = ChangedAttribute(name="epoch", then=0, now=2, read=True)
+
+
+def test_workers_that_do_not_see_a_change() -> None:
+    (found,) = changed(
+        ChangedAttribute(name="hits", then=0, now=9),
+        EPOCH,
+        copies=(WorkerDataset(pid=FIRST, passes=2, state={"epoch": 0}), WorkerDataset(pid=99, passes=2)),
+    )
+    assert found.title == "the workers never see Records.epoch = 2: they still have 0"
+    assert (found.where.line, found.where.pid) == (9, MAIN)
+    assert "a worker (pid 11) has epoch = 0 in its own copy" in found.evidence
+
+
+def test_what_a_worker_has_seen_or_nobody_reads_is_not_stale() -> None:
+    assert not changed(EPOCH, copies=(WorkerDataset(pid=SECOND, passes=3, state={"epoch": 2}),))
+    assert not changed(ChangedAttribute(name="hits", then=0, now=9))
+    assert len(changed(EPOCH)) == 1

@@ -30,36 +30,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.loop.loaders import Told, told
+from unstuck.recorder.records.sharing import AliasedBatch, Number
+from unstuck.rules.loop.loaders import LoaderReport, latest
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in told(case, "batch-aliased"):
-        data = about.fact.data
-        held = f"{about.settings.get('dataset') or 'the data set'}.{data['attribute']}"
-        site, line = about.settings.get("site"), data.get("line")
-        file, number, function = line or site or (None, None, None)
+    for about in latest(case, case.aliased_batches):
+        batch, line = about.state, about.state.line
+        held = f"{about.dataset}.{batch.attribute}"
+        file, number, function = line or about.settings.site or (None, None, None)
         spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
-        harm = ", and later passes see changed data" if data["harm"] else ", and the data set has changed"
+        harm = ", and later passes see changed data" if batch.harm else ", and the data set has changed"
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
-            severity="error" if data["harm"] else "info" if data["again"] else "warning",
+            severity="error" if batch.harm else "info" if batch.again else "warning",
             confidence=0.97 if line else 0.9,
             title=f"{spot} writes into {held} itself: the batch is no copy{harm}",
             evidence=(
-                _where_it_lies(data, held),
-                _what_changed(data),
-                f"of {data['looks']} batches looked at, {data['shared']} lay in the data set's memory; "
-                f"{data['changes']} times one was found written to before the next was asked for",
-                _came_again(data),
+                _where_it_lies(batch, held),
+                _what_changed(batch),
+                f"of {batch.looks} batches looked at, {batch.shared} lay in the data set's memory; "
+                f"{batch.changes} times one was found written to before the next was asked for",
+                _came_again(batch),
                 *_no_copy(about),
             ),
-            where=Where(file, number, function, pid=about.fact.pid, sample=data["sample"], step=data["step"]),
+            where=Where(file, number, function, pid=batch.pid, sample=batch.sample, step=batch.step),
             fix=Fix(
                 "Write to a copy: `x = x.clone()` before the first operation in place, or use the operation that makes "
                 "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`)."
@@ -68,39 +67,39 @@ def decide(case: Case) -> Iterable[Finding]:
         )
 
 
-def _where_it_lies(data: dict[str, Any], held: str) -> str:
-    sample = "a batch" if data["sample"] is None else f"sample {data['sample']}"
-    return f"{sample} was handed out at address {data['address']:#x}, {data['bytes']} bytes inside {held}"
+def _where_it_lies(batch: AliasedBatch, held: str) -> str:
+    sample = "a batch" if batch.sample is None else f"sample {batch.sample}"
+    return f"{sample} was handed out at address {batch.address:#x}, {batch.bytes} bytes inside {held}"
 
 
-def _what_changed(data: dict[str, Any]) -> str:
+def _what_changed(batch: AliasedBatch) -> str:
     parts = []
-    if data["values"]:
-        before, after = data["values"]
+    before, after = batch.value_before, batch.value_after
+    if before is not None and after is not None:
         digits = 6 if _plain(before, 6) != _plain(after, 6) else 17
         was, became = _plain(before, digits), _plain(after, digits)
         parts.append(f"the first number there that changed was {was} and became {became}")
-    before, after = data["version"]
-    if before is not None and after is not None and after > before:
-        parts.append(f"torch's own count of writes to it went from {before} to {after}")
+    first, last = batch.version_before, batch.version_after
+    if first is not None and last is not None and last > first:
+        parts.append(f"torch's own count of writes to it went from {first} to {last}")
     return "; ".join(parts) or "its bytes were others when the next batch was asked for"
 
 
-def _plain(number: object, digits: int) -> str:
+def _plain(number: Number, digits: int) -> str:
     return f"{number:.{digits}g}" if isinstance(number, float) else str(number)
 
 
-def _came_again(data: dict[str, Any]) -> str:
-    if not data["again"]:
+def _came_again(batch: AliasedBatch) -> str:
+    if not batch.again:
         return "nothing that was written to has come again in a later pass so far: what one would be given is not known"
-    came = f"{data['again']} times a later pass was given what was written to exactly as it had been left"
-    if data["harm"]:
-        return f"{came}; {data['rewritten']} times it was changed once more"
+    came = f"{batch.again} times a later pass was given what was written to exactly as it had been left"
+    if batch.harm:
+        return f"{came}; {batch.rewritten} times it was changed once more"
     return f"{came}; it was not changed further then"
 
 
-def _no_copy(about: Told) -> list[str]:
-    alone = "batch_size" in about.settings and about.settings["batch_size"] is None
+def _no_copy(about: LoaderReport[AliasedBatch]) -> list[str]:
+    alone = about.settings.loader and about.settings.batch_size is None  # else its settings are not known
     return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
 
 

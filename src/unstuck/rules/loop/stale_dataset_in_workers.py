@@ -22,32 +22,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Fact, Finding, Fix, Where
+from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.loaders import LoaderSettings
+from unstuck.recorder.records.sharing import ChangedAttribute, ChangedDataset, WorkerDataset
+from unstuck.rules.loop.loaders import first_of
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    last = {(fact.pid, fact.data["loader"]): fact for fact in case.facts if fact.kind == "dataset-changed"}
-    for fact in last.values():
-        stale = [name for name in fact.data["read"] if _still_old(case, fact, name)]
-        if not stale:
+    settings = {(about.pid, about.number): about for about in case.loaders}
+    last = {(dataset.pid, dataset.number): dataset for dataset in case.changed_datasets}
+    for loader, dataset in last.items():
+        copies = _in_workers(case, dataset)
+        change = next((each for each in dataset.changed if each.read and _is_stale(each, copies)), None)
+        if change is None:
             continue
-        name = stale[0]
-        then, now = fact.data["changed"][name]
-        kind = fact.data["type"]
+        name, then, now = change.name, change.then, change.now
+        about = settings.get(loader) or LoaderSettings()
         yield Finding(
             rule=RULE.name,
             family=RULE.family,
             severity="warning",
             confidence=0.95,
-            title=f"the workers never see {kind}.{name} = {now!r}: they still have {then!r}",
+            title=f"the workers never see {dataset.dataset}.{name} = {now!r}: they still have {then!r}",
             evidence=(
-                f"in pass {fact.data['pass']} the main process has {name} = {now!r}; its persistent workers were "
+                f"in pass {dataset.passes} the main process has {name} = {now!r}; its persistent workers were "
                 f"started with {name} = {then!r}",
-                *_seen_in_worker(case, fact, name),
+                *[
+                    f"a worker (pid {copy.pid}) has {name} = {copy.state[name]!r} in its own copy"
+                    for copy in [copy for copy in copies if name in copy.state][-1:]
+                ],
                 f"the code that makes the samples reads {name}",
             ),
-            where=_where(case, fact),
+            where=first_of(dataset.pid, None, about.dataset_site, about.site),
             fix=Fix(
                 f"Keep {name} where all processes see it (`torch.multiprocessing.Value`, or a shared tensor), "
                 f"or set persistent_workers=False so that each epoch's workers start from the data set as it is then."
@@ -56,32 +63,15 @@ def decide(case: Case) -> Iterable[Finding]:
         )
 
 
-def _workers(case: Case, fact: Fact) -> list[int]:
-    pids = [f.data["pids"] for f in case.facts if f.kind == "workers" and f.data["loader"] == fact.data["loader"]]
-    return list(pids[-1]) if pids else []
+def _in_workers(case: Case, dataset: ChangedDataset) -> list[WorkerDataset]:
+    """The dataset as its workers have it."""
+    mine = [each.pids for each in case.workers_started if (each.pid, each.number) == (dataset.pid, dataset.number)]
+    return [copy for copy in case.worker_datasets if mine and copy.pid in mine[-1] and copy.passes > 1]
 
 
-def _states(case: Case, fact: Fact, name: str) -> list[tuple[int, object]]:
-    own = _workers(case, fact)
-    told = [f for f in case.facts if f.kind == "worker-dataset" and f.pid in own and f.data["pass"] > 1]
-    return [(f.pid, f.data["state"][name]) for f in told if name in f.data["state"]]
-
-
-def _still_old(case: Case, fact: Fact, name: str) -> bool:
+def _is_stale(change: ChangedAttribute, copies: list[WorkerDataset]) -> bool:
     """No worker has shown a value other than the one it was started with."""
-    then = fact.data["changed"][name][0]
-    return all(value == then for _, value in _states(case, fact, name))
-
-
-def _seen_in_worker(case: Case, fact: Fact, name: str) -> tuple[str, ...]:
-    states = _states(case, fact, name)
-    return (f"a worker (pid {states[-1][0]}) has {name} = {states[-1][1]!r} in its own copy",) if states else ()
-
-
-def _where(case: Case, fact: Fact) -> Where:
-    about = next((f.data for f in case.facts if f.kind == "loader" and f.data["loader"] == fact.data["loader"]), {})
-    file, line, function = about.get("dataset_site") or about.get("site") or (None, None, None)
-    return Where(file=file, line=line, function=function, pid=fact.pid)
+    return all(copy.state[change.name] == change.then for copy in copies if change.name in copy.state)
 
 
 RULE = Rule("stale-dataset-in-workers", "loop", decide)
