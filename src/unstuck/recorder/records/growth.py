@@ -30,7 +30,9 @@ class Grower:
     """Of an element's own tensors, as sampled; what their graphs keep is not in it."""
     first: int = 0
     first_step: int = 0
+    """Its length when it was first seen, and the step; the same now."""
     now: int = 0
+    step: int = 0
     times: int = 0
     """Snapshots in a row that found it longer."""
     capped: bool = False

@@ -29,8 +29,9 @@ from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.deaths import DeviceState, Died, Owners
+from unstuck.recorder.records.growth import Grower
 from unstuck.rules.death.errors import user_line, whole
-from unstuck.rules.death.holders import Holder, holders
+from unstuck.rules.death.holders import holders, place, sentence
 from unstuck.rules.death.memory import remedy, size
 from unstuck.rules.rule import Rule
 
@@ -50,7 +51,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _finding(case: Case, died: Died) -> Finding:
     told, step = died.device, died.step
-    held = next((h for h in holders(case, died.pid) if h.times >= 1 and (h.graph or h.size)), None)
+    held = next((h for h in holders(case, died.pid) if h.times >= 1 and (h.graph or h.bytes)), None)
     tried = _TRIED.search(died.raised.message)
     line = user_line(died.raised)
     where = Where(line.file, line.line, line.function, pid=died.pid) if line is not None else Where(pid=died.pid)
@@ -59,7 +60,7 @@ def _finding(case: Case, died: Died) -> Finding:
     evidence += _state(told)
     evidence += _curve(told)
     if held is not None:
-        evidence.append(held.sentence)
+        evidence.append(sentence(held))
     leak = held is not None and _grows(told)
     return Finding(
         rule=RULE.name,
@@ -68,10 +69,10 @@ def _finding(case: Case, died: Died) -> Finding:
         confidence=0.97,
         title="the GPU's memory was used up" + (f": {held.path} grows with every step" if leak and held else ""),
         evidence=tuple(evidence),
-        where=replace(held.where if leak and held and held.file else where, pid=died.pid, step=step),
+        where=replace(place(held) if leak and held and held.site else where, pid=died.pid, step=step),
         fix=Fix(_fix(told, held if leak else None)),
         seen_by="exit",
-        also=(where,) if leak and held and held.file else (),
+        also=(where,) if leak and held and held.site else (),
     )
 
 
@@ -123,7 +124,7 @@ def _grows(told: DeviceState | None) -> bool:
     return len(curve) >= 3 and curve[-1][1] > GROWS * curve[0][1] and curve[len(curve) // 2][1] > 1.05 * curve[0][1]
 
 
-def _fix(told: DeviceState | None, held: Holder | None) -> str:
+def _fix(told: DeviceState | None, held: Grower | None) -> str:
     if held is not None:
         return remedy(held)
     if told is not None and told.reserved - told.allocated > 0.2 * told.total:

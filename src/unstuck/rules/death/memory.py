@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from unstuck.model import Case, MemoryCurve, MemoryGroup, MemoryPoint
-from unstuck.rules.death.holders import Holder
+from unstuck.recorder.records.growth import Grower
+from unstuck.text import size as size
 
 NEAR = 0.95
 """Share of a limit at which it counts as reached."""
-
-
-def size(count: float) -> str:
-    """Bytes as a person says them: 312 MB, 1.9 GB."""
-    if count < 10_000:
-        return f"{count:.0f} bytes"
-    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
-        if count < 1000 * factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count / 1e9:.3g} GB"
 
 
 def curve_of(case: Case, pid: int) -> MemoryCurve | None:
@@ -71,16 +62,16 @@ def who(case: Case, pid: int) -> str:
     return f"the main process (pid {pid})" if main else f"process {pid}"
 
 
-def remedy(holder: Holder) -> str:
+def remedy(holder: Grower) -> str:
     """One thing to do about what grows."""
     name = holder.path.partition(" in ")[0].partition(" of ")[0]
     if holder.kind == "graph":
         return f"Add a plain number to {name}: `{name} += loss.item()` (or `loss.detach()`), not the tensor itself."
-    if holder.hook and holder.holds != "hooks":
+    if holder.hook and holder.kind != "hooks":
         return "Keep `output.detach()` of what the hook sees, clear it every step, and remove the hook when done."
-    if holder.holds == "hooks":
+    if holder.kind == "hooks":
         return "Register the hook once before the loop, or call `.remove()` on its handle in the same step."
-    if holder.kind == "itertools.cycle":
+    if holder.kind == "cycle":
         return (
             "`itertools.cycle` keeps every batch of the first pass: write a small generator with "
             "`while True: yield from loader` instead."

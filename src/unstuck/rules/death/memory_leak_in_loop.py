@@ -31,8 +31,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from unstuck.model import Case, Finding, Fix, MemoryPoint, Severity
+from unstuck.recorder.records.growth import Grower, GrowthSnapshot
 from unstuck.rules.death import memory
-from unstuck.rules.death.holders import Holder, holders
+from unstuck.rules.death.holders import holders, place, sentence
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -67,7 +68,7 @@ class Rise:
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for pid in dict.fromkeys(fact.pid for fact in case.facts if fact.kind == "growth"):
+    for pid in dict.fromkeys(snapshot.pid for snapshot in case.growth_snapshots):
         for holder in holders(case, pid):
             rise = steady_rise(case, pid, holder.first_step) or device_rise(case, pid, holder.first_step)
             if holder.times < ANSWERS or rise is None:
@@ -96,8 +97,8 @@ def steady_rise(case: Case, pid: int, since_step: int) -> Rise | None:
 
 def device_rise(case: Case, pid: int, since_step: int) -> Rise | None:
     """The same of the GPU's memory, as the process said at each answer."""
-    told = [f for f in case.facts if f.kind == "growth" and f.pid == pid and f.data.get("device")]
-    points = _by_step([MemoryPoint(f.at, int(f.data["device"]), int(f.data["step"])) for f in told], since_step)
+    told = [MemoryPoint(each.at, each.device, each.step) for each in _snapshots(case, pid) if each.device]
+    points = _by_step(told, since_step)
     slope = straight(points)
     return None if slope is None else Rise(points[0], points[-1], slope, None, 0, 0.0, device=True)
 
@@ -130,17 +131,18 @@ def fit(points: list[MemoryPoint]) -> tuple[float, float]:
 def _points(case: Case, pid: int) -> list[MemoryPoint]:
     """The curve as seen from outside, and what the process said of itself at each answer."""
     curve = memory.curve_of(case, pid)
-    told = [f for f in case.facts if f.kind == "growth" and f.pid == pid and "rss" in f.data]
-    return [
-        *(curve.points if curve else ()),
-        *(MemoryPoint(f.at, int(f.data["rss"]), int(f.data["step"])) for f in told),
-    ]
+    told = [MemoryPoint(each.at, each.rss, each.step) for each in _snapshots(case, pid) if each.rss]
+    return [*(curve.points if curve else ()), *told]
 
 
-def _severity(case: Case, holder: Holder, rise: Rise) -> Severity | None:
-    part = holder.size * (holder.now - holder.first) / max(1, rise.bytes)
+def _snapshots(case: Case, pid: int) -> list[GrowthSnapshot]:
+    return [each for each in case.growth_snapshots if each.pid == pid]
+
+
+def _severity(case: Case, holder: Grower, rise: Rise) -> Severity | None:
+    part = holder.bytes * (holder.now - holder.first) / max(1, rise.bytes)
     fault = holder.graph or holder.kind == "hooks"
-    kept = part >= GOOD_PART and rise.bytes >= KEPT_BATCHES and (holder.hook or holder.kind == "itertools.cycle")
+    kept = part >= GOOD_PART and rise.bytes >= KEPT_BATCHES and (holder.hook or holder.kind == "cycle")
     near = rise.left is not None and rise.left < NEAR and rise.full > 0.85
     if fault and _died_of_it(case):
         return "error"  # while it runs it may still come to its end: nobody should stop it for this
@@ -157,16 +159,16 @@ def _died_of_it(case: Case) -> bool:
     return any(each.type == "MemoryError" or "t allocate memory" in each.message for each in raised)
 
 
-def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severity) -> Finding:
+def _finding(case: Case, pid: int, holder: Grower, rise: Rise, severity: Severity) -> Finding:
     flight = case.flight_of(pid)
     first, last = rise.first, rise.last
     evidence = [
         f"{_which(rise)} of {memory.who(case, pid)} went from {memory.size(first.rss)} at step {first.step:,} to "
         f"{memory.size(last.rss)} at step {last.step:,}, in a straight line that goes on",
-        holder.sentence,
+        sentence(holder),
     ]
-    if not holder.graph and holder.size:
-        kept = holder.size * (holder.now - holder.first)
+    if not holder.graph and holder.bytes:
+        kept = holder.bytes * (holder.now - holder.first)
         evidence.append(f"its own tensors make {memory.size(kept)} of the growth of {memory.size(rise.bytes)}")
     if rise.left is not None and rise.left < 86_400:
         evidence.append(f"at this pace the {memory.size(rise.limit)} there are will be full in {seconds(rise.left)}")
@@ -180,7 +182,7 @@ def _finding(case: Case, pid: int, holder: Holder, rise: Rise, severity: Severit
         title=f"{_which(rise)} grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",
         evidence=tuple(evidence),
         where=replace(
-            holder.where,
+            place(holder),
             pid=pid,
             rank=flight.rank if flight else None,
             step=flight.step if flight else holder.step,
@@ -194,14 +196,14 @@ def _which(rise: Rise) -> str:
     return "GPU memory" if rise.device else "memory"
 
 
-def _keeps(holder: Holder) -> str:
+def _keeps(holder: Grower) -> str:
     if holder.kind == "graph":
         return f"the graph of {holder.path} reaches back through every step"
-    if holder.holds == "hooks":
+    if holder.kind == "hooks":
         return f"{holder.path} are registered again and again"
-    if holder.kind == "itertools.cycle":
+    if holder.kind == "cycle":
         return "itertools.cycle keeps every batch it has handed out"
-    what = "tensors with their autograd graphs" if holder.graph else "tensors" if holder.size else "elements"
+    what = "tensors with their autograd graphs" if holder.graph else "tensors" if holder.bytes else "elements"
     return f"{holder.path} keeps {holder.now:,} {what}"
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.model import Case, Finding, Fix, MemoryGroup, Where
 from unstuck.rules.death import memory
-from unstuck.rules.death.holders import holders
+from unstuck.rules.death.holders import holders, place, sentence
 from unstuck.rules.rule import Rule
 
 SIGKILL = 9
@@ -115,9 +115,9 @@ def _finding(case: Case, victim: Victim, proof: str, group: MemoryGroup, confide
     limit = _limit_text(group)
     evidence = [f"{victim.how}, and {proof}", *_curve_lines(case, victim.pid, grower, group)]
     if held is not None:
-        evidence.append(held.sentence)
+        evidence.append(sentence(held))
     main = next((f for f in case.flights if f.role in ("main", "rank") and f.step), flight)
-    where = replace(held.where if held else Where(), pid=victim.pid, step=main.step if main else None)
+    where = replace(place(held) if held else Where(), pid=victim.pid, step=main.step if main else None)
     if flight is not None:
         where = replace(where, worker=flight.worker, rank=flight.rank)
     return Finding(

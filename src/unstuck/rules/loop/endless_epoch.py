@@ -27,6 +27,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import LoaderState, OverLength, Repeats
+from unstuck.recorder.records.loops import DescribedLoop
 from unstuck.rules.loop.loaders import LoaderReport, latest, nobody_leaves
 from unstuck.rules.loop.rounds import Loop, moments
 from unstuck.rules.rule import Rule
@@ -82,10 +83,9 @@ def _over(about: LoaderReport[OverLength], length: int, loop: Loop) -> Finding:
         (
             f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}; the loader's own length "
             f"is {length:,}",
-            f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
+            f"they go into `{loop.text}` (line {loop.line}), and nothing in it leaves the loop",
         ),
-        f"Let {what}.__iter__ return after one pass, or leave the loop at line {loop.told['first']} after {length:,} "
-        f"batches.",
+        f"Let {what}.__iter__ return after one pass, or leave the loop at line {loop.line} after {length:,} batches.",
         also=loop.where(),
     )
 
@@ -98,10 +98,9 @@ def _again(about: LoaderReport[Repeats], loop: Loop) -> Finding:
         (
             f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}, and {state.own:,} of "
             f"{state.rows:,} samples looked at had been given before in the same pass",
-            f"they go into `{loop.text}` (line {loop.told['first']}), and nothing in it leaves the loop",
+            f"they go into `{loop.text}` (line {loop.line}), and nothing in it leaves the loop",
         ),
-        f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line "
-        f"{loop.told['first']}.",
+        f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line {loop.line}.",
         also=loop.where(),
     )
 
@@ -109,31 +108,35 @@ def _again(about: LoaderReport[Repeats], loop: Loop) -> Finding:
 def _by_index(case: Case) -> Iterable[Finding]:
     for moment in moments(case):
         for place, loop in enumerate(moment.loops):
-            thing = loop.told.get("iterates") or {}
-            length = thing.get("length")
-            if not thing.get("by_index") or not length or loop.exits:
+            thing = loop.described.iterates
+            if not thing.by_index or not thing.length or loop.exits:
                 continue
-            counters = [v for v in loop.told["targets"].values() if isinstance(v, int) and not isinstance(v, bool)]
-            outside = [each.told.get("targets") for each in moment.loops[:place]]
-            same = loop.earlier and outside == _outside(loop, place)
+            counters = [n for each in loop.described.targets if isinstance(n := each.value.number, int)]
+            same = loop.earlier and [_targets(each.described) for each in moment.loops[:place]] == _outside(loop, place)
             turns = max([*counters, loop.steps_since if same else 0])
-            if turns < TIMES * length:
+            if turns < TIMES * thing.length:
                 continue
             yield _finding(
                 loop.where(),
-                f"the loop at line {loop.told['first']} never ends: {thing['type']} never raises IndexError",
+                f"the loop at line {loop.line} never ends: {thing.type} never raises IndexError",
                 (
-                    f"`{loop.text}` asks {thing['type']}.__getitem__ for 0, 1, 2 … until it raises IndexError; its "
-                    f"length of {length:,} is not looked at",
+                    f"`{loop.text}` asks {thing.type}.__getitem__ for 0, 1, 2 … until it raises IndexError; its "
+                    f"length of {thing.length:,} is not looked at",
                     f"it has gone round {turns:,} times",
                 ),
-                f"Raise IndexError in {thing['type']}.__getitem__ from index {length:,} on, or use a DataLoader.",
+                f"Raise IndexError in {thing.type}.__getitem__ from index {thing.length:,} on, or use a DataLoader.",
             )
 
 
-def _outside(loop: Loop, place: int) -> list[object]:
-    loops = [told for told in loop.earlier[0].frame["loops"] if told["first"] < loop.told["first"]]
-    return [told.get("targets") for told in loops][-place:] if place else []
+def _targets(loop: DescribedLoop) -> list[tuple[str, str]]:
+    """The names that a `for` gives values, and these."""
+    return [(each.text, each.value.text) for each in loop.targets]
+
+
+def _outside(loop: Loop, place: int) -> list[list[tuple[str, str]]]:
+    """What the loops around it had come to when it was first described."""
+    loops = [each for each in loop.earlier[0].frame.loops if each.first < loop.line]
+    return [_targets(each) for each in loops][-place:] if place else []
 
 
 def _finding(where: Where, title: str, evidence: tuple[str, ...], fix: str, also: Where | None = None) -> Finding:

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.growth import GraphPoint, LossGraph
 from unstuck.rules.death.memory import who
 from unstuck.rules.rule import Rule
 
@@ -37,23 +37,23 @@ LAST_CALL = 64
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    latest = {fact.pid: fact.data for fact in case.facts if fact.kind == "graph"}
-    for pid, told in latest.items():
-        points = told.get("points") or []
-        if len(points) >= POINTS and points[-1].get("call", points[-1]["step"]) >= LAST_CALL and _rises(points):
-            yield _finding(case, pid, points, told.get("site") or (None, None, None))
+    for graph in {graph.pid: graph for graph in case.loss_graphs}.values():
+        points = graph.points
+        if len(points) >= POINTS and points[-1].call >= LAST_CALL and _rises(points):
+            yield _finding(case, graph)
 
 
-def _rises(points: list[dict[str, Any]]) -> bool:
+def _rises(points: list[GraphPoint]) -> bool:
     """Each look found more that is old, or as much as could be counted, and all reach back to the same node."""
-    same = len({point["oldest"] for point in points if not point["capped"]}) <= 1
-    return same and all(later["old"] > earlier["old"] or later["capped"] for earlier, later in pairwise(points))
+    same = len({point.oldest for point in points if not point.capped}) <= 1
+    return same and all(later.old > earlier.old or later.capped for earlier, later in pairwise(points))
 
 
-def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> Finding:
-    flight = case.flight_of(pid)
+def _finding(case: Case, graph: LossGraph) -> Finding:
+    flight, points = case.flight_of(graph.pid), graph.points
+    file, line, function = graph.site or (None, None, None)
     shown = points[:1] + points[1:-1][-3:] + points[-1:]
-    counts = ", ".join(f"{p['old']:,}{'+' if p['capped'] else ''} at {_when(p)}" for p in shown)
+    counts = ", ".join(f"{p.old:,}{'+' if p.capped else ''} at {_when(p)}" for p in shown)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
@@ -61,16 +61,16 @@ def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> F
         confidence=0.95,
         title="the graph behind the loss grows with every step: something of the last step is never detached",
         evidence=(
-            f"nodes of the loss's graph that are older than the look before, in {who(case, pid)}: {counts}",
+            f"nodes of the loss's graph that are older than the look before, in {who(case, graph.pid)}: {counts}",
             "each time the oldest of them was the same: the graph reaches back to the beginning of the training",
         ),
         where=Where(
-            file=site[0],
-            line=site[1],
-            function=site[2],
-            pid=pid,
+            file=file,
+            line=line,
+            function=function,
+            pid=graph.pid,
             rank=flight.rank if flight else None,
-            step=flight.step if flight else points[-1]["step"],
+            step=flight.step if flight else points[-1].step,
         ),
         fix=Fix(
             "Detach what is carried into the next step: `hidden = hidden.detach()` (for an LSTM: "
@@ -80,9 +80,10 @@ def _finding(case: Case, pid: int, points: list[dict[str, Any]], site: Any) -> F
     )
 
 
-def _when(point: dict[str, Any]) -> str:
-    call, step = point.get("call", point["step"]), point["step"]
-    return f"step {step:,}" if call - step in (0, 1) else f"call {call:,} of backward (step {step:,})"
+def _when(point: GraphPoint) -> str:
+    if point.call - point.step in (0, 1):
+        return f"step {point.step:,}"
+    return f"call {point.call:,} of backward (step {point.step:,})"
 
 
 RULE = Rule(

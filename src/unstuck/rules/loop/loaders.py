@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from unstuck.model import Case, Fact, Where
+from unstuck.model import Case, Where
 from unstuck.recorder.records.base import Site
 from unstuck.recorder.records.loaders import LoaderSettings, LoaderState
 from unstuck.rules.loop.endings import endless_by_itself, why_never_taken, why_test_holds
@@ -60,13 +60,13 @@ def nobody_leaves(case: Case, state: LoaderState) -> Loop | None:
     loop is not in code that could be read."""
     site = state.site
     for moment in moments(case):
-        if moment.fact.pid != state.pid or not site:
+        if moment.snapshot.pid != state.pid or not site:
             continue
         direct = [loop for loop in moment.loops if _draws(loop, site)]
         if direct:
             loop = direct[-1]
-            through = loop.told["iterates"]  # islice(loader, n) ends; of a function of whoever's it is not known
-            bounded = through["ends"] is True or "type" not in through
+            through = loop.described.iterates  # islice(loader, n) ends; of a function of whoever's it is not known
+            bounded = through.ends is True or not through.type
             return loop if not bounded and all(why_never_taken(loop, way) for way in loop.exits) else None
         # Drawn with next(): each loop around it may be the one that stops.
         if moment.loops and all(_goes_on(loop) for loop in moment.loops):
@@ -76,23 +76,11 @@ def nobody_leaves(case: Case, state: LoaderState) -> Loop | None:
 
 def _draws(loop: Loop, site: Site) -> bool:
     """The `for` whose own line asked for the iterator."""
-    here = loop.frame["file"] == site[0] and not loop.is_while
-    return here and loop.told["first"] <= site[1] <= loop.told["header"]
+    here = loop.frame.file == site[0] and not loop.is_while
+    return here and loop.line <= site[1] <= loop.described.header
 
 
 def _goes_on(loop: Loop) -> bool:
     if not endless_by_itself(loop) and not why_test_holds(loop):
         return False
     return all(why_never_taken(loop, way) for way in loop.exits)
-
-
-@dataclass(frozen=True)
-class Told:  # until batch-aliases-dataset reads records
-    fact: Fact
-    settings: dict[str, Any]
-
-
-def told(case: Case, kind: str) -> Iterator[Told]:
-    for fact in {(fact.pid, fact.data["number"]): fact for fact in case.facts if fact.kind == kind}.values():
-        known = [about for about in case.loaders if (about.pid, about.number) == (fact.pid, fact.data["number"])]
-        yield Told(fact, {name: getattr(known[-1], name) for name in known[-1].__dataclass_fields__} if known else {})

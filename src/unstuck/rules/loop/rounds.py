@@ -4,63 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from unstuck.model import Case, Fact, Where
+from unstuck.model import Case, Where
+from unstuck.recorder.records.loops import (
+    Assignment,
+    Comparison,
+    Condition,
+    DescribedLoop,
+    LoopFrame,
+    LoopSnapshot,
+    Side,
+    WayOut,
+)
 
 
 @dataclass(frozen=True)
 class Loop:
     """One `while` or `for` around the training step, as it stood at one moment."""
 
-    pid: int
-    at: float
-    step: int
-    passes: int
-    frame: dict[str, Any]
-    told: dict[str, Any]
+    snapshot: LoopSnapshot
+    frame: LoopFrame
+    described: DescribedLoop
     earlier: tuple[Loop, ...] = field(default=(), repr=False)
     """The same run of the same loop before, oldest first."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.pid, self.frame["file"], self.frame["id"], self.told["first"]
+        return self.snapshot.pid, self.frame.file, self.frame.number, self.described.first
 
     @property
-    def exits(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.told["exits"]
-        return found
-
-    @property
-    def is_while(self) -> bool:
-        return bool(self.told["kind"] == "while")
+    def line(self) -> int:
+        return self.described.first
 
     @property
     def text(self) -> str:
-        return str(self.told["text"])
+        return self.described.text
 
-    def assigned(self, name: str) -> list[dict[str, Any]]:
+    @property
+    def step(self) -> int:
+        """Training steps made by then."""
+        return self.snapshot.step
+
+    @property
+    def exits(self) -> list[WayOut]:
+        return self.described.exits
+
+    @property
+    def is_while(self) -> bool:
+        return self.described.kind == "while"
+
+    def assigned(self, name: str) -> list[Assignment]:
         """Statements that give the name a value: inside the loop, and in other functions of the file."""
-        found: list[dict[str, Any]] = self.told["assigned"].get(name, [])
-        return found
+        return self.described.assigned.get(name, [])
 
     def owns(self, name: str) -> bool:
         """Nothing but the function the loop is in can change the name."""
-        local = self.frame["local"]
+        local = self.frame.local
         plain = name.isidentifier() and (local is None or name in local)
-        return plain and not any(each["elsewhere"] for each in self.assigned(name))
+        return plain and not any(each.elsewhere for each in self.assigned(name))
 
     def accounts_for(self, name: str) -> bool:
         """Everything that can change the name is known: it is the loop's own, or an attribute of a class that was read
         and that no other function of the file touches."""
-        known = self.owns(name) or name in self.told["accounted"]
-        return known and not any(
-            guard["text"] == "elsewhere" for each in self.assigned(name) for guard in each["guards"]
-        )
+        known = self.owns(name) or name in self.described.accounted
+        return known and not any(each.unread for each in self.assigned(name))
 
     def settled(self, name: str) -> bool:
         """Nothing that could be read changes the name while the loop runs."""
-        known = name.isidentifier() or name in self.told["accounted"]
+        known = name.isidentifier() or name in self.described.accounted
         return known and not self.assigned(name)
 
     @property
@@ -70,14 +81,18 @@ class Loop:
 
     @property
     def passes_since(self) -> int:
-        return self.passes - self.earlier[0].passes if self.earlier else 0
+        return self.snapshot.passes - self.earlier[0].snapshot.passes if self.earlier else 0
+
+    @property
+    def seconds_since(self) -> float:
+        return self.snapshot.at - self.earlier[0].snapshot.at if self.earlier else 0.0
 
     def where(self, line: int | None = None) -> Where:
         return Where(
-            file=self.frame["file"],
-            line=line or self.told["first"],
-            function=self.frame["function"],
-            pid=self.pid,
+            file=self.frame.file,
+            line=line or self.line,
+            function=self.frame.function,
+            pid=self.snapshot.pid,
             step=self.step,
         )
 
@@ -86,55 +101,53 @@ class Loop:
 class Moment:
     """All loops around one seam, outermost first; those inside generators are left to whoever draws from them."""
 
-    fact: Fact
+    snapshot: LoopSnapshot
     loops: tuple[Loop, ...]
 
 
 def moments(case: Case) -> Iterator[Moment]:
     """The last description of each process, each loop with its earlier ones."""
-    by_pid: dict[int, list[Fact]] = {}
-    for fact in case.facts:
-        if fact.kind == "loops":
-            by_pid.setdefault(fact.pid, []).append(fact)
-    for facts in by_pid.values():
-        *before, last = facts
+    by_pid: dict[int, list[LoopSnapshot]] = {}
+    for snapshot in case.loop_snapshots:
+        by_pid.setdefault(snapshot.pid, []).append(snapshot)
+    for *before, last in by_pid.values():
         known: dict[tuple[object, ...], list[Loop]] = {}
-        for fact in before:
-            for loop in _loops(fact):
+        for snapshot in before:
+            for loop in _loops(snapshot):
                 known.setdefault(loop.key, []).append(loop)
-        yield Moment(last, tuple(_loops(last, known)))
+        yield Moment(last, tuple(replace(loop, earlier=tuple(known.get(loop.key, ()))) for loop in _loops(last)))
 
 
-def _loops(fact: Fact, known: dict[tuple[object, ...], list[Loop]] | None = None) -> Iterator[Loop]:
-    for frame in reversed(fact.data["frames"]):
-        if frame["generator"]:
-            continue
-        for told in frame["loops"]:
-            loop = Loop(fact.pid, fact.at, fact.data["step"], fact.data["passes"], frame, told)
-            earlier = tuple((known or {}).get(loop.key, ()))
-            yield replace(loop, earlier=earlier)
+def _loops(snapshot: LoopSnapshot) -> Iterator[Loop]:
+    for frame in reversed(snapshot.frames):
+        if not frame.generator:
+            yield from (Loop(snapshot, frame, described) for described in frame.loops)
 
 
-def leaves(condition: dict[str, Any], wanted: bool = True) -> Iterator[tuple[dict[str, Any], bool]]:
+def leaves(condition: Condition, wanted: bool = True) -> Iterator[tuple[Condition, bool]]:
     """Comparisons and plain values of a condition, each with the value that would help to make it `wanted`."""
-    if condition["kind"] in ("and", "or"):
-        for part in condition["parts"]:
+    if condition.kind in ("and", "or"):
+        for part in condition.parts:
             yield from leaves(part, wanted)
-    elif condition["kind"] in ("not", "call"):
-        yield from leaves(condition["parts"][0], wanted if condition["kind"] == "call" else not wanted)
+    elif condition.kind in ("not", "call"):
+        yield from leaves(condition.parts[0], wanted if condition.kind == "call" else not wanted)
     else:
         yield condition, wanted
 
 
-def number(side: dict[str, Any]) -> float | None:
-    value = side["value"]
-    if isinstance(value, dict):
-        return {"inf": float("inf"), "-inf": float("-inf")}.get(str(value.get("number")))
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+def comparisons(condition: Condition, wanted: bool = True) -> Iterator[tuple[Condition, Comparison, bool]]:
+    """Those of the leaves that compare two sides."""
+    for leaf, way in leaves(condition, wanted):
+        if leaf.compared is not None:
+            yield leaf, leaf.compared, way
 
 
-def quoted(side: dict[str, Any]) -> str:
+def number(side: Side) -> float | None:
+    value = side.value.number
+    return None if value is None or value != value else float(value)
+
+
+def quoted(side: Side) -> str:
     """step = 5120; a bare constant is its own text."""
-    value = side["value"]
-    shown = value.get("number") or value.get("type") or "?" if isinstance(value, dict) else repr(value)
-    return shown if side["text"] == shown else f"{side['text']} = {shown}"
+    shown = side.value.text or "?"
+    return shown if side.text == shown else f"{side.text} = {shown}"

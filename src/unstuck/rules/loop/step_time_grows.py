@@ -30,7 +30,8 @@ from itertools import pairwise
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix, Step, Where
-from unstuck.rules.death.holders import Holder, holders
+from unstuck.recorder.records.growth import Grower
+from unstuck.rules.death.holders import holders, place, sentence
 from unstuck.rules.death.memory import remedy, who
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -128,7 +129,7 @@ def _phase(early: list[Step], late: list[Step]) -> str:
     return max(after, key=lambda name: after[name] - before[name])
 
 
-def _finding(case: Case, pid: int, growth: Growth, held: Holder | None) -> Finding:
+def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Finding:
     known_size = min(growth.sizes) > 0
     flight = case.flight_of(pid)
     evidence = [
@@ -141,12 +142,12 @@ def _finding(case: Case, pid: int, growth: Growth, held: Holder | None) -> Findi
             f"the batches did not: {growth.sizes[0]:,.0f} elements at first, {growth.sizes[1]:,.0f} at last"
         )
     if held is not None:
-        evidence.append(held.sentence)
-    where = held.where if held is not None and held.file else _loop_site(case, pid)
+        evidence.append(sentence(held))
+    where = place(held) if held is not None and held.site else _loop_site(case, pid)
     return Finding(
         rule=RULE.name,
         family=RULE.family,
-        severity="warning" if known_size or (held is not None and held.holds == "hooks") else "info",
+        severity="warning" if known_size or (held is not None and held.kind == "hooks") else "info",
         confidence=0.9 if known_size else 0.6,
         title=f"each step takes longer than the one before, {growth.ratio:.1f} times as long by now",
         evidence=tuple(evidence),
@@ -158,14 +159,14 @@ def _finding(case: Case, pid: int, growth: Growth, held: Holder | None) -> Findi
     )
 
 
-def _suspects(case: Case, pid: int) -> list[Holder]:
+def _suspects(case: Case, pid: int) -> list[Grower]:
     """Hooks first, then graphs, then what is longest: work that grows goes through something that does."""
     found = holders(case, pid)
-    return sorted(found, key=lambda h: (h.holds != "hooks", h.kind != "graph", -h.now))
+    return sorted(found, key=lambda h: (h.kind != "hooks", h.kind != "graph", -h.now))
 
 
-def _fix(held: Holder | None, growth: Growth) -> str:
-    if held is not None and (held.holds == "hooks" or held.graph):
+def _fix(held: Grower | None, growth: Growth) -> str:
+    if held is not None and (held.kind == "hooks" or held.graph):
         return remedy(held)
     if held is not None:
         name = held.path.partition(" in ")[0]
@@ -177,12 +178,10 @@ def _fix(held: Holder | None, growth: Growth) -> str:
 
 def _loop_site(case: Case, pid: int) -> Where:
     """The training loop, as the process described it."""
-    for fact in reversed(case.facts):
-        frames = fact.data.get("frames") if fact.kind == "loops" and fact.pid == pid else None
-        for frame in frames or ():
-            loops = frame.get("loops") or ()
-            line = loops[-1]["first"] if loops else frame.get("line")
-            return Where(file=frame.get("file"), line=line, function=frame.get("function"))
+    for snapshot in reversed(case.loop_snapshots):
+        for frame in snapshot.frames if snapshot.pid == pid else ():
+            line = frame.loops[-1].first if frame.loops else frame.line
+            return Where(file=frame.file, line=line, function=frame.function)
     return Where()
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.loops import DescribedLoop
 from unstuck.rules.loop.endings import endless_by_itself, turned_enough, why_never_taken, why_test_holds
 from unstuck.rules.loop.rounds import Loop, Moment, moments
 from unstuck.rules.rule import Rule
@@ -50,12 +51,12 @@ def _judge(moment: Moment, place: int, loop: Loop) -> Finding | None:
     if any(not reason for _, reason in never):
         return None
     if why:
-        fix = f"Mend the test of the loop at line {loop.told['first']}: `{loop.text}`."
+        fix = f"Mend the test of the loop at line {loop.line}: `{loop.text}`."
         return _finding(loop, loop.where(), why, fix)
     if never:
         way, reason = never[0]
-        fix = f"Mend the condition of the `{way['kind']}` at line {way['line']}: it is the loop's only way out."
-        return _finding(loop, loop.where(way["line"]), reason, fix)
+        fix = f"Mend the condition of the `{way.kind}` at line {way.line}: it is the loop's only way out."
+        return _finding(loop, loop.where(way.line), reason, fix)
     return _left_only_inside(moment, place, loop)
 
 
@@ -64,40 +65,37 @@ def _left_only_inside(moment: Moment, place: int, outer: Loop) -> Finding | None
     if not turned_enough(outer):
         return None
     for inner in moment.loops[place + 1 :]:
-        if inner.frame["id"] != outer.frame["id"]:
+        if inner.frame.number != outer.frame.number:
             continue
-        taken = [way for way in inner.exits if way["kind"] == "break" and way["met"] is True and way["guards"]]
-        before = [way for each in _before(outer, inner) for way in each["exits"] if way["met"] is True]
-        for way in taken:
-            if any(each["line"] == way["line"] for each in before):
-                text = " and ".join(guard["text"] for guard in way["guards"])
+        before = {way.line for each in _before(outer, inner) for way in each.exits if way.met is True}
+        for way in inner.exits:
+            if way.kind == "break" and way.met is True and way.guards and way.line in before:
+                text = " and ".join(guard.text for guard in way.guards)
                 why = (
-                    f"`{text}` is true, and the `break` at line {way['line']} leaves only the loop at line "
-                    f"{inner.told['first']}; nothing leaves `{outer.text}` around it"
+                    f"`{text}` is true, and the `break` at line {way.line} leaves only the loop at line "
+                    f"{inner.line}; nothing leaves `{outer.text}` around it"
                 )
-                fix = f"Leave the loop at line {outer.told['first']} too when `{text}`, or put this into its test."
-                return _finding(outer, outer.where(way["line"]), why, fix)
+                fix = f"Leave the loop at line {outer.line} too when `{text}`, or put this into its test."
+                return _finding(outer, outer.where(way.line), why, fix)
     return None
 
 
-def _before(outer: Loop, inner: Loop) -> list[dict[str, list[dict[str, object]]]]:
+def _before(outer: Loop, inner: Loop) -> list[DescribedLoop]:
     """The inner loop as it was described before: its own frame's other loops of the same lines."""
-    frames = [each.frame for each in outer.earlier]
-    return [told for frame in frames for told in frame["loops"] if told["first"] == inner.told["first"]]
+    return [loop for each in outer.earlier for loop in each.frame.loops if loop.first == inner.line]
 
 
 def _finding(loop: Loop, where: Where, why: str, fix: str) -> Finding:
     since = f"{loop.steps_since:,} training steps" if loop.steps_since else f"{loop.passes_since:,} passes"
-    seconds = loop.at - loop.earlier[0].at
     return Finding(
         rule=RULE.name,
         family=RULE.family,
         severity="error",
         confidence=0.95 if len(loop.earlier) > 1 else 0.9,
-        title=f"the loop at line {loop.told['first']} cannot end: {_in_short(why)}",
+        title=f"the loop at line {loop.line} cannot end: {_in_short(why)}",
         evidence=(
             why,
-            f"the loop is `{loop.text}`; {since} were made in it in {seconds:.0f} s, {loop.step:,} in all",
+            f"the loop is `{loop.text}`; {since} were made in it in {loop.seconds_since:.0f} s, {loop.step:,} in all",
             f"its values were read {len(loop.earlier) + 1} times meanwhile",
         ),
         where=where,

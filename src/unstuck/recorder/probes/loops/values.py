@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-BITS = 4096
+BITS = 1000
 """Larger whole numbers are not computed with."""
 SHOWN = 80
 """Letters of a text."""

@@ -119,6 +119,7 @@ class Growing:
             first=known.first,
             first_step=known.first_step,
             now=known.length,
+            step=known.step,
             times=known.times,
             capped=self._capped,
             hook=found.hook or by_hook is not None,
