@@ -16,6 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
+from tests.unit.recorder.untouchable import OddDict, OddList, OddNumber, OddText, OddTuple, Untouchable, watching
 from unstuck.recorder import flight, governor, hiding, journal, loading
 from unstuck.recorder.probes.data import dataset_tensors, watched_memory
 from unstuck.recorder.probes.data.aliases import Aliases
@@ -100,6 +101,20 @@ def test_names_are_short_and_keys_of_any_kind() -> None:
             self.by_number = {number: torch.zeros(1) for number in range(1000)}
 
     assert names(Named(), 499) == {f".named['{'k' * 40}']", ".named[…]", ".by_number[499]"}
+
+
+def test_nothing_of_the_users_is_run() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.things = [Untouchable(), OddList([torch.zeros(1)]), OddDict(a=torch.zeros(1)), OddTuple([1])]
+            self.many = dict.fromkeys(map(OddNumber, range(1000)))
+            self.kind, self.text, self.keyed = Untouchable, OddText("a"), {Untouchable(): 1}
+
+    holder = Holder()
+    with watching() as ran:
+        assert names(holder, 3) == {".things[1][0]", ".things[2]['a']"}
+        assert names(Untouchable(), 3) == set()
+    assert not ran
 
 
 def test_where_an_array_lies_also_if_it_runs_backwards() -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.unit.recorder.untouchable import OddList, OddNumber, Untouchable, watching
 from unstuck.recorder import attempts, flight, journal
 from unstuck.recorder import layout as at
 from unstuck.recorder.loading import Loading
@@ -219,6 +220,18 @@ def test_locks_are_seen_wherever_the_sample_path_has_them(tmp_path: Path) -> Non
     assert [handle_names.is_guarded(each) for each in (plain, beside, inside)] == [False, True, True]
     for each in (plain, beside, inside):
         each.files["train"].close()
+
+
+def test_nothing_of_the_users_is_run(tmp_path: Path) -> None:
+    data = Records(tmp_path / "a")
+    data.files = {"odd": [Untouchable(), OddList([1]), OddNumber(data.number())], "train": data.files["train"]}
+    data.more = {Untouchable(): Untouchable}  # type: ignore[attr-defined]
+    with watching() as ran:
+        assert handle_names.held_as(data, data.number()) == "files['train']"
+        assert not handle_names.is_guarded(data)
+        assert handle_names.held_as(Untouchable(), 3) == ""
+    assert not ran
+    data.files["train"].close()
 
 
 def test_a_number_is_a_file_only_where_files_are_moved_by_it(tmp_path: Path) -> None:
