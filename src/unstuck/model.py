@@ -33,6 +33,9 @@ from unstuck.recorder.records.scan import Scanned
 from unstuck.recorder.records.sharing import AliasedBatch, ChangedDataset, MovedHandle, WorkerDataset
 
 SCHEMA = 1
+"""Of the JSON report."""
+CASE_SCHEMA = 2
+"""Of a saved Case: 2 has typed records in the place of facts."""
 
 Severity = Literal["error", "warning", "info"]
 SeenBy = Literal["flight", "py-spy", "faulthandler", "kernel", "exit"]
@@ -300,16 +303,6 @@ class Flight:
     """Of a dead process: the fatal signal it left a trace of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A rare, wordy fact a process wrote once: a loader's settings, a thread's last exception, an exit code."""
-
-    pid: int
-    at: float
-    kind: str
-    data: dict[str, Any] = field(default_factory=dict)
-
-
 # --- the stall -----------------------------------------------------------------------------------------------
 
 
@@ -523,7 +516,7 @@ class PathFact:
 class Case:
     """Everything known about one run. Later families add their own sections, each empty by default."""
 
-    schema: int = SCHEMA
+    schema: int = CASE_SCHEMA
     command: tuple[str, ...] = ()
     cwd: str = ""
     now: float = 0.0
@@ -544,7 +537,6 @@ class Case:
     looks: tuple[Look, ...] = ()
     """Oldest first; the last is the present."""
     flights: tuple[Flight, ...] = ()
-    facts: tuple[Fact, ...] = ()
     loaders: tuple[LoaderSettings, ...] = ()
     workers_started: tuple[WorkersStarted, ...] = ()
     passes_ended: tuple[PassEnded, ...] = ()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
 from unstuck.errors import UsageError
-from unstuck.model import Case
+from unstuck.model import CASE_SCHEMA, Case
 
 T = TypeVar("T")
 
@@ -94,6 +94,12 @@ def case_from(data: Any, source: str) -> Case:
     """The Case in `data`; `source` names it in the error."""
     if not isinstance(data, dict) or not isinstance(data.get("schema"), int) or "flights" not in data:
         raise UsageError(f"{source} is not a saved case", cause="a case.json of unstuck has 'schema' and 'flights'")
+    if data["schema"] < CASE_SCHEMA:
+        raise UsageError(
+            f"{source} was saved by an earlier version of unstuck",
+            cause=f"its Case has schema {data['schema']}, and this version reads {CASE_SCHEMA} and later",
+            next_command="unstuck run your_script.py",
+        )
     try:
         return from_plain(Case, data)
     except MisfitError as error:

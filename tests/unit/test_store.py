@@ -14,7 +14,8 @@ import pytest
 
 from unstuck import saved, store
 from unstuck.errors import UsageError
-from unstuck.model import Case, Fact, Finding, Fix, Flight, Where
+from unstuck.model import Case, Finding, Fix, Flight, Where
+from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.diagnose import Diagnosis
 
 CASE = Case(command=("python", "train.py"), seconds=3.0)
@@ -29,7 +30,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def flights_reader(monkeypatch: pytest.MonkeyPatch, flights: dict[str, list[Flight]]) -> None:
     """Stand in for the reader of flight files: which folder (by name) holds which flights."""
     reader = types.ModuleType("unstuck.observe.flights")
-    reader.read_folder = lambda path: (flights.get(Path(path).name, []), [Fact(1, 0.0, "loader")])  # type: ignore[attr-defined]
+    reader.read_folder = lambda path: (flights.get(Path(path).name, []), [LoaderSettings(pid=1)])  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "unstuck.observe.flights", reader)
 
 
@@ -155,7 +156,7 @@ def test_a_folder_of_flight_files_becomes_a_case(tmp_path: Path, monkeypatch: py
     (tmp_path / "raw").mkdir()
     case = saved.find("raw").case
     assert case.flights == tuple(flights)
-    assert case.facts[0].kind == "loader"
+    assert case.loaders[0].pid == 1
     assert (case.now, case.seconds, case.outcome) == (16.0, 6.0, "running")
 
 

@@ -90,7 +90,7 @@ def _told(place: str) -> tuple[Scanned | None, list[ProbeOff]]:
 
     told, faults = None, []
     for entry in os.scandir(place):
-        if entry.name.endswith((at.SCANNED, at.FACTS)):
+        if entry.name.endswith((at.SCANNED, at.RECORDS)):
             with open(entry.path, "rb") as file:
                 for record in records.parse(file.read()):
                     if isinstance(record, Scanned):

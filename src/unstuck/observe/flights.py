@@ -61,7 +61,7 @@ def read_records(gauge: Gauge) -> list[Record]:
     known = cast("list[Record]", gauge.records)
     last = [*_unwritten(gauge), *(each for suffix in WHOLE for each in _latest(gauge, suffix))]
     try:
-        with open(gauge.beside(at.FACTS), "rb") as file:
+        with open(gauge.beside(at.RECORDS), "rb") as file:
             file.seek(gauge.records_read)
             new = file.read()
     except OSError:

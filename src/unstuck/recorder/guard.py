@@ -18,7 +18,7 @@ def on(name: str, remove: Callable[[], object]) -> None:
 
 
 def off(name: str, fault: Exception) -> None:
-    """Switch a probe off because of `fault`; says so once, in the facts, or where these fail in the flight file.
+    """Switch a probe off because of `fault`; says so once, in the journal, or where that fails in the flight file.
 
     What a signal handler raised while a hook ran is no fault of ours: it goes on to where it would have gone."""
     if _raised_by_handler(fault):

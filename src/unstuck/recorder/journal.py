@@ -52,7 +52,7 @@ class Journal:
         """A record that is the whole each time: it takes the place of the one before, in a file of its own."""
         if self.path is None:
             return
-        target = self.path[: -len(at.FACTS)] + suffix
+        target = self.path[: -len(at.RECORDS)] + suffix
         handle = os.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             raw = memoryview(encode(record))

@@ -44,7 +44,7 @@ class Recorder:
 
     def start(self, folder: str, site: str | None = None) -> None:
         """Begin recording into `folder`; `site` is the folder on PYTHONPATH that children must inherit."""
-        journal.start(flight.name_stem(folder) + at.FACTS)  # first of all: a fault from here on can be told
+        journal.start(flight.name_stem(folder) + at.RECORDS)  # first of all: a fault from here on can be told
         _begin_process(folder, forked=False)
         self.folder = folder
         if not self.registered:
@@ -117,7 +117,7 @@ def _pass_over() -> None:
 
 def _begin_process(folder: str, forked: bool) -> None:
     stem = flight.open_file(folder, forked)
-    journal.start(stem + at.FACTS)
+    journal.start(stem + at.RECORDS)
     w = flight.words
     rank = os.environ.get("RANK", "")
     if rank.isdigit() and "WORLD_SIZE" in os.environ:

@@ -138,7 +138,7 @@ class Hangar:
         except OSError:  # the script deleted it; what is mapped can still be read
             every = set()
         names = {name for name in every if name.endswith(at.FLIGHT)}
-        self._lone = {n for n in every if n.endswith(at.FACTS) and n[: -len(at.FACTS)] + at.FLIGHT not in every}
+        self._lone = {n for n in every if n.endswith(at.RECORDS) and n[: -len(at.RECORDS)] + at.FLIGHT not in every}
         for name in names - self.open.keys() - self._folded:
             gauge = Gauge.open(os.path.join(self.folder, name))
             if gauge is not None:
@@ -162,7 +162,7 @@ class Hangar:
         if self._by_pid.get(gauge.pid) is gauge:
             del self._by_pid[gauge.pid]
         self._folded.discard(os.path.basename(gauge.path))
-        for suffix in (at.STACKS, at.FLIGHT, at.FACTS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS, at.SCANNED):
+        for suffix in (at.STACKS, at.FLIGHT, at.RECORDS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS, at.SCANNED):
             try:
                 os.unlink(gauge.beside(suffix))
             except OSError:
