@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import sys
 from time import monotonic_ns
 
-from .. import flight, guard
+from .. import attempts, flight, guard, signals
 from .. import layout as at
 
 TYPE_CHECKING = False
@@ -37,6 +38,16 @@ def emit(event: str, *arguments: Any) -> None:
     from .. import dispatch
 
     dispatch.emit(event, *arguments)
+
+
+def process_failed(error: BaseException) -> None:
+    """Where no descriptor is left, and the process may well end of that, ours are given up: to load is to open."""
+    try:
+        os.close(os.open(attempts.OURS, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as fault:
+        if fault.errno in (errno.EMFILE, errno.ENFILE):
+            signals.disarm()
+    emit("process_failed", error)
 
 
 def install() -> None:
@@ -77,7 +88,7 @@ class End:
             # Not of Ctrl-C: what we import here may use eval, after which Python would no longer die of the signal.
             if error is not None and type(error) is not KeyboardInterrupt and not self.left and not _at_a_prompt():
                 self.left = True
-                emit("process_failed", error)
+                process_failed(error)
             self._last()
             flight.enter(at.ENDED)
             flight.words[at.W_ENDED] = 1
@@ -133,7 +144,7 @@ def install_children(util: Any) -> None:
             error = sys.exc_info()[1]
             good = type(error) is SystemExit and error.code in (None, 0)
             if error is not None and type(error) is not KeyboardInterrupt and not good:
-                emit("process_failed", error)
+                process_failed(error)
         except Exception as fault:
             guard.off("children's ends", fault)
         return original(*arguments, **options)
