@@ -7,11 +7,16 @@ import sys
 import weakref
 from typing import Any
 
-from unstuck.recorder.probes.loops import describe
+from tests.unit.recorder.written import written
+from unstuck.recorder.probes.loops.describe import Loops
 
 
 def described() -> Any:
-    return describe.describe(sys._getframe(1))
+    """The innermost loop of the caller."""
+    frame = sys._getframe(1)
+    with written() as snapshots:
+        Loops().asked_loops(frame)
+    return snapshots[0].frames[0].loops[-1] if snapshots else None
 
 
 class Thing:
@@ -40,7 +45,8 @@ def test_what_was_read_is_let_go() -> None:
 
     still_there, told = train()
     assert still_there is None
-    assert told["frames"][0]["loops"][0]["test"]["left"] == {"text": "big.count", "value": 0}
+    left = told.test.compared.left
+    assert (left.text, left.value.kind, left.value.number) == ("big.count", "number", 0)
 
 
 def test_nothing_of_the_user_s_is_run() -> None:
@@ -50,8 +56,7 @@ def test_nothing_of_the_user_s_is_run() -> None:
         told = described()
         if told:
             break
-    test = told["frames"][0]["loops"][0]["test"]
-    assert [part["value"] for part in test["parts"]][1:] == [None, None]
+    assert [part.value for part in told.test.parts][1:] == [None, None]
 
 
 def test_names_of_modules_and_closures() -> None:
@@ -63,8 +68,7 @@ def test_names_of_modules_and_closures() -> None:
         return None
 
     told = inner(3)
-    parts = told["frames"][0]["loops"][0]["test"]["parts"]
-    assert [part["right"]["value"] for part in parts] == [5, FAR]
+    assert [part.compared.right.value.number for part in told.test.parts] == [5, FAR]
 
 
 class Model:
@@ -81,7 +85,8 @@ def test_a_model_put_into_eval_mode_hides_nothing() -> None:
         return None
 
     told = validate(Model(), 7)
-    assert told["frames"][0]["loops"][0]["test"]["right"] == {"text": "most", "value": 7}
+    right = told.test.compared.right
+    assert (right.text, right.value.number) == ("most", 7)
 
 
 def test_where_the_locals_are_handed_out_they_are_left_alone() -> None:
@@ -92,7 +97,7 @@ def test_where_the_locals_are_handed_out_they_are_left_alone() -> None:
         return None
 
     told = train(7)
-    assert told["frames"][0]["loops"][0]["test"]["value"] is None
+    assert told.test.value is None
 
 
 FAR = 1000

@@ -11,7 +11,6 @@ import pytest
 from unstuck.model import (
     Case,
     Exit,
-    Fact,
     Finding,
     Flight,
     MemoryCurve,
@@ -29,11 +28,12 @@ from unstuck.recorder.records.deaths import (
     TensorsAlike,
     WorkerExit,
 )
+from unstuck.recorder.records.growth import Grower, GrowthSnapshot
 from unstuck.rules.death import cuda_out_of_memory, memory_leak_in_loop, out_of_memory_kill
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.loop import step_time_grows
 
-MB = 10**6
+MB = 1 << 20
 PID = 50
 
 
@@ -42,28 +42,26 @@ def curve(*megabytes: float, pid: int = PID, per_step: int = 20) -> MemoryCurve:
     return MemoryCurve(pid, tuple(points))
 
 
-def held(step: int = 200, **more: Any) -> Fact:
+def held(step: int = 200, device: int | None = None, **more: Any) -> GrowthSnapshot:
     """What the process answered: by default a list of losses with their graphs."""
-    told = {
-        "path": "losses in main",
-        "kind": "list",
-        "holds": "Tensor",
-        "graph": True,
-        "bytes": 4,
-        "first": 1,
-        "first_step": 1,
-        "now": step,
-        "times": 4,
-        "hook": False,
-        "site": ["train.py", 12, "main"],
-        **more,
-    }
-    return Fact(PID, 9.0, "growth", {"step": step, "growing": [told]})
+    told: dict[str, Any] = {"holds": "Tensor", "graph": True, "bytes": 4, "times": 4, **more}
+    grower = Grower(
+        **{
+            "path": "losses in main",
+            "first": 1,
+            "first_step": 1,
+            "now": step,
+            "site": ("train.py", 12, "main"),
+            **told,
+        },
+        step=step,
+    )
+    return GrowthSnapshot(pid=PID, at=9.0, step=step, device=device, growing=[grower])
 
 
-def leaking(*facts: Fact, megabytes: tuple[float, ...] = tuple(range(300, 500, 20)), **more: Any) -> Case:
+def leaking(*told: GrowthSnapshot, megabytes: tuple[float, ...] = tuple(range(300, 500, 20)), **more: Any) -> Case:
     flights = (Flight(PID, role="main", step=200),)
-    return Case(root=PID, flights=flights, memory=(curve(*megabytes),), facts=facts or (held(),), **more)
+    return Case(root=PID, flights=flights, memory=(curve(*megabytes),), growth_snapshots=told or (held(),), **more)
 
 
 def said(case: Case) -> list[tuple[str, str]]:
@@ -95,7 +93,7 @@ def test_memory_that_does_not_go_on_rising_is_no_leak(megabytes: tuple[float, ..
 
 
 def test_what_nothing_holds_is_not_named() -> None:
-    assert said(replace(leaking(), facts=())) == []
+    assert said(replace(leaking(), growth_snapshots=())) == []
     assert said(leaking(held(times=1))) == []
 
 
@@ -110,7 +108,7 @@ def test_plain_tensors_may_be_a_buffer() -> None:
 
 def test_kept_batches_count_where_they_make_the_growth() -> None:
     cycle: dict[str, Any] = {
-        "kind": "itertools.cycle",
+        "kind": "cycle",
         "path": "itertools.cycle batches in main",
         "holds": "list",
         "graph": False,
@@ -132,7 +130,7 @@ def test_it_is_an_error_once_the_run_has_died_of_it() -> None:
 
 
 def test_memory_of_a_gpu() -> None:
-    told = [replace(held(step), data={**held(step).data, "device": step * MB}) for step in range(20, 220, 20)]
+    told = [held(step, device=step * MB) for step in range(20, 220, 20)]
     (finding,) = memory_leak_in_loop.decide(leaking(*told, megabytes=(300.0,) * 10))
     assert finding.title.startswith("GPU memory grows by 1 MB")
 
@@ -189,7 +187,7 @@ def test_a_worker_is_named_and_what_main_makes_of_it_is_beneath() -> None:
     workers = [WorkerExit(worker=1, pid=77, exitcode=-9), WorkerExit(worker=0, pid=76)]
     failed = BatchFailed(pid=PID, at=9.0, raised=Raised(type="RuntimeError", message="killed"), workers=workers)
     curves = (curve(300, 301), curve(100, 400, pid=77))
-    case = killed(COUNTED, signal=None, facts=(), batches_failed=(failed,), memory=curves)
+    case = killed(COUNTED, signal=None, growth_snapshots=(), batches_failed=(failed,), memory=curves)
     flights = (Flight(PID, role="main", step=9, ended=True), Flight(77, role="worker", worker=1, alive=False))
     (finding,) = out_of_memory_kill.decide(replace(case, flights=flights))
     assert finding.where.worker == 1
@@ -233,7 +231,7 @@ def test_steps_that_become_dearer() -> None:
     assert "64 elements at first, 64 at last" in finding.evidence[2]
     unsized = steps(lambda n: 0.001 + n * 4e-6, size=lambda _: 0)
     assert told(unsized) == [], "longer sequences would look the same"
-    assert told(replace(unsized, facts=(held(graph=False),))) == ["info"]
+    assert told(replace(unsized, growth_snapshots=(held(graph=False),))) == ["info"]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +254,8 @@ def test_steps_that_have_a_reason(case: Case) -> None:
 
 
 def test_the_hooks_are_named() -> None:
-    hooks = held(path="forward hooks of model.0 in main", kind="hooks", holds="hooks", graph=False)
-    (finding,) = step_time_grows.decide(replace(steps(lambda n: 0.001 + n * 4e-6), facts=(hooks,)))
+    hooks = held(path="forward hooks of model.0 in main", kind="hooks", holds="", graph=False)
+    (finding,) = step_time_grows.decide(replace(steps(lambda n: 0.001 + n * 4e-6), growth_snapshots=(hooks,)))
     assert finding.where.line == 12
     assert "Register the hook once" in finding.fix.text
 
@@ -296,13 +294,13 @@ def test_a_gpu_that_one_step_filled() -> None:
     assert (finding.where.file, finding.where.line, finding.where.step) == ("/home/train.py", 31, 190)
     assert "128.00 MiB more at step 190" in finding.evidence[0]
     assert "optimizer state 200 MB" in finding.evidence[2]
-    assert "graphs or inside torch 4.2 GB" in finding.evidence[2]
+    assert "graphs or inside torch 4.1 GB" in finding.evidence[2]
     assert "smaller batch" in finding.fix.text
 
 
 def test_a_gpu_that_filled_step_by_step() -> None:
     case = exhausted()
-    finding = gpu(replace(case, facts=(held(),)))
+    finding = gpu(replace(case, growth_snapshots=(held(),)))
     assert finding.where.line == 12
     assert finding.also[0].line == 31
     assert "losses in main grows" in finding.title

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from unstuck.model import Case, Fact, Finding
-from unstuck.recorder import flight
-from unstuck.recorder.probes.loops import describe
+from tests.unit.recorder.written import make_step, set_steps, written
+from unstuck.model import Case, Finding
+from unstuck.recorder.probes.loops.describe import Loops
 from unstuck.rules.loop import stop_condition_never_met
 
 STEPS = 600
@@ -27,17 +27,13 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
     """Run the script's `train(step_made)` for some steps; what the rule says at the last description."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(source))
-    facts: list[Fact] = []
-    made = 0
+    loops, made = Loops(), 0
 
     def step_made() -> None:
         nonlocal made
-        made += 1
-        flight.steps = made
+        made = make_step()
         if made in DESCRIBED:
-            told: Any = describe.describe(sys._getframe(1))
-            if told is not None:
-                facts.append(Fact(1, float(made), "loops", told))
+            loops.asked_loops(sys._getframe(1))
         if made >= STEPS:
             raise EnoughError
 
@@ -45,14 +41,16 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
     module.__file__ = str(script)
     sys.modules[module.__name__] = module
     exec(compile(script.read_text(), str(script), "exec"), vars(module))
-    try:
-        module.train(step_made)
-    except EnoughError:
-        pass
-    finally:
-        flight.steps = 0
-        del sys.modules[module.__name__]
-    found = stop_condition_never_met.decide(Case(facts=tuple(facts)))
+    set_steps(0)
+    with written() as snapshots:
+        try:
+            module.train(step_made)
+        except EnoughError:
+            pass
+        finally:
+            set_steps(0)
+            del sys.modules[module.__name__]
+    found = stop_condition_never_met.decide(Case(loop_snapshots=tuple(snapshots)))
     return [each for each in found if isinstance(each, Finding)], made
 
 
