@@ -5,15 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from unstuck.recorder import guard
-from unstuck.recorder.probes.death import errors, resources, unpicklable
-from unstuck.recorder.records.deaths import Unpicklable
+from tests.unit.recorder.untouchable import OddDict, OddList, OddText, OddTuple, Slotted, Untouchable, watching
+from tests.unit.recorder.written import written
+from unstuck.recorder import attempts, guard
+from unstuck.recorder import layout as at
+from unstuck.recorder.probes.death import device_owners, errors, resources, torch_frames, unpicklable
+from unstuck.recorder.probes.death.failures import Failures
+from unstuck.recorder.records.deaths import Owners, TensorsAlike, Unpicklable
 
 
 def raised(action: Any) -> BaseException:
@@ -132,3 +138,147 @@ def test_the_message_tells_several_apart_and_own_ways_of_pickling_are_respected(
     assert find(both, "cannot pickle '_thread.lock' object").path == "dataset.lock"
     assert find(SavesItself(lock=threading.Lock())).path == ""
     assert find(Data(numbers=[1, 2], text="x")).path == ""
+
+
+# --- what each event writes ----------------------------------------------------------------------------------
+
+
+def test_each_event_is_one_record_that_can_be_read_back() -> None:
+    probe = Failures()
+    error = raised(lambda: os.stat("/no/such/file"))
+    with written() as records:
+        probe.sample_failed([3, 4], error)
+        probe.error_handed_over(error)
+        probe.error_handed_over(ValueError("of the start"))
+        probe.workers_failed(error)
+        probe.thread_failed(error, threading.current_thread())
+        probe.left_by_exit(3, sys._getframe())
+        probe.child_ended(77, -9)
+        probe.process_failed(error)
+    kinds = [type(record).__name__ for record in records]
+    assert kinds == [
+        "SampleFailed", "SampleFailed", "BatchFailed", "ThreadDied", "LeftByExit", "ChildEnded", "Died",
+    ]  # fmt: skip
+    assert records[1].starting
+    assert (records[5].child, records[5].code) == (77, -9)
+    died = records[-1]
+    assert (died.raised.type, died.raised.files) == ("FileNotFoundError", ["/no/such/file"])
+    assert died.measured.descriptors.limit > 0
+
+
+def test_labels_outside_the_classes_are_read_from_the_frame_of_the_loss() -> None:
+    target = torch.tensor([0, 2, 5, -100, 1])
+    error = raised(lambda: torch.nn.functional.cross_entropy(torch.zeros(5, 3), target))
+    with written() as records:
+        Failures().process_failed(error)
+    labels = records[0].labels
+    assert (labels.classes, labels.wrong, labels.label, labels.place) == (3, 1, 5, 2)
+    assert (labels.least, labels.most, labels.ignored) == (0, 5, -100)
+
+
+def test_what_else_is_read_does_not_cost_the_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "off", lambda *_: None)
+    monkeypatch.setattr(resources, "descriptors", lambda: 1 / 0)
+    monkeypatch.setattr(torch_frames, "read", lambda _: 1 / 0)
+    with written() as records:
+        Failures().process_failed(ValueError("x"))
+    assert records[0].raised.message == "x"
+    assert records[0].measured.descriptors is None
+
+
+# --- nothing of the user's is run ----------------------------------------------------------------------------
+
+
+def test_an_exception_of_the_users_is_only_printed() -> None:
+    ran: list[str] = []
+
+    class Odd(OSError):
+        def __getattribute__(self, name: str) -> Any:
+            ran.append(name)
+            return super().__getattribute__(name)
+
+        __cause__ = __traceback__ = filename = property(lambda _: ran.append("property"))
+
+    def load() -> None:
+        raise Odd(errno.ENOENT, "gone", "/a/b")
+
+    try:
+        load()
+    except OSError as error:
+        ran.clear()
+        told = errors.describe(error)
+    assert (told.errno, told.files, told.message) == (errno.ENOENT, ["/a/b"], "[Errno 2] gone: '/a/b'")
+    assert told.frames[0][2].endswith("load")
+    assert ran == []
+
+
+def test_paths_and_addresses_are_cut_and_not_asked() -> None:
+    with watching() as ran:
+        assert attempts.opened(Untouchable()) is None
+        assert attempts.opened(OddText("/data/" + "x" * 10_000)) == "/data/" + "x" * (at.TARGET_SIZE - 6)
+        assert attempts.connected_to((OddText("host"), 80)) == "host:80"
+        assert attempts.connected_to(OddTuple((b"h" * 10_000, Untouchable()))) is not None
+        assert attempts.connected_to(Untouchable()) is None
+    assert ran == []
+    assert attempts.opened(Path("/data/a")) == "/data/a"
+    assert attempts.opened(b"/data/" + b"x" * 10_000) == b"/data/" + b"x" * (at.TARGET_SIZE - 6)
+    assert attempts.opened(errors.__file__) is None
+    assert attempts.connected_to("/run/socket") == "/run/socket"
+
+
+def test_what_cannot_be_pickled_is_found_beside_what_may_not_be_touched() -> None:
+    odd = [Untouchable(), Slotted(), OddText("x"), OddList([1]), OddDict(a=1), Untouchable, {Untouchable(): 1}]
+    with watching() as ran:
+        assert find(Data(odd=odd, lock=threading.Lock())).path == "dataset.lock"
+    assert ran == []
+
+
+# --- who holds a device's memory -----------------------------------------------------------------------------
+
+
+class Model(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(10, 10, bias=False)
+
+
+def owners(*roots: Any) -> tuple[Owners, list[TensorsAlike]]:
+    found = device_owners.Tensors(torch, "cpu")
+    found.reach(roots)
+    assert found.all_seen
+    return found.sums()
+
+
+def test_tensors_are_counted_by_owner_each_storage_once() -> None:
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters())
+    model.layer(torch.ones(1, 10)).sum().backward()
+    optimizer.step()
+    kept = [model.layer(torch.ones(5, 10)) for _ in range(100)]
+    views = [torch.zeros(1000)] * 3
+    sums, shapes = owners({"trainer": lambda: (model, optimizer, kept, views)}, views[0][:10])
+    assert (sums.parameters, sums.gradients) == (400, 400)
+    assert sums.optimizer == 2 * 400 + 4
+    assert sums.others == 100 * 200 + 4000
+    assert (shapes[0].shape, shapes[0].count, shapes[0].graph) == ([5, 10], 100, True)
+
+
+def test_tensors_are_looked_for_in_the_frames_of_the_traceback() -> None:
+    def step(batch: torch.Tensor) -> None:
+        activations = batch * 2  # noqa: F841
+        raise RuntimeError
+
+    error = raised(lambda: step(torch.ones(123)))
+    found = [thing for thing in device_owners.roots([error]) if type(thing) is torch.Tensor]
+    assert [tuple(tensor.shape) for tensor in found] == [(123,), (123,)]
+
+
+def test_the_search_has_an_end_and_touches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = [Untouchable(), OddList([torch.ones(1)]), OddDict(a=1), {Untouchable(): Slotted()}, Untouchable]
+    with watching() as ran:
+        owners(odd)
+    assert ran == []
+    monkeypatch.setattr(device_owners, "THINGS", 100)
+    found = device_owners.Tensors(torch, "cpu")
+    found.reach([[object() for _ in range(1000)]])
+    assert not found.all_seen

@@ -26,8 +26,8 @@ SECONDS = 1.0
 THINGS = 300_000
 WIDE = 100_000  # elements of one container
 SHAPES = 6
-_ATOMS = frozenset(
-    (type(None), bool, int, float, complex, str, bytes, types.ModuleType, types.CodeType, types.FrameType)
+_ATOMS = objects.ids(
+    type(None), bool, int, float, complex, str, bytes, types.ModuleType, types.CodeType, types.FrameType
 )
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
 
@@ -66,7 +66,7 @@ def roots(raised: Iterable[BaseException]) -> Iterator[Any]:
             if step.tb_frame.f_code.co_flags & objects.FAST == objects.FAST:
                 yield from objects.locals_of(step.tb_frame).values()
     for module in list(sys.modules.values()):
-        space = module.__dict__ if type(module) is types.ModuleType else {}
+        space = objects.module_dict(module) or {}
         file = space.get("__file__")
         if type(file) is str and user_code.is_user_file(file):
             yield from list(space.values())
@@ -89,7 +89,7 @@ class Tensors:
         seen: set[int] = set()
         while waiting:
             thing = waiting.popleft()
-            if id(thing) in seen or type(thing) in _ATOMS:
+            if id(thing) in seen or id(type(thing)) in _ATOMS:
                 continue
             seen.add(id(thing))
             if len(seen) > THINGS or (len(seen) & 255 == 0 and thread_time() > until):
@@ -173,6 +173,6 @@ def inside(thing: Any) -> Iterator[Any]:
             yield from objects.locals_of(thing.gi_frame).values()
     elif issubclass(kind, type):
         if objects.file_of(thing):
-            yield from list(type.__getattribute__(thing, "__dict__").values())
+            yield from list(objects.class_dict(thing).values())
     else:
         yield from (objects.instance_dict(thing) or {}).values()

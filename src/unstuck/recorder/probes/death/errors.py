@@ -9,7 +9,7 @@ import os
 from collections import deque
 from itertools import islice
 
-from ... import attempts, user_code
+from ... import attempts, objects, user_code
 from ...records.deaths import Raised
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def _one(
     system = issubclass(type(error), OSError)
     notes = _own(error).get("__notes__")
     return Raised(
-        type=type(error).__name__,
+        type=objects.class_name(type(error)),
         message=text(error),
         frames=frames(trace_of(error)),
         errno=errno_of(error) if system else None,

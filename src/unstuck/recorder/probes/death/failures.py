@@ -10,7 +10,7 @@ import os
 import sys
 from _weakref import ref
 
-from ... import attempts, flight, guard, journal, loading
+from ... import attempts, flight, guard, journal, loading, objects
 from ...probe import Probe
 from ...records.deaths import (
     BatchFailed,
@@ -147,7 +147,7 @@ def _part(name: str, read: Callable[..., T], *arguments: Any) -> T | None:
 
 def _device(error: BaseException) -> DeviceState | None:
     """Of a GPU, where it was its memory that ran out."""
-    if not any(type(each).__name__ == "OutOfMemoryError" for each in errors.chained(error)):
+    if not any(objects.class_name(type(each)) == "OutOfMemoryError" for each in errors.chained(error)):
         return None
     from . import device_owners
 

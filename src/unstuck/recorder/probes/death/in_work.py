@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+LONGEST = 100_000  # indices of a batch that are gone through
+
+
 def read() -> SampleInWork:
     w = flight.words
     if not w[at.W_FETCHING]:
@@ -29,8 +32,8 @@ def position(index: Any) -> int | None:
     sample, place = flight.words[at.W_SAMPLE], flight.words[at.W_POSITION]
     if place >= 0:
         return place
-    if type(index) in (list, tuple) and sample >= 0 and place != at.COLLATING:
-        return next((n for n, each in enumerate(index) if type(each) is int and each == sample), None)
+    if (type(index) is list or type(index) is tuple) and sample >= 0 and place != at.COLLATING:
+        return next((n for n, each in enumerate(index[:LONGEST]) if type(each) is int and each == sample), None)
     return None
 
 

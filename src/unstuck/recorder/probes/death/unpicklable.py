@@ -23,6 +23,8 @@ WIDE = 200  # elements of a container
 LONGEST = 200  # of a path
 _LOCKS = ("lock", "RLock", "_local")
 _KINDS = (types.ModuleType, types.GeneratorType, types.CoroutineType, types.FrameType, types.TracebackType, memoryview)
+_SEQUENCES = objects.ids(list, tuple, set, frozenset)
+_qualname = type.__dict__["__qualname__"].__get__
 _FILE: type = io.IOBase.__mro__[1]  # its C part, which has no `__instancecheck__`
 _LATER = ("multiprocessing", "torch", "numpy", "_io", "builtins")  # what these hold is pickled in their own way
 _FOREIGN = {"sqlite3": "a database connection", "socket": "a socket", "mmap": "a memory map", "h5py": "an HDF5 file"}
@@ -41,8 +43,9 @@ def find(process: Any, message: str) -> Unpicklable | None:
 def _words(value: Any) -> list[str]:
     """As Python's messages call it."""
     kind = type(value)
-    named = value.__qualname__ if kind is types.FunctionType or issubclass(kind, type) else ""
-    return [word for word in (named, f"{kind.__module__}.{kind.__qualname__}", kind.__name__) if word]
+    named = value.__qualname__ if kind is types.FunctionType else _qualname(value) if issubclass(kind, type) else ""
+    module, name = objects.module_of(kind), objects.class_name(kind)
+    return [word for word in (named, f"{module}.{_qualname(kind)}", name) if word]
 
 
 def _culprits(process: Any) -> Iterator[Culprit]:
@@ -77,27 +80,28 @@ def _arguments(own: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
     kind = type(value)
+    module, name = objects.module_of(kind), objects.class_name(kind)
     if kind is types.FunctionType:
         if "<lambda>" in value.__qualname__:
             return "a lambda", "function"
         return "a function defined inside another" if "<locals>" in value.__qualname__ else "", "function"
-    if kind.__module__ in ("_thread", "threading") and kind.__name__ in _LOCKS:
+    if module in ("_thread", "threading") and name in _LOCKS:
         return "a lock of this process's threads", "object"
     if issubclass(kind, _FILE) and not issubclass(kind, (io.BytesIO, io.StringIO)):
         return "an open file", "object"
     if issubclass(kind, _KINDS):
-        return f"a {kind.__name__}", "object"
+        return f"a {name}", "object"
     if issubclass(kind, type):
-        return "a class defined inside a function" if "<locals>" in value.__qualname__ else "", "class"
-    foreign = _FOREIGN.get(kind.__module__.partition(".")[0])
+        return "a class defined inside a function" if "<locals>" in _qualname(value) else "", "class"
+    foreign = _FOREIGN.get(module.partition(".")[0])
     if foreign:
         return foreign, "object"
-    return f"a {kind.__name__}, a local class" if "<locals>" in kind.__qualname__ else "", "class"
+    return f"a {name}, a local class" if "<locals>" in _qualname(kind) else "", "class"
 
 
 def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     kind = type(value)
-    if kind in (list, tuple, set, frozenset):
+    if id(kind) in _SEQUENCES:
         yield from ((f"{path}[{place}]", item) for place, item in enumerate(value))
     elif kind is dict:
         yield from ((f"{path}[{_shown(key)}]" if _shown(key) else path, item) for key, item in value.items())
@@ -107,7 +111,7 @@ def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _inside(path, value.keywords)
     elif kind is types.MethodType:
         yield f"{path}.__self__", value.__self__
-    elif (kind.__module__.partition(".")[0] not in _LATER or _plain_torch(kind)) and not _pickles_itself(kind):
+    elif (objects.module_of(kind).partition(".")[0] not in _LATER or _plain_torch(kind)) and not _pickles_itself(kind):
         yield from ((f"{path}.{name}", item) for name, item in (objects.instance_dict(value) or {}).items())
 
 
@@ -119,10 +123,11 @@ def _shown(key: object) -> str:
 
 def _plain_torch(kind: type) -> bool:
     """Datasets and samplers of torch, which keep their parts as plain attributes."""
-    return kind.__module__.startswith(("torch.utils.data", "torch.nn.modules"))
+    return objects.module_of(kind).startswith(("torch.utils.data", "torch.nn.modules"))
 
 
 def _pickles_itself(kind: type) -> bool:
     """It says itself what is to be pickled: what it holds need not be."""
-    own = [c for c in kind.__mro__ if c is not object and not c.__module__.startswith("torch.utils.data")]
-    return any(name in vars(c) for c in own for name in ("__getstate__", "__reduce__", "__reduce_ex__"))
+    own = [c for c in objects.mro_of(kind) if c is not object]
+    own = [objects.class_dict(c) for c in own if not objects.module_of(c).startswith("torch.utils.data")]
+    return any(name in space for space in own for name in ("__getstate__", "__reduce__", "__reduce_ex__"))
