@@ -36,6 +36,8 @@ from unstuck.rules.death.memory import remedy, size
 from unstuck.rules.rule import Rule
 
 _TRIED = re.compile(r"Tried to allocate ([\d.]+ [KMG]iB)")
+POINTS = 4
+"""Of the curve, before anything is said of its course."""
 GROWS = 1.3
 """Memory before backward at the end against that at the beginning: from here on it counts as growing."""
 
@@ -111,7 +113,7 @@ def _parts(told: DeviceState, owners: Owners) -> list[str]:
 
 
 def _curve(told: DeviceState | None) -> list[str]:
-    if told is None or len(told.curve) < 2:
+    if told is None or len(told.curve) < POINTS:
         return []
     (first, start), (last, end) = told.curve[0], told.curve[-1]
     verb = "it rose with the steps" if _grows(told) else "it was level until then"
@@ -121,7 +123,7 @@ def _curve(told: DeviceState | None) -> list[str]:
 def _grows(told: DeviceState | None) -> bool:
     """From the second point on: the first is taken before gradients and optimizer state are there."""
     curve = told.curve[1:] if told is not None else []
-    return len(curve) >= 3 and curve[-1][1] > GROWS * curve[0][1] and curve[len(curve) // 2][1] > 1.05 * curve[0][1]
+    return len(curve) >= POINTS - 1 and curve[-1][1] > GROWS * curve[0][1] and curve[len(curve) // 2][1] > 1.05 * curve[0][1]
 
 
 def _fix(told: DeviceState | None, held: Grower | None) -> str:

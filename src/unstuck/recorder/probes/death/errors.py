@@ -116,7 +116,7 @@ def stack(frame: FrameType | None) -> list[TracedLine]:
 
 
 def _ours(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(user_code.HERE)
+    return frame.f_code.co_filename.startswith((user_code.HERE, "<unstuck"))
 
 
 def line(frame: FrameType, number: int) -> TracedLine:
