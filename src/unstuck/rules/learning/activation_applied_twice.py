@@ -37,6 +37,7 @@ CALLED = {
     "bce_logits": "binary cross entropy with logits",
 }
 TIMES = 3
+"""Graphs read that end so."""
 
 
 def decide(case: Case) -> Iterable[Finding]:

@@ -35,7 +35,7 @@ CALLS = 40
 NEARLY_ALL = 0.9
 """Share of the calls; clipping is meant for the rare gradient."""
 FACTOR = 100.0
-"""Times that the gradients were above the limit, on average; a factor of ten is usual and does little harm."""
+"""Times that the gradients were above the limit, on average."""
 
 
 def decide(case: Case) -> Iterable[Finding]:

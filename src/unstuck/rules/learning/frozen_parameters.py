@@ -26,10 +26,11 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
 from unstuck.rules.learning.measured import where
-from unstuck.rules.learning.ownership import count, layers, line
+from unstuck.rules.learning.ownership import count, layers, line, matrices
 from unstuck.rules.rule import Rule
 
 STEPS = 8
+"""Of the optimizer."""
 PATIENT = 60
 """Steps, where a little is left to train: layers may be unfrozen one after the other."""
 
@@ -37,21 +38,19 @@ PATIENT = 60
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         for optimizer in learning.built:
-            if optimizer.steps < STEPS:
-                continue
-            early = optimizer.steps < PATIENT and case.outcome != "finished"
             held = [each for each in learning.parameters if each.held == optimizer.number]
             frozen = [each for each in held if not each.trainable and not each.moved]
             left = [each for each in held if each.trainable]
-            if frozen and not (early and left) and _useless(optimizer, frozen, left):
+            enough = PATIENT if left and case.outcome != "finished" else STEPS
+            if frozen and optimizer.steps >= enough and _useless(optimizer, frozen, left):
                 yield _finding(learning, optimizer, frozen, left)
 
 
 def _useless(optimizer: BuiltOptimizer, frozen: list[Parameter], left: list[Parameter]) -> bool:
     if not optimizer.trainable and not left:
         return True
-    matrices = [each for each in frozen if len(each.shape) > 1 and each.numel >= 24]
-    if not matrices or sum(each.fresh for each in matrices) < 0.7 * len(matrices):
+    weights = matrices(frozen)
+    if not weights or sum(each.fresh for each in weights) < 0.7 * len(weights):
         return False
     return not any(len(each.shape) > 1 for each in left)
 

@@ -31,6 +31,7 @@ from unstuck.rules.learning.ownership import line
 from unstuck.rules.rule import Rule
 
 ENOUGH = 6
+"""Pairs of steps looked at."""
 SHARE = 0.9
 """Clearing once an epoch leaves some pairs of steps clean."""
 CLOSURES = ("LBFGS",)

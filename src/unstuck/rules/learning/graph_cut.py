@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import GraphCut, Learning, Parameter
 from unstuck.rules.learning.measured import layer_of, loss_site, where
-from unstuck.rules.learning.ownership import count, layers, line
+from unstuck.rules.learning.ownership import count, layers, line, trained_before
 from unstuck.rules.rule import Rule
 
 ENOUGH = 5
@@ -86,11 +86,8 @@ def _lost(each: Parameter) -> bool:
 
 def _part(learning: Learning, cut: GraphCut, lost: list[Parameter]) -> Iterable[Finding]:
     called = [each for each in lost if each.called and any(_in(each, name) for name in cut.lost)]
-    matrices = [each for each in called if len(each.shape) > 1 and each.numel >= 24]
-    if not called or not cut.training or not cut.proven:
+    if not called or not cut.training or not cut.proven or trained_before(called):
         return
-    if matrices and not any(each.fresh for each in matrices):
-        return  # they hold trained weights: frozen on purpose
     yield Finding(
         rule=RULE.name,
         family=RULE.family,

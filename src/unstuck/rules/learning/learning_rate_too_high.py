@@ -32,8 +32,11 @@ from unstuck.rules.learning.measured import main_loss, update_ratios, where
 from unstuck.rules.rule import Rule
 
 FIRST = 5
+"""Updates looked at singly."""
 LARGE = 0.1
+"""Median change of a weight matrix in an update, of its size: a healthy one is around 0.001."""
 STEPS = 12
+"""Updates of that median, and values of the loss."""
 EXPLODED = 100.0
 """Gradient beside the weight at the first step: above that it is the gradient that is too large, not the rate."""
 
@@ -76,14 +79,18 @@ def _worse(learning: Learning, loss: Loss, ratio: float) -> bool:
     end, start = curves.ended(loss), curves.first(loss)
     if end > 1.5 * start and end > curves.lowest(loss) * 1.5:
         return True
-    share = curves.at_constant(learning, loss)
-    rose = max(loss.first) > 1.3 * max(start, 1e-12)
-    if ratio > 1 and rose and share is not None and share > 0.95 and loss.count >= 3 * STEPS:
-        return True  # thrown far away, and come back to nothing but the frequencies
-    if curves.learned(learning, loss):
+    return loss.count >= 3 * STEPS and _came_to_nothing(learning, loss, ratio)
+
+
+def _came_to_nothing(learning: Learning, loss: Loss, ratio: float) -> bool:
+    """Thrown up, it is at best back at the frequencies of the answers."""
+    share, start = curves.at_constant(learning, loss), curves.first(loss)
+    thrown = max(loss.first) / max(start, 1e-12)
+    if ratio > 1 and thrown > 1.3 and share is not None and share > 0.95:
+        return True
+    if curves.learned(learning, loss) or (share is not None and share <= 0.9):
         return False
-    jumped = max(loss.first) > 3 * max(start, 1e-12)
-    return loss.count >= 3 * STEPS and (ratio > 1 or jumped) and (share is None or share > 0.9) and end > 0.9 * start
+    return (ratio > 1 or thrown > 3) and curves.ended(loss) > 0.9 * start
 
 
 def _finding(

@@ -30,8 +30,11 @@ from unstuck.rules.learning.measured import main_loss, median_gradient, where
 from unstuck.rules.rule import Rule
 
 TINY = 1e-6
+"""Change of a weight matrix in a step, of its size: at that pace nothing is learned in any run."""
 WHOLE = 0.02
+"""… and in all steps of a run that has ended."""
 STEPS = 100
+"""Values of the loss."""
 GRADIENT = 1e-4
 """Beside the weight; below that the gradient is what is small."""
 HIGHEST = {True: 2e-5, False: 2e-3}

@@ -31,11 +31,15 @@ from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 STEPS = 40
+"""Values of the loss."""
 PAIRS = 16
+"""Of steps that followed each other and were sampled."""
 REVERSED = -0.2
+"""Median cosine between their updates: noise of batches gives about 0."""
 SWING = 0.15
+"""Standard deviation of the loss, of its level."""
 BACK_AGAIN = -0.8
-"""Then the loss may be as high on the other side, and not swing at all."""
+"""Median cosine: then the loss may be as high on the other side, and not swing at all."""
 
 
 def decide(case: Case) -> Iterable[Finding]:

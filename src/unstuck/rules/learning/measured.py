@@ -11,7 +11,7 @@ from unstuck.recorder.records.learning import Activation, Learning, Loss, LossHe
 FLAT_BATCHES = 12
 """Batches looked at before a share of flat values means something."""
 FLAT_SHARE = 0.5
-"""Of an activation's values; a layer that learns has a few per cent of them where it is flat."""
+"""Of an activation's values."""
 
 
 def where(learning: Learning, site: Site | None, *, step: int | None = None, sample: int | None = None) -> Where:

@@ -44,12 +44,15 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         for optimizer in learning.built:
             held = [each for each in learning.parameters if each.held == optimizer.number and each.in_graph]
-            if not held or any(each.moved for each in held):
-                continue
-            if not optimizer.steps and _enough(case, learning, optimizer):
-                yield _without_step(learning, optimizer, held)
-            elif optimizer.steps >= ENDED and _cleared_too_early(held):
-                yield _without_gradient(learning, optimizer, held)
+            if held and not any(each.moved for each in held):
+                yield from _never_moved(case, learning, optimizer, held)
+
+
+def _never_moved(case: Case, learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Iterable[Finding]:
+    if not optimizer.steps and _enough(case, learning, optimizer):
+        yield _without_step(learning, optimizer, held)
+    elif optimizer.steps >= ENDED and _cleared_too_early(held):
+        yield _without_gradient(learning, optimizer, held)
 
 
 def _enough(case: Case, learning: Learning, optimizer: BuiltOptimizer) -> bool:

@@ -9,6 +9,9 @@ from unstuck.recorder.records.base import Site
 from unstuck.recorder.records.learning import Parameter
 from unstuck.rules.learning.measured import layer_of
 
+FEWEST = 24
+"""Numbers of a matrix whose spread shows that they were drawn at random."""
+
 
 def layers(parameters: Iterable[Parameter], most: int = 4) -> str:
     """`model.hidden[0]`, `model.hidden[1]` and 3 more"""
@@ -30,6 +33,17 @@ def count(parameters: Iterable[Parameter]) -> str:
     every = list(parameters)
     numbers = sum(each.numel for each in every)
     return f"{len(every)} parameter{'s' if len(every) != 1 else ''} ({numbers:,} numbers)"
+
+
+def matrices(parameters: Iterable[Parameter]) -> list[Parameter]:
+    """Those of which it can be told whether they are random: large enough, and no biases and gains."""
+    return [each for each in parameters if len(each.shape) > 1 and each.numel >= FEWEST]
+
+
+def trained_before(parameters: Iterable[Parameter]) -> bool:
+    """No matrix of them is random any more: left alone on purpose."""
+    weights = matrices(parameters)
+    return bool(weights) and not any(each.fresh for each in weights)
 
 
 def line(site: Site | None) -> str:

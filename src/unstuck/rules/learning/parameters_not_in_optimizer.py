@@ -29,15 +29,17 @@ from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.base import Site
-from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
+from unstuck.recorder.records.learning import BuiltOptimizer, KeptInList, Learning, Parameter
 from unstuck.rules.learning.measured import layer_of, where
-from unstuck.rules.learning.ownership import count, layers, line
+from unstuck.rules.learning.ownership import count, layers, line, matrices
 from unstuck.rules.rule import Rule
 
 READ = 4
 """Graphs that must have ended in a parameter: what is made anew each step is no parameter."""
 STEPS = 8
+"""Of an optimizer."""
 SURE = 0.9
+"""Confidence from which on it is said at once."""
 PATIENT = 60
 """Steps after which what was only left out has had its time to be added."""
 
@@ -96,19 +98,11 @@ def _findings(
 
 
 def _why(learning: Learning, stepping: list[BuiltOptimizer], lost: list[Parameter]) -> Why | None:
-    names = {layer_of(each) for each in lost} | {each.name for each in lost}
-    kept = [each for each in learning.kept_in if any(name.startswith(each.module) for name in names)]
     optimizer = stepping[0]
-    if kept:
-        first = kept[0]
-        made = "ModuleDict" if first.container == "dict" else "ModuleList"
-        return Why(
-            f"{first.kind} keeps them in the plain {first.container} `self.{first.attribute}`: `parameters()` does "
-            "not look into it",
-            f"Make `self.{first.attribute}` an `nn.{made}`.",
-            first.site or optimizer.site,
-            0.97,
-        )
+    names = {layer_of(each) for each in lost} | {each.name for each in lost}
+    for kept in learning.kept_in:
+        if any(name.startswith(kept.module) for name in names):
+            return _kept_in(kept, optimizer)
     if not any(each.in_graph for each in stepping):
         return Why(
             f"the {optimizer.kind} built at {line(optimizer.site)} has {optimizer.parameters} parameters of which the "
@@ -131,17 +125,26 @@ def _why(learning: Learning, stepping: list[BuiltOptimizer], lost: list[Paramete
     return _forgotten(optimizer, lost)
 
 
+def _kept_in(kept: KeptInList, optimizer: BuiltOptimizer) -> Why:
+    made = "ModuleDict" if kept.container == "dict" else "ModuleList"
+    return Why(
+        f"{kept.kind} keeps them in the plain {kept.container} `self.{kept.attribute}`: `parameters()` does not look "
+        "into it",
+        f"Make `self.{kept.attribute}` an `nn.{made}`.",
+        kept.site or optimizer.site,
+        0.97,
+    )
+
+
 def _same_input(shape: list[int], shapes: list[list[int]]) -> bool:
     return len(shape) > 1 and any(shape[1:] == other[1:] and len(shape) == len(other) for other in shapes)
 
 
 def _forgotten(optimizer: BuiltOptimizer, lost: list[Parameter]) -> Why | None:
     """Left out when the optimizer was built. Deliberate, if they were trained before: then they are not random."""
-    matrices = [each for each in lost if len(each.shape) > 1 and each.numel >= 24]
-    fresh = [each for each in matrices if each.fresh]
-    if matrices and len(fresh) < 0.7 * len(matrices):
-        return None
-    if not matrices and not any(each.in_graph for each in lost):
+    weights = matrices(lost)
+    fresh = [each for each in weights if each.fresh]
+    if len(fresh) < 0.7 * len(weights):
         return None
     sure = bool(fresh)
     return Why(

@@ -36,7 +36,9 @@ GONE = 0.9e-3
 SHARE = 0.35
 """Of the run that must have been trained without a rate."""
 STEPS = 40
+"""… and at least so many of its steps."""
 CYCLES = 4
+"""Times down and up again of a cosine that was to fall once."""
 
 
 def decide(case: Case) -> Iterable[Finding]:

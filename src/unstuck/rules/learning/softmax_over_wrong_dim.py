@@ -45,20 +45,26 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _wrong(head: LossHead) -> tuple[str, int, list[int], int] | None:
     """(operation, its dimension, shape, the dimension it should have)."""
-    if head.op == "cross_entropy" and head.dim is not None and len(head.shape) > 1:
-        off = _off(head)
-        if off and head.dim % len(head.shape) != 1:
-            return "log_softmax", head.dim, head.shape, 1
-        if off and len(head.shape) > 2:
-            return "log_softmax", head.dim, head.shape, len(head.shape) - 1
-    if head.after != "softmax" or head.after_dim is None or len(head.after_shape) < 2:
-        if head.op == "nll" and head.after == "log" and _off(head) and len(head.shape) == 2:
-            return "softmax", 0, head.shape, 1
+    if _off(head):
+        dim, shape = head.dim, head.shape
+        if head.op == "cross_entropy" and dim is not None and len(shape) > 1:
+            if dim % len(shape) != 1:
+                return "log_softmax", dim, shape, 1
+            if len(shape) > 2:
+                return "log_softmax", dim, shape, len(shape) - 1
+        if head.op == "nll" and head.after == "log" and len(shape) == 2:
+            return "softmax", 0, shape, 1
+    return _in_front(head)
+
+
+def _in_front(head: LossHead) -> tuple[str, int, list[int], int] | None:
+    """The same of a softmax in front of the loss: over samples, of which there are not as many as classes."""
+    shape = head.after_shape
+    if head.after != "softmax" or head.after_dim is None or len(shape) < 2 or head.after_dim % len(shape) != 0:
         return None
-    dim, shape = head.after_dim % len(head.after_shape), head.after_shape
-    if dim == 0 and shape[0] > 1 and shape[1:] != shape[:1] and shape[-1] > 1:
-        return "softmax", 0, shape, 1 if len(shape) == 4 else len(shape) - 1
-    return None
+    if shape[0] == 1 or shape[1:] == shape[:1] or shape[-1] == 1:
+        return None
+    return "softmax", 0, shape, 1 if len(shape) == 4 else len(shape) - 1
 
 
 def _off(head: LossHead) -> bool:

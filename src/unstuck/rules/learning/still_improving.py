@@ -33,6 +33,7 @@ from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
 
 POINTS = 30
+"""Of the loss curve: ten in its last third."""
 FALLS = ((0.3, 6.0, 0.01), (0.1, 6.0, 0.05), (0.015, 20.0, 0.2))
 """Fall over the last third, beside its level; slope beside its standard error; what is left of where it began.
 A fall that is slow must be steady and far from its end, to tell it from a curve that levels off."""

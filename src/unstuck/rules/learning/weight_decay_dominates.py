@@ -32,7 +32,9 @@ from unstuck.rules.rule import Rule
 DECAY = 5e-3
 """Below that it takes a run of many thousand steps to notice."""
 SHRUNK = 0.5
+"""Of the norm that a weight matrix began with."""
 STEPS = 50
+"""Values of the loss."""
 DECOUPLED = ("AdamW", "Lion", "Adafactor")
 
 

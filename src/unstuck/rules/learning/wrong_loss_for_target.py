@@ -172,16 +172,11 @@ def _never_negative(head: LossHead) -> bool:
 
 def _class_numbers(learning: Learning, head: LossHead) -> Finding | None:
     """Squared error against 0, 1, 2 …: only where it does not learn that well."""
-    values = head.target.values
-    if head.op not in curves.MEASURES or not values or head.broadcast:
+    values, ids = head.target.values or [], head.target.ids
+    loss, best, count = loss_of(learning, head), curves.constant(head), len(values)
+    if loss is None or best is None or len(loss.points) < 20 or not _numbered(head, values):
         return None
-    count = len(values)
-    if count < 3 or values != [float(each) for each in range(count)] or head.target.count < 20 * count:
-        return None
-    loss = loss_of(learning, head)
-    best = curves.constant(head)
-    ids = head.target.ids
-    if loss is None or len(loss.points) < 20 or best is None or curves.ended(loss) < (0.03 if ids else 0.15) * best:
+    if curves.ended(loss) < (0.03 if ids else 0.15) * best:
         return None
     named = "the target" if ids == "the target" else f"`{ids}`"
     severity: Severity = "warning" if ids else "info"
@@ -198,6 +193,14 @@ def _class_numbers(learning: Learning, head: LossHead) -> Finding | None:
         severity=severity,
         confidence=0.75 if ids else 0.4,
     )
+
+
+def _numbered(head: LossHead, values: list[float]) -> bool:
+    """Three classes or more, numbered from 0, with enough targets that no value in between would be missing."""
+    count = len(values)
+    if head.op not in curves.MEASURES or head.broadcast or count < 3 or head.target.count < 20 * count:
+        return False
+    return values == [float(each) for each in range(count)]
 
 
 def _named(head: LossHead) -> str:

@@ -116,7 +116,7 @@ def listed(numbers: list[int], more: int = 0) -> str:
 
 def _decided(birth: Birth, loss: Loss | None) -> Origin:
     made = next((each for each in birth.operations if each.made), None)
-    outside = next((each for each in birth.outside if not each.negative_inf_only), None)
+    outside = _no_mask(birth.outside)
     if made is not None and made.why == "labels-ignored":
         return Origin("labels", birth, loss, made, made.site)
     if made is not None and made.backward:
@@ -148,7 +148,7 @@ def _from_the_rest(birth: Birth, loss: Loss | None) -> Origin:
     grown = _grown(birth)
     if grown is not None:
         return Origin("growth", birth, loss, grown, line)
-    data = next((each for each in birth.inputs if not each.negative_inf_only), None)
+    data = _no_mask(birth.inputs)
     if data is not None:
         return _from_data(birth, loss, data)
     half = next((each for each in birth.operations if each.dtype in HALF), None)
@@ -159,16 +159,26 @@ def _from_the_rest(birth: Birth, loss: Loss | None) -> Origin:
 
 def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Origin:
     """Data that came so; or what the script made of numbers, without a graph."""
-    inputs, shape = birth.inputs, tensor.shape
-    same = [each for each in inputs if each.address == tensor.address and each.shape == shape]
-    same = same or [each for each in inputs if each.shape == shape and each.rows == tensor.rows]
-    name = same[0].name if same else tensor.name
-    made = next((each.computed for each in inputs if each.name == name and each.computed is not None), None)
+    name, shape = _name(tensor, birth.inputs), tensor.shape
+    made = next((each.computed for each in birth.inputs if each.name == name and each.computed is not None), None)
     if made is not None:
         done = _shown_by(tensor, made.operation, made.why, made.detail or name, made.site)
         return Origin("operation", birth, loss, done, made.site)
-    whole = next((each for each in inputs if each.shape[1:] == shape[1:] and each.shape[:1] > shape[:1]), None)
+    whole = next((each for each in birth.inputs if each.shape[1:] == shape[1:] and each.shape[:1] > shape[:1]), None)
     return Origin("input", birth, loss, Given(tensor, name, whole, samples_of(birth, tensor, shape[0])), tensor.site)
+
+
+def _no_mask(tensors: list[BadTensor]) -> BadTensor | None:
+    """The first that holds more than the -inf of a mask."""
+    return next((each for each in tensors if not each.negative_inf_only), None)
+
+
+def _name(tensor: BadTensor, inputs: list[BadTensor]) -> str:
+    """What the training calls it: the same memory, or the same rows."""
+    alike = [each for each in inputs if each.shape == tensor.shape]
+    same = [each for each in alike if each.address == tensor.address]
+    same = same or [each for each in alike if each.rows == tensor.rows]
+    return same[0].name if same else tensor.name
 
 
 def _shown_by(tensor: BadTensor, operation: str, why: Why, detail: str, site: Site | None) -> Operation:

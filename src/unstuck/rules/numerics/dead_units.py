@@ -32,7 +32,9 @@ BATCHES = 30
 AT_ONCE = 10
 """… where no unit of a layer has ever been alive."""
 SHARE = 0.9
+"""Of a layer's units."""
 UNITS = 8
+"""Of a narrower layer all must be dead."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -52,12 +54,13 @@ def _dead(each: Activation) -> bool:
 
 def _cut_off(each: Activation, learning: Learning) -> bool:
     """However narrow: every unit is dead, so that its layer gets nothing, while what comes after it still learns."""
-    whole = each.units and each.late_dead == each.units and each.name
-    if each.kind != "relu" or not whole or each.late_batches < (AT_ONCE if each.dead == each.units else BATCHES):
+    if each.kind != "relu" or not each.units or each.late_dead != each.units or not each.name:
         return False
-    behind = [p for p in learning.parameters if layer_of(p) == each.name and p.grads]
-    others = [p for p in learning.parameters if layer_of(p) != each.name and p.grads]
-    return bool(behind) and not any(p.grads[-1][1] for p in behind) and any(p.grads[-1][1] for p in others)
+    if each.late_batches < (AT_ONCE if each.dead == each.units else BATCHES):
+        return False
+    last = [(layer_of(p) == each.name, p.grads[-1][1]) for p in learning.parameters if p.grads]
+    behind, others = ([norm for own, norm in last if own is wanted] for wanted in (True, False))
+    return bool(behind) and not any(behind) and any(others)
 
 
 def _finding(learning: Learning, each: Activation) -> Finding:

@@ -16,7 +16,7 @@ STEEP = 100.0
 """‖g‖·‖w‖ beside the loss, at the start. About 1 for a layer used once, whatever the scale of data and loss; the number
 of steps for a recurrent weight. Beyond this the product of many Jacobians has run away."""
 JUMP = 100.0
-"""Times the usual norm of the whole gradient: heavy tails reach ten."""
+"""Times the usual norm of the whole gradient."""
 SIGMAS, SPREAD = 4.0, 0.3
 """Standard deviations of the logarithm of that norm, and the least that one of them is taken for."""
 SETTLED = 100
@@ -79,7 +79,7 @@ def _later(learning: Learning, loss: Loss, origin: Origin | None) -> Explosion |
     """Gradients were well for long, then jumped, and the loss with them."""
     if largest_update(learning) > 0.5:
         return None  # the rate is too high from the start
-    norms = [(step, norm) for step, norm in _totals(learning) if _number(norm) and norm > 0]
+    norms = _totals(learning)
     if origin is not None and origin.kind == "growth":
         return _grew([(step, norm) for step, norm in norms if step < origin.birth.step], origin)
     for index in range(READINGS, len(norms)):
@@ -117,12 +117,13 @@ def largest_update(learning: Learning) -> float:
 
 
 def _totals(learning: Learning) -> list[tuple[int, float]]:
-    """Norm of the whole gradient, at each step where it was read."""
+    """Norm of the whole gradient, at each step where it was read and is one."""
     squares: dict[int, float] = defaultdict(float)
     for parameter in owned(learning):
         for step, norm in parameter.grads:
             squares[step] += norm * norm
-    return [(step, square**0.5) for step, square in sorted(squares.items())]
+    norms = [(step, square**0.5) for step, square in sorted(squares.items())]
+    return [(step, norm) for step, norm in norms if _number(norm) and norm > 0]
 
 
 def _matrices(learning: Learning) -> list[Parameter]:

@@ -29,6 +29,7 @@ from unstuck.rules.learning.ownership import layers, line
 from unstuck.rules.rule import Rule
 
 STEPS = 8
+"""Of the training, and gradients looked at."""
 
 
 def decide(case: Case) -> Iterable[Finding]:

@@ -34,11 +34,15 @@ from unstuck.rules.learning.measured import layer_of, loss_scale, main_loss, med
 from unstuck.rules.rule import Rule
 
 RATIO = 1e-3
+"""Of the last layer's gradient, that the first one gets."""
 ARRIVES = 0.03
 """Of the last layer's gradient: where the first layer's bias gets so much, nothing vanished on the way."""
 LAYERS = 4
+"""Weight matrices between the two."""
 READINGS = 8
+"""Of the gradient, at the start and at the end."""
 STEPS = 60
+"""Of the training."""
 FALLS = 0.07
 """Of its value after the first fifth: a loss that falls more than this by the end is learning."""
 CONSTANT = 0.85
@@ -70,20 +74,28 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _fall(learning: Learning) -> Fall | None:
     """Parameters come in the order in which the graph of the loss reaches them."""
-    used = [p for p in owned(learning) if p.in_graph and len(p.grads) >= READINGS and not p.none and p.requires]
-    if any(p.module in RECURRENT for p in used):
+    used = [each for each in owned(learning) if _gets_gradients(each)]
+    matrices = [each for each in used if _is_matrix(each)]
+    if len(matrices) < LAYERS or any(p.module in RECURRENT for p in used):
         return None
-    matrices = [p for p in used if len(p.shape) >= 2 and "Embedding" not in p.module and p.numel > 1]
-    if len(matrices) < LAYERS or matrices[-1].zero * 2 > matrices[-1].seen:
+    first, last = matrices[-1], [p for p in used if layer_of(p) == layer_of(matrices[0])]
+    ratio = max(_ratio(first, last, slice(0, READINGS)), _ratio(first, last, slice(-READINGS, None)))
+    if first.zero * 2 > first.seen or ratio >= RATIO or _arrives(used, matrices, last):
         return None
-    last = [p for p in used if layer_of(p) == layer_of(matrices[0])]
-    ratios = []
-    for part in (slice(0, READINGS), slice(-READINGS, None)):
-        top = max(_norm(p, part) for p in last)
-        ratios.append(_norm(matrices[-1], part) / top if top > 0 else 1.0)
-    if max(ratios) >= RATIO or _arrives(used, matrices, last):
-        return None
-    return Fall(matrices, max(median_gradient(p) for p in last), max(ratios))
+    return Fall(matrices, max(median_gradient(p) for p in last), ratio)
+
+
+def _is_matrix(each: Parameter) -> bool:
+    return len(each.shape) >= 2 and "Embedding" not in each.module and each.numel > 1
+
+
+def _gets_gradients(each: Parameter) -> bool:
+    return bool(each.in_graph and len(each.grads) >= READINGS and not each.none and each.requires)
+
+
+def _ratio(first: Parameter, last: list[Parameter], part: slice) -> float:
+    top = max(_norm(p, part) for p in last)
+    return _norm(first, part) / top if top > 0 else 1.0
 
 
 def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:
