@@ -5,20 +5,23 @@ from __future__ import annotations
 import ast
 from types import FunctionType
 
-from ...objects import UNKNOWN, in_class
-from ...records.loops import Comparison, Condition, Side
+from ...objects import UNKNOWN, class_name, in_class
+from ...records.loops import Comparison, Condition, Side, Value
 from . import inlined, source_text
-from .values import COMPARE, compare, shown, truth
+from .values import BITS, COMPARE, compare, number, truth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .values import Scope
 
 PARTS = 32
 """Of an `and` or `or`."""
 CALLS = 3
 """Functions that are read one inside another."""
-TEXT = 200
+TEXT, SHOWN = 200, 80
+"""Letters of a condition, and of a text that is a value."""
 
 
 def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: int = CALLS) -> Condition:
@@ -97,3 +100,22 @@ def _answer(call: ast.Call, scope: Scope) -> ast.expr | None:
     written = in_class(type(held), function.attr if isinstance(function, ast.Attribute) else "__call__")
     source = None if written is None else inlined.source_of(written[1])
     return None if source is None else inlined.returned(call, source, owner)
+
+
+def shown(value: Any) -> Value:
+    """A value as a record holds it: plain ones as they are, others by the name of their type."""
+    value = number(value)
+    kind = type(value)
+    if value is UNKNOWN:
+        return Value()
+    if value is None:
+        return Value(kind="none", text="None")
+    if kind is bool:
+        return Value(kind="bool", text=str(value))
+    if kind is float or (kind is int and value.bit_length() < BITS):
+        return Value(kind="number", text=repr(value), number=value)
+    if kind is int:
+        return Value(
+            kind="number", text=f"a number of {value.bit_length():,} bits", number=1e308 if value > 0 else -1e308
+        )
+    return Value(kind="text", text=repr(value[:SHOWN])) if kind is str else Value(kind="object", text=class_name(kind))

@@ -15,9 +15,9 @@ from ...probe import Probe
 from ...records.loops import DescribedLoop, LoopFrame, LoopSnapshot, Side
 from . import inlined, iterated, loop_exits, source_text
 from .assignments import assignments, owner_of
-from .conditions import condition, names_in
+from .conditions import condition, names_in, shown
 from .statements import LOOPS, SCOPES
-from .values import scope_of, shown
+from .values import scope_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class Loops(Probe):
     def asked_loops(self, frame: FrameType) -> None:
         try:
             frames = _frames(frame)
+            if frames:
+                passes = flight.words[at.W_LOADERS]
+                journal.tell(LoopSnapshot(step=flight.steps(), passes=passes, frames=frames))
         except RecursionError:  # the user's stack is nearly full: perhaps next time
-            return
-        if frames:
-            passes = flight.words[at.W_LOADERS]
-            journal.tell(LoopSnapshot(step=flight.steps(), passes=passes, frames=frames))
+            pass
 
 
 def _frames(frame: FrameType) -> list[LoopFrame]:

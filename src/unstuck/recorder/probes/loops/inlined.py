@@ -9,6 +9,7 @@ import ast
 import copy
 import linecache
 import os
+import stat
 from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 
@@ -35,11 +36,13 @@ def tree_of(path: str) -> ast.Module | None:
 
 
 def source_bytes(path: str, most: int = _LARGEST) -> bytes | None:
-    """The file, or the cell of a notebook; None where it is too large or not there."""
+    """The file, or the cell of a notebook; None where it is too large or not there. A script may also come through a
+    pipe: what is in there is not ours to take."""
     try:
-        if os.path.getsize(path) < most:
+        about = os.stat(path)
+        if stat.S_ISREG(about.st_mode) and about.st_size < most:
             with open(path, "rb") as file:
-                return file.read()
+                return file.read(most)
     except (OSError, ValueError):
         cell = linecache.cache.get(path)
         if type(cell) is tuple and len(cell) == 4 and sum(map(len, cell[2])) < most:

@@ -200,5 +200,5 @@ def _computed(compute: Callable[..., Any], given: list[Any]) -> Any:
 
 _OF_LISTS = (sum, min, max, any, all, len)
 _FUNCTIONS: dict[int, Any] = {
-    id(each): each for each in (len, sum, min, max, any, all, abs, round, int, float, bool, math.ceil, math.floor)
+    id(each): each for each in (*_OF_LISTS, abs, round, int, float, bool, range, math.ceil, math.floor)
 }

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 
-from ...objects import FAST, KEYS, UNKNOWN, attribute, class_name, entry, ids, locals_of, module_of
-from ...records.loops import Value
+from ...objects import FAST, KEYS, UNKNOWN, attribute, entry, ids, locals_of, module_of
 from . import source_text
 
 TYPE_CHECKING = False
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 BITS = 1000
 """Larger whole numbers are not computed with."""
-SHOWN = 80
-"""Letters of a text."""
 NUMBERS = ids(bool, int, float)
 _PLAIN = NUMBERS | ids(str, type(None))
 _CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
@@ -143,25 +140,6 @@ def truth(value: Any) -> bool | None:
     """Whether it counts as true; None where only running something would tell."""
     value = number(value)
     return bool(value) if id(type(value)) in _PLAIN or id(type(value)) in _CONTAINERS else None
-
-
-def shown(value: Any) -> Value:
-    """A value as a record holds it: plain ones as they are, others by the name of their type."""
-    value = number(value)
-    kind = type(value)
-    if value is UNKNOWN:
-        return Value()
-    if value is None:
-        return Value(kind="none", text="None")
-    if kind is bool:
-        return Value(kind="bool", text=str(value))
-    if kind is float or (kind is int and value.bit_length() < BITS):
-        return Value(kind="number", text=repr(value), number=value)
-    if kind is int:
-        return Value(
-            kind="number", text=f"a number of {value.bit_length():,} bits", number=1e308 if value > 0 else -1e308
-        )
-    return Value(kind="text", text=repr(value[:SHOWN])) if kind is str else Value(kind="object", text=class_name(kind))
 
 
 def _is_handy(value: Any) -> bool:

@@ -74,21 +74,14 @@ class Growth(Probe):
         """The youngest node that any graph had."""
 
     def asked_growth(self, frame: FrameType) -> None:
-        began = thread_time()
-        snapshot = Snapshot(self._known, self._newest)
-        snapshot.look(frame)
-        self._known, self._newest = snapshot.kept, snapshot.newest
-        if snapshot.growing:
-            journal.tell(
-                GrowthSnapshot(
-                    step=snapshot.step,
-                    rss=_resident(),
-                    device=device.allocated(),
-                    objects=snapshot.objects,
-                    seconds=round(thread_time() - began, 5),
-                    growing=snapshot.heaviest(),
-                )
-            )
+        began, snapshot = thread_time(), Snapshot(self._known, self._newest)
+        try:
+            snapshot.look(frame)
+            self._known, self._newest = snapshot.kept, snapshot.newest
+            if snapshot.growing:
+                journal.tell(snapshot.record(began))
+        except RecursionError:  # the user's stack is nearly full: perhaps next time
+            pass
 
 
 class Growing:
@@ -166,8 +159,16 @@ class Snapshot:
             if thread_time() < until:
                 self._graph(found)
 
-    def heaviest(self) -> list[Grower]:
-        return [each.record(self._in_hooks) for each in sorted(self.growing, key=lambda each: -each.weight)[:TOLD]]
+    def record(self, began: float) -> GrowthSnapshot:
+        heaviest = sorted(self.growing, key=lambda each: -each.weight)[:TOLD]
+        return GrowthSnapshot(
+            step=self.step,
+            rss=_resident(),
+            device=device.allocated(),
+            objects=self.objects,
+            growing=[each.record(self._in_hooks) for each in heaviest],
+            seconds=round(thread_time() - began, 5),
+        )
 
     def _container(self, found: Found, count: int) -> None:
         known = self._before.get(found.path)
