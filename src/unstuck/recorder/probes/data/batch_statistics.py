@@ -105,7 +105,7 @@ class BatchStatistics(Probe):
                 return
             about = loader_source.describe(loader, known, sys._getframe(1))
             source = self.sources[known.number] = Source(about, known)
-        if iterator.__dict__.get("_num_yielded", 0) > 1 and flight.steps() > known.steps:
+        if loading.batches_of(iterator) > 1 and flight.steps() > known.steps:
             source.stepped = True
         samples, single = loading.samples_of(known, iterator)
         if source.gathered.batches < MOST:

@@ -22,7 +22,7 @@ LIBRARIES = ("torch", "torchdata", "builtins")
 
 def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderData:
     """All but what is in its data."""
-    own = loader.__dict__
+    own = objects.instance_dict(loader) or {}
     dataset, batches = source(own.get("dataset")), own.get("batch_sampler")
     return LoaderData(
         loader=loading.number,
