@@ -92,7 +92,6 @@ PROBES = {
     "aliases": "data.aliases:Aliases.batch_looked_at",
     "handles": "data.shared_handles:SharedHandles.worker_began",
     "dataset state": "data.dataset_state:DatasetState.fetch_began",
-    "waits": "pace.data_waits:DataWaits.pass_began",
     "failures": "death.failures:Failures.thread_failed",
     "learning": "learning.learning:LearningProbe.before_step",
     "graph": "memory.graph_growth:GraphGrowth.before_backward",
@@ -394,7 +393,7 @@ HOOKS = """
 import atexit, faulthandler, os, posix, signal, sys, threading
 import torch
 from torch.utils.data import DataLoader, _utils, dataloader
-from _unstuck_recorder import attempts, facts, flight, guard, imports, start
+from _unstuck_recorder import attempts, flight, guard, imports, start
 
 here = os.path.dirname(start.__file__)
 places = [

@@ -231,7 +231,6 @@ class Preparing:
         (Lines(), through(own_part), True),
         (Lines(torch.nn.Sequential(torch.nn.Linear(2, 2))), None, False),
     ],
-    ids=str,
 )
 def test_one_answer_for_the_recorder_and_for_tune(dataset: Any, init: Any, asks: bool) -> None:
     assert asks_its_worker(dataset, init) is asks
