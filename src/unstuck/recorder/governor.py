@@ -15,7 +15,7 @@ LOADING = 0.4
 """… where a GPU is used: the first use of each kind of its kernels loads it."""
 LATER = 0.015
 """Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
-PORTIONS = {"data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2}
+PORTIONS = {"learning": 0.6, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2}
 """Of that, the most that one probe may take; the others may take all of it."""
 
 
@@ -42,6 +42,11 @@ class Governor:
     def add(self, probe: str, seconds: float) -> None:
         self.spent += seconds
         self.by_probe[probe] = self.by_probe.get(probe, 0.0) + seconds
+
+    def charge(self, account: str, instead_of: str, seconds: float) -> None:
+        """What is counted as one probe's goes to another account."""
+        self.by_probe[account] = self.by_probe.get(account, 0.0) + seconds
+        self.by_probe[instead_of] = self.by_probe.get(instead_of, 0.0) - seconds
 
     def share(self) -> float:
         """Spent, of the time since the first question."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from unstuck.recorder.probes.numerics import computed
+from unstuck.recorder.records.numerics import ComputedValue
 
 SCRIPT = """
 def main(returns, adv2):
@@ -18,19 +19,20 @@ def main(returns, adv2):
 """
 
 
-def told(tmp_path: Path, name: str, **local: Any) -> dict[str, Any] | None:
+def told(tmp_path: Path, name: str, **local: Any) -> ComputedValue | None:
     file = tmp_path / "train.py"
     file.write_text(SCRIPT)
-    return computed.computed(name, str(file), "main", local, torch)
+    return computed.computed(name, str(file), "main", local)
 
 
 def test_the_spread_of_one_value(tmp_path: Path) -> None:
     made = told(tmp_path, "adv", returns=torch.ones(1))
     assert made is not None
-    assert (made["operation"], made["where"], made["site"][1]) == ("std", "standard deviation of 1 value", 3)
+    assert made.site is not None
+    assert (made.operation, made.why, made.detail, made.site[1]) == ("std", "spread-of-too-few", "of 1 value", 3)
     more = told(tmp_path, "adv", returns=torch.ones(5))
     assert more is not None
-    assert more["where"] == "the value computed for `adv`"
+    assert (more.why, more.detail) == ("computed", "")
 
 
 def test_not_of_what_came_so_or_in_several_ways(tmp_path: Path) -> None:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from unstuck.recorder import governor
-from unstuck.recorder.probes.data import batch_statistics, statistics
-from unstuck.recorder.probes.learning import observed_steps as forward
+from unstuck.recorder import dispatch, governor, gpu
+from unstuck.recorder.probes.data.batch_statistics import GIVEN, BatchStatistics, Source
+from unstuck.recorder.probes.learning.naming import Names
+from unstuck.recorder.probes.learning.observed_steps import ObservedSteps
+from unstuck.recorder.probes.learning.ownership import Ownership
+from unstuck.recorder.probes.learning.updates import Updates
+from unstuck.recorder.records.data import LoaderData
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(governor, "spent", 0.0)
-    monkeypatch.setattr(forward, "observed", 0)
-    batch_statistics.given.clear()
-    yield
-    forward.end()
-    batch_statistics.given.clear()
+def data(monkeypatch: pytest.MonkeyPatch) -> BatchStatistics:
+    """The probe of the data, as the module hooks find it."""
+    monkeypatch.setattr(governor.governor, "spent", 0.0)
+    monkeypatch.setattr(governor.governor, "by_probe", {})
+    made = BatchStatistics()
+    monkeypatch.setitem(dispatch._dispatch.probes, "data", made)
+    monkeypatch.setattr(dispatch._dispatch, "_listening", {})
+    return made
+
+
+def observed() -> ObservedSteps:
+    updates, copies = Updates(gpu.Copies()), gpu.Copies()
+    return ObservedSteps(updates, Ownership(updates, copies), Names(), copies)
 
 
 class Frozen(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
@@ -44,11 +52,12 @@ class Frozen(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
 
 def raw(model: nn.Module, *inputs: Any) -> list[str]:
     names = {id(module): name for name, module in model.named_modules()}
-    forward.begin()
-    observation = forward.now
+    steps = observed()
+    steps.begin()
+    observation = steps.now
     assert observation is not None
     model(*inputs)
-    forward.end()
+    steps.end()
     return [names[id(call.module())] for call in observation.calls if call.raw is not None]
 
 
@@ -69,12 +78,13 @@ class Two(nn.Module):  # type: ignore[misc]  # torch says nothing of its type
         return self.student(x) - wanted + self.other(z * 2)
 
 
-def test_what_the_loader_gave_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_loader_gave_is_known_again(data: BatchStatistics, monkeypatch: pytest.MonkeyPatch) -> None:
     x, z = torch.rand(8, 4), torch.rand(8, 4)
-    loader: Any = SimpleNamespace(gathered=statistics.Gathered())
-    monkeypatch.setattr(batch_statistics, "_now", (loader, [("[0]", weakref.ref(x)), ("[1]", weakref.ref(z))]))
+    source = Source(LoaderData(), None)
+    monkeypatch.setattr(data, "model_given", lambda *_: None)
+    data._now = source, [("[0]", weakref.ref(x)), ("[1]", weakref.ref(z))]
     assert raw(Two(), x, z) == ["teacher", "student"]
-    assert loader.gathered.used == {"[0]"}
+    assert source.gathered.used == {"[0]"}
 
 
 def test_branches_with_a_graph_are_each_seen() -> None:
@@ -100,13 +110,14 @@ def test_no_more_than_a_few_and_only_while_it_is_paid_for(monkeypatch: pytest.Mo
         def forward(self, x: Any) -> Any:
             return sum(layer(x) for layer in self.layers)
 
-    assert len(raw(Many(), torch.rand(8, 4))) == batch_statistics.GIVEN
-    monkeypatch.setattr(governor, "spent", 1e9)
+    assert len(raw(Many(), torch.rand(8, 4))) == GIVEN
+    monkeypatch.setattr(governor.governor, "spent", 1e9)
     assert raw(Many(), torch.rand(8, 4)) == []
 
 
-def test_what_a_layer_is_given_is_measured_on_little_of_it() -> None:
-    about = batch_statistics.scale_of("Linear", torch.full((64, 40, 300), 70.0))
+def test_what_a_layer_is_given_is_measured_on_little_of_it(data: BatchStatistics) -> None:
+    about = data.scale_of("Linear", torch.full((64, 40, 300), 70.0))
     assert about is not None
-    assert about["scale"]["size"][1] == pytest.approx(70.0)
-    assert about["scale"]["columns"] == 300
+    assert about.scale is not None
+    assert about.scale.largest.size == pytest.approx(70.0)
+    assert about.scale.columns == 300

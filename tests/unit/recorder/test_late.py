@@ -5,57 +5,61 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 
-from unstuck.recorder import governor, gpu
+from unstuck.recorder import governor, gpu, guard
 from unstuck.recorder.probes.learning import activations, first_weights, ownership, targets, updates
+from unstuck.recorder.probes.learning.loss_head import Given
 
 
 @pytest.fixture
-def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def copies(monkeypatch: pytest.MonkeyPatch) -> gpu.Copies:
     """Every tensor counts as one on a GPU."""
     monkeypatch.setattr(gpu, "away", lambda _: True)
-    yield
-    gpu._waiting.clear()
-    gpu.used, governor.loads = False, 0.0
+    monkeypatch.setattr(governor, "governor", governor.Governor())
+    return gpu.Copies()
 
 
-@pytest.mark.usefixtures("far_away")
-def test_what_was_asked_first_comes_first() -> None:
+def test_what_was_asked_first_comes_first(copies: gpu.Copies) -> None:
     came: list[Any] = []
     tensor = torch.zeros(2)
-    gpu.bring([tensor], lambda copies: came.append(copies[0].tolist()))
-    gpu.read([torch.tensor(3.0), torch.tensor(True)], came.append)
+    copies.bring([tensor], lambda parts: came.append(parts[0].tolist()))
+    copies.read([torch.tensor(3.0), torch.tensor(True)], came.append)
     tensor += 1  # the copy was made before
     assert came == []
-    gpu.collect()
+    copies.collect()
     assert came == [[0.0, 0.0], [3.0, 1.0]]
 
 
-@pytest.mark.usefixtures("far_away")
-def test_too_many_on_their_way() -> None:
-    asked = [gpu.read([torch.tensor(1.0)], lambda _: None) for _ in range(gpu.MANY + 3)]
+def test_too_many_on_their_way(copies: gpu.Copies) -> None:
+    asked = [copies.read([torch.tensor(1.0)], lambda _: None) for _ in range(gpu.MANY + 3)]
     assert asked == [True] * gpu.MANY + [False] * 3
 
 
-@pytest.mark.usefixtures("far_away")
-def test_a_forked_child_frees_nothing_of_its_parents() -> None:
+def test_who_cannot_take_its_copy_is_switched_off_alone(copies: gpu.Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    switched: list[str] = []
+    monkeypatch.setattr(guard, "off", lambda probe, _: switched.append(probe))
+    came: list[list[float]] = []
+    copies.bring([torch.zeros(1)], lambda _: 1 / 0, "data")
+    copies.read([torch.tensor(2.0)], came.append)
+    copies.collect()
+    assert (switched, came) == (["data"], [[2.0]])
+
+
+def test_a_forked_child_frees_nothing_of_its_parents(copies: gpu.Copies) -> None:
     """Events and pinned memory are given back to a driver that does not run there: the child would be aborted."""
     event, noted = torch.zeros(1), {"first": torch.zeros(1)}
     alive = weakref.ref(event), weakref.ref(noted["first"])
-    gpu.read([torch.tensor(1.0)], event.set_)
+    copies.read([torch.tensor(1.0)], event.set_)
     del event
-    try:
-        gpu.forget()
-        gpu.abandon(noted)
-        assert (len(gpu._waiting), noted) == (0, {})
-        assert all(each() is not None for each in alive)
-    finally:
-        gpu._parents.clear()
+    copies.forget()
+    copies.abandon(noted)
+    del noted
+    assert not copies._waiting
+    assert all(each() is not None for each in alive)
 
 
 @pytest.mark.parametrize(("shape", "kept"), [((64, 100), -1), ((8, 16, 32, 32), 1), ((1, 5000), -1), ((7,), 0)])
@@ -65,19 +69,17 @@ def test_a_part_keeps_the_units(shape: tuple[int, ...], kept: int) -> None:
     assert part.numel() <= 1000 or part.numel() == shape[kept]
 
 
-@pytest.mark.usefixtures("far_away")
 def test_dead_units_from_copies() -> None:
     layer = activations.Layer("relu", "model.0", [4, 3])
-    activations._take_all([layer], [torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])])
-    assert layer.plain(0)["dead"] == 1
+    layer.take(torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]]))
+    assert layer.record(0, None).dead == 1
 
 
-@pytest.mark.usefixtures("far_away")
-def test_targets_and_the_ids_they_came_from() -> None:
-    given = targets.Given("mse")
+def test_targets_and_the_ids_they_came_from(copies: gpu.Copies) -> None:
+    given = targets.TargetStats("mse", copies)
     ids = torch.tensor([3, 1, 2, 1])
     target = ids.float()
-    given.take(target, torch.randn(4), 1, None)
+    given.take(Given(target, torch.randn(4)))
 
     def look() -> None:
         given.look_for_ids(target, sys._getframe(1))
@@ -88,20 +90,19 @@ def test_targets_and_the_ids_they_came_from() -> None:
         assert labels is ids
 
     train()
-    assert given.target()["count"] == 0
-    gpu.collect()
-    assert (given.target()["max"], given.ids) == (3.0, "labels")
+    assert given.record().count == 0
+    copies.collect()
+    assert (given.record().max, given.record().ids) == (3.0, "labels")
 
 
-@pytest.mark.usefixtures("far_away")
-def test_rows_alike_on_a_gpu() -> None:
+def test_rows_alike_on_a_gpu(copies: gpu.Copies) -> None:
     weight = torch.nn.Parameter(torch.full((4, 6), 0.1))
-    state = first_weights.State(weight)
-    first_weights.bring([state])
+    state = first_weights.State(weight, copies)
+    first_weights.bring([state], copies)
     told = [state.alike]
-    gpu.collect()
+    copies.collect()
     told += [state.alike, state.still_alike()]  # the latter is asked for only now
-    gpu.collect()
+    copies.collect()
     assert [*told, state.still_alike()] == [False, True, False, True]
 
 
@@ -130,13 +131,16 @@ def test_only_torchs_own_kinds_are_looked_at() -> None:
 
 
 def test_what_came_from_a_model_that_is_gone_is_let_go() -> None:
+    known = updates.Updates(gpu.Copies())
     model = torch.nn.Linear(3, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    entry = updates.known(optimizer)
-    before = updates.before(optimizer)
-    updates.after(optimizer, before)
-    assert len(before) == 2
-    del model, optimizer, before
+    entry = known.known(optimizer)
+    known.before(optimizer)
+    known.after(optimizer, entry)
+    assert [len(each.moves) for each in known.parameters.values()] == [1, 1]
+    del model, optimizer
     gc.collect()
     assert (entry.chosen, entry.last) == ([], None)
-    assert entry not in updates._by_identity.values()
+    other = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    known.known(other)
+    assert entry not in known._by_identity.values()

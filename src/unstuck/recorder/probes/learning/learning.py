@@ -5,7 +5,7 @@ Each telling is the whole: the latest is all a rule needs.
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, thread_time
 
 import torch
 
@@ -97,9 +97,12 @@ class LearningProbe(Probe):
         self.losses.read(values, frame)
 
     def loss_stands_out(self, root: Any, value: float, frame: FrameType) -> None:
+        began = thread_time()
         series = self.losses.of(frame)
         if series is not None:
             self._value(series, root, value, frame)
+        if self._watching:
+            governor.governor.charge("steep", self.name, thread_time() - began)
 
     def gpu_loss(self, root: Any, frame: FrameType, plain: Any) -> None:
         self.copies.collect()
