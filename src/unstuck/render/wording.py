@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
+from unstuck import text
 from unstuck.model import Case, Exit, Where
 from unstuck.render.json_report import relative, training_flights
-from unstuck.text import seconds as duration
 
 _ASCII = str.maketrans(
     {
@@ -37,6 +37,9 @@ def clean(text: str, unicode: bool = True) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text.expandtabs(4).replace("\n", " "))
     return text if unicode else text.translate(_ASCII).encode("ascii", "replace").decode()
+
+
+duration = text.seconds
 
 
 def count(number: int, noun: str) -> str:
