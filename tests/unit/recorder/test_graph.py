@@ -97,15 +97,3 @@ def test_tensors_that_have_no_graph_are_left_alone(training: Training) -> None:
     training.probe.before_backward(None, frame)
     training.probe.before_backward(torch.ones(1, requires_grad=True), frame)
     assert training.told == []
-
-
-def test_what_is_left_out_is_made_up_for(training: Training) -> None:
-    read, state = nn.Linear(4, 4), torch.zeros(4)
-    for number in range(1, 140):
-        state = 0.9 * state + read(torch.ones(4))
-        if number in (16, 17, 64):
-            training.probe.missed("before_backward")
-        else:
-            training.backward(state.sum())
-    assert [point.call for point in training.told[-1].points] == [2, 4, 8, 18, 32, 65, 128]
-    assert training.named() == ["graph-grows-every-step"]
