@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROWS = 8  # samples of a batch that are looked at
 BYTES = 512  # of each sample, spread over it
 LEAVES = 4  # tensors of a batch
-WINDOW = 64  # batches of a pass whose samples are remembered
+WINDOW = 64  # batches of a pass, of those looked at, whose samples are remembered
 REMEMBERED = 2048  # samples
 SAME = 7  # batches like the one before, from which on it is told
 AGAIN = 16  # samples that came before, the same
@@ -34,7 +34,7 @@ AGAIN = 16  # samples that came before, the same
 class Prints:
     """What is kept of one loader. `same` and `last` go on from pass to pass: next(iter(loader)) begins one a step."""
 
-    __slots__ = ("apart", "given", "last", "other", "own", "passes", "rows", "same", "seen", "told")
+    __slots__ = ("apart", "given", "last", "looks", "other", "own", "passes", "rows", "same", "seen", "told")
 
     def __init__(self) -> None:
         self.last = self.same = 0
@@ -47,7 +47,7 @@ class Prints:
         self.passes = passes
         self.seen: dict[int, int] = {}
         """By print: number of the batch in the present pass."""
-        self.rows = self.own = self.other = self.told = 0
+        self.looks = self.rows = self.own = self.other = self.told = 0
 
 
 class Fingerprints(Probe):
@@ -113,12 +113,13 @@ def _endless(loader: Any) -> bool:
 
 def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:
     """Count samples that came before in this pass; batches come from the workers in turn."""
+    prints.looks += 1
     prints.rows += len(found)
     seen = prints.seen
     for row in found:
         before = seen.get(row)
         if before is None:
-            if batches <= WINDOW and len(seen) < REMEMBERED:
+            if prints.looks <= WINDOW and len(seen) < REMEMBERED:
                 seen[row] = batches
         elif before != batches:
             if workers > 1 and (batches - before) % workers:
