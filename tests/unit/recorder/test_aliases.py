@@ -167,6 +167,60 @@ def test_harm_is_what_a_later_pass_is_given_as_it_was_left_and_changes_again(tol
     assert after.line == before.line
 
 
+def test_the_proof_is_worth_a_few_looks_that_nobody_allows(told: Told) -> None:
+    """The governor's time is over after the first pass; here it is asked as the dispatcher asks it."""
+    loader: Any = DataLoader(Store(), batch_size=None)
+    probe, of = Aliases(), loading.Loadings().of(loader, SITE)[0]
+    for number in range(3):
+        probe.pass_left(of)
+        assert bool(probe.governed) is (number != 1)
+        of.passes += 1
+        iterator = iter(loader)
+        for batch in iterator:
+            probe.batch_asked(iterator)
+            if not number or not probe.governed:
+                probe.batch_looked_at(of, iterator, batch)
+            double(batch)
+    assert [said.harm for said in told] == [False, True]
+    probe.remove()
+
+
+def test_proving_has_an_end(told: Told) -> None:
+    loader: Any = DataLoader(Store(400), batch_size=None)
+    probe, of = Aliases(), loading.Loadings().of(loader, SITE)[0]
+    looks = 0
+    for number in range(2):
+        probe.pass_left(of)
+        of.passes += 1
+        iterator = iter(loader)
+        for place, batch in enumerate(iterator):
+            probe.batch_asked(iterator)
+            if (not number and place < 10) or not probe.governed:
+                looks += number
+                probe.batch_looked_at(of, iterator, batch)
+            if not number:
+                double(batch)
+    assert looks == 64
+    assert [said.harm for said in told] == [False]
+    probe.remove()
+
+
+def test_of_a_pass_that_nobody_looked_at_nothing_is_known() -> None:
+    loader: Any = DataLoader(Store(), batch_size=None)
+    probe, of = Aliases(), loading.Loadings().of(loader, SITE)[0]
+    for number in range(3):
+        probe.pass_left(of)
+        of.passes += 1
+        iterator = iter(loader)
+        for batch in iterator:
+            probe.batch_asked(iterator)
+            if number != 1:
+                probe.batch_looked_at(of, iterator, batch)
+            double(batch)
+    assert (probe.loaders[of.number].again, probe.loaders[of.number].anew) == (0, 0)
+    probe.remove()
+
+
 def test_to_write_the_same_again_does_no_harm(told: Told) -> None:
     known = run(Store(), lambda x: x.clamp_(max=5.0), passes_made=4, batch_size=None)
     assert known.again

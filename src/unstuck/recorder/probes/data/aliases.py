@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ...loading import Loading
     from .dataset_tensors import Extent
 
+    Within = tuple[str, Extent, int]
+    """What of the dataset's a part lies in, and at which address there."""
+
 BIT = 1
 """Of the word that says who wants to know when batches are asked for."""
 FIRST = 4
@@ -43,13 +46,16 @@ REGIONS = 3
 ENOUGH = 256
 """Places that came again as they were left: then it is looked at now and then only."""
 TRIES = 3
+PROVING = 64
+"""Looks that are made whatever the governor says, in passes after one that wrote: where there is a fault, its proof is
+worth some milliseconds."""
 WRITES, HARM = 1, 2
 """What was told: that the training writes there; that a later pass is given what it left, and changes that too."""
 
 
 class Aliases(Probe):
     name = "aliases"
-    governed = frozenset(("batch_looked_at",))
+    governed = DEAR = frozenset(("batch_looked_at",))
 
     def __init__(self) -> None:
         self._line = WritingLine(self.name, self._has_changed)
@@ -62,6 +68,7 @@ class Aliases(Probe):
         self.loaders: dict[int, Sharing] = {}
         self._company = False
         """Since the batch in work came, threads ran beside the training."""
+        self._proving, self.governed = PROVING, self.DEAR
 
     def remove(self) -> None:
         self._line.leave()
@@ -69,6 +76,9 @@ class Aliases(Probe):
 
     def batch_looked_at(self, of: Loading, iterator: Any, batch: Any) -> None:
         """A batch was handed out that may be looked at."""
+        if not self.governed:
+            self._proving -= 1
+            self._govern()
         known = self.loaders.get(of.number)
         if known is None:
             if len(self.loaders) >= LOADERS:
@@ -117,6 +127,11 @@ class Aliases(Probe):
             self._decide(known, 2)
             if known.told == WRITES and known.again and not known.told_again:
                 _tell(known)
+        self._govern()
+
+    def _govern(self) -> None:
+        proves = self._proving > 0 and any(known.told == WRITES for known in self.loaders.values())
+        self.governed = frozenset() if proves else self.DEAR
 
     def _watch(self, parts: list[Watched]) -> None:
         self.watched, state = parts, flight.state
@@ -125,27 +140,31 @@ class Aliases(Probe):
     def _look(self, known: Sharing, iterator: Any, batch: Any) -> None:
         samples = (loading.samples_of(known.loading, iterator)[0] or ())[:SAMPLES]
         walk = tensors.Walk(samples=len(samples))
-        found = ((leaf.place, dataset_tensors.extent(leaf.value)) for leaf in walk.leaves(batch))
-        parts = list(islice(((place, lies) for place, lies in found if lies is not None), LEAVES))
-        if not parts:
-            return
-        places, owners = {sample for sample in samples if type(sample) is int}, set[int]()
-        holding = list(dataset_tensors.held(loading.dataset_of(iterator), places, owners))
-        shared = memory_bytes.SharedMemory(holding if known.loading.workers else [])
+        leaves = ((leaf.place, dataset_tensors.extent(leaf.value)) for leaf in walk.leaves(batch))
+        parts = list(islice(((place, lies) for place, lies in leaves if lies is not None), LEAVES))
+        wants_line = bool(known.changes) and known.line is None and known.tries < TRIES
+        owners: set[int] = set()
+        within: list[Within | None] = []
+        if not wants_line and not _is_due(known):
+            within = [_inside(known.extents.around(lies), lies) for _, lies in parts]
+        if parts and not any(within):
+            places = {sample for sample in samples if type(sample) is int}
+            holding = list(dataset_tensors.held(loading.dataset_of(iterator), places, owners))
+            known.extents.remember(holding)
+            shared = memory_bytes.SharedMemory(holding if known.loading.workers else [])
+            within = [_inside(_around(lies, holding), lies) or shared.find(lies) for _, lies in parts]
         new = []
-        for place, lies in parts:
-            within = _inside(lies, holding) or shared.find(lies)
-            if within is not None and not _is_trained(within[1]):
-                name, own, begin = within
+        for (place, lies), found in zip(parts, within, strict=True):
+            if found is not None and not _is_trained(found[1]):
                 of = place if place is not None else 0 if len(samples) == 1 else None
                 sample = samples[of] if of is not None and type(samples[of]) is int else None
-                new.append(Watched(known, name, own, begin, lies.end - lies.begin, sample))
+                new.append(Watched(known, *found, lies.end - lies.begin, sample))
         for part in new:
             part.watch(max(512, BYTES // len(new)))
             known.came(part)
         known.shared += bool(new)
         self._watch([*self.watched, *new])
-        if new and known.changes and known.line is None and known.tries < TRIES:
+        if new and wants_line:
             known.tries += 1
             self._line.follow(sys._getframe(), frozenset(owners - walk.seen))
 
@@ -175,19 +194,24 @@ class Aliases(Probe):
 
 
 def _is_worth(known: Sharing) -> bool:
-    looks = known.looks
     if known.told == HARM:
         return False
-    return looks < FIRST or (bool(known.shared) and known.again < ENOUGH) or not looks & (looks - 1)
+    return _is_due(known) or (bool(known.shared) and known.again < ENOUGH)
 
 
-def _inside(lies: Extent, holding: list[tuple[str, Extent]]) -> tuple[str, Extent, int] | None:
-    """What of the dataset's a part lies in, by its address."""
-    around = [(name, own) for name, own in holding if own.begin <= lies.begin and lies.end <= own.end]
-    if not around:
-        return None
-    name, own = min(around, key=lambda each: each[1].end - each[1].begin)
-    return name, own, lies.begin
+def _is_due(known: Sharing) -> bool:
+    """One of the looks that are made in any case, and with the dataset gone through."""
+    return known.looks < FIRST or not known.looks & (known.looks - 1)
+
+
+def _around(lies: Extent, holding: list[tuple[str, Extent]]) -> tuple[str, Extent] | None:
+    """The smallest that a part lies in, by its address."""
+    found = [(name, own) for name, own in holding if own.begin <= lies.begin and lies.end <= own.end]
+    return min(found, key=lambda each: each[1].end - each[1].begin, default=None)
+
+
+def _inside(found: tuple[str, Extent] | None, lies: Extent) -> Within | None:
+    return None if found is None else (*found, lies.begin)
 
 
 def _is_trained(own: Extent) -> bool:
@@ -199,6 +223,7 @@ def _tell(known: Sharing) -> None:
     if last is None:
         return
     known.told_again = known.again
+    before, after = last.values()
     journal.tell(
         AliasedBatch(
             **of.about(),
@@ -215,7 +240,7 @@ def _tell(known: Sharing) -> None:
             bytes=last.part.end - last.part.begin,
             version_before=last.versions[0],
             version_after=last.versions[1],
-            value_before=last.values[0],
-            value_after=last.values[1],
+            value_before=before,
+            value_after=after,
         )
     )

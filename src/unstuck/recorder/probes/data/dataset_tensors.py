@@ -7,6 +7,7 @@ from. Nothing of the user's is run, and nothing is kept.
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 from bisect import bisect_right
 from collections import deque
 from time import thread_time
@@ -15,7 +16,7 @@ from ... import objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 OBJECTS = 6000
@@ -29,6 +30,8 @@ PARTS = 4096
 """Of a ConcatDataset."""
 KEY = 40
 """Characters of a name."""
+NEAREST = 4
+"""Known ones that begin before a part, in which it is looked for."""
 
 
 class Extent:
@@ -38,6 +41,33 @@ class Extent:
 
     def __init__(self, thing: Any, begin: int, end: int) -> None:
         self.thing, self.begin, self.end = thing, begin, end
+
+
+class KnownExtents:
+    """Those that earlier looks at a dataset have found. Each may have gone since, or lie elsewhere."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[int, int, str, Callable[[], Any]]] = []
+
+    def remember(self, holding: list[tuple[str, Extent]]) -> None:
+        known = {each[:2] for each in self._all}
+        new = [(name, own) for name, own in holding if (own.begin, own.end) not in known]
+        kept = self._all[: max(0, OBJECTS - len(new))]
+        self._all = sorted([*kept, *((own.begin, own.end, name, ref(own.thing)) for name, own in new)], key=_begin)
+
+    def around(self, part: Extent) -> tuple[str, Extent] | None:
+        """The smallest of the nearest that is still where it was, and that the part lies in."""
+        number = bisect_right(self._all, part.begin, key=_begin)
+        found = []
+        for begin, end, name, thing in self._all[max(0, number - NEAREST) : number]:
+            own = extent(thing()) if part.end <= end else None
+            if own is not None and (own.begin, own.end) == (begin, end):
+                found.append((name, own))
+        return min(found, key=lambda each: each[1].end - each[1].begin, default=None)
+
+
+def _begin(known: tuple[int, int, str, Any]) -> int:
+    return known[0]
 
 
 def extent(thing: Any) -> Extent | None:

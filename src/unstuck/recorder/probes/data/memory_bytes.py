@@ -46,15 +46,21 @@ def is_tensor(thing: Any) -> bool:
     return type(thing) is torch.Tensor or type(thing) is torch.nn.Parameter
 
 
+def code_of(thing: Any) -> str | None:
+    """The type of its elements as `struct` calls it; None for others."""
+    kind = thing.dtype if is_tensor(thing) else sys.modules["numpy"].ndarray.dtype.__get__(thing)
+    return _CODES.get(str(kind).rpartition(".")[2])
+
+
 def numbers(lies: Extent, raw: bytes) -> list[Any] | None:
-    """What the bytes of a tensor or array mean; None for types that `struct` does not know."""
-    code = _code(lies.thing)
+    """What the bytes of a tensor or array mean."""
+    code = code_of(lies.thing)
     return None if code is None else list(struct.unpack(f"={len(raw) // struct.calcsize('=' + code)}{code}", raw))
 
 
-def first_change(lies: Extent, before: bytes, after: bytes) -> tuple[Any, Any] | None:
+def first_change(code: str | None, before: bytes, after: bytes) -> tuple[Any, Any] | None:
     """The first number that changed: what it was, and what it is now."""
-    code, same, other = _code(lies.thing), 0, min(len(before), len(after))
+    same, other = 0, min(len(before), len(after))
     if code is None or before[:other] == after[:other]:
         return None
     while same < other:  # all before `same` is alike, and something is not up to `other`
@@ -65,11 +71,6 @@ def first_change(lies: Extent, before: bytes, after: bytes) -> tuple[Any, Any] |
             other = middle
     first = same - same % struct.calcsize("=" + code)
     return struct.unpack_from("=" + code, before, first)[0], struct.unpack_from("=" + code, after, first)[0]
-
-
-def _code(thing: Any) -> str | None:
-    kind = thing.dtype if is_tensor(thing) else sys.modules["numpy"].ndarray.dtype.__get__(thing)
-    return _CODES.get(str(kind).rpartition(".")[2])
 
 
 class SharedMemory:

@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 
 from ... import objects
 from . import memory_bytes
-from .dataset_tensors import Extent, extent
+from .dataset_tensors import Extent, KnownExtents, extent
 from .sample_code import package_of
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ class Sharing:
         """The dataset writes there itself: nothing is said of it."""
         self.written: dict[tuple[int, int], tuple[int, int]] = {}
         """By address and bytes read of it: the pass in which the training wrote to it, and how it was left."""
+        self.extents = KnownExtents()
         self.latest: Change | None = None
         self.line: Site | None = None
 
@@ -50,9 +51,10 @@ class Sharing:
         return self.proof >= PROOF and self.again > 4 * self.anew
 
     def came(self, part: Watched) -> None:
-        """A part of a batch that lies in the dataset's memory: did an earlier pass leave it like this?"""
+        """A part of a batch that lies in the dataset's memory: did the pass before leave it like this? Of an older one
+        nothing is known: it may have been written to meanwhile while nobody looked."""
         passes, left = self.written.get(part.key, (self.passes, 0))
-        if passes < self.passes:
+        if passes == self.passes - 1:
             part.left = left == hash(part.before)
             self.again += part.left
             self.anew += not part.left
@@ -67,18 +69,21 @@ class Sharing:
             self.written[part.key] = self.passes, hash(now)
         lies = part.lies()
         if lies is not None:
-            self.latest = Change(part, lies, now)
+            self.latest = Change(part, lies.thing, now)
 
 
 class Change:
     """What was seen when a part was written to."""
 
-    __slots__ = ("part", "values", "versions")
+    __slots__ = ("_after", "_before", "_code", "part", "versions")
 
-    def __init__(self, part: Watched, lies: Extent, now: bytes) -> None:
-        self.part = part
-        self.versions = part.version, memory_bytes.version(lies.thing)
-        self.values = memory_bytes.first_change(lies, part.before, now) or (None, None)
+    def __init__(self, part: Watched, thing: Any, now: bytes) -> None:
+        self.part, self.versions = part, (part.version, memory_bytes.version(thing))
+        self._before, self._after, self._code = part.before, now, memory_bytes.code_of(thing)
+
+    def values(self) -> tuple[Any, Any]:
+        """Of the first number that changed."""
+        return memory_bytes.first_change(self._code, self._before, self._after) or (None, None)
 
 
 class Watched:
