@@ -250,7 +250,7 @@ def test_what_is_kept_is_bounded() -> None:
 # --- how loaders are set ---------------------------------------------------------------------------------------
 
 
-class Stream(IterableDataset[Any]):
+class Stream(IterableDataset[Any]):  # type: ignore[misc]  # mypy does not follow torch
     def __iter__(self) -> Iterator[Any]:
         yield torch.utils.data.get_worker_info()
 
