@@ -1,4 +1,4 @@
-"""What copying batches to a GPU takes: told once, after three of them, where there is one. The copies are made up here."""
+"""What copying batches to a GPU takes: told once, after three of them. The copies are made up here."""
 
 from __future__ import annotations
 
