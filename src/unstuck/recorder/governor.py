@@ -9,13 +9,16 @@ from . import flight, hiding, one_thread
 
 SHARE = 0.005
 """Of the run's time, for all probes together."""
-ADVANCE = 0.15
-"""Seconds that may be spent before they are earned: the first steps tell the most."""
+ADVANCE, RESERVE = 0.1, 0.05
+"""Seconds that may be spent before they are earned: the first steps tell the most. And what is kept for those after the
+first 64: how a training ends tells as much as how it begins."""
 LOADING = 0.4
 """… where a GPU is used: the first use of each kind of its kernels loads it."""
 LATER = 0.015
 """Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
-PORTIONS = {"learning": 0.6, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2}
+PORTIONS = {
+    "learning": 0.75, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2,
+}  # fmt: skip
 """Of that, the most that one probe may take; the others may take all of it."""
 
 
@@ -33,7 +36,9 @@ class Governor:
         """There is time left for a dear call."""
         now = monotonic()
         self._began = self._began or now
-        earned = ADVANCE + self.loading + LATER * max(0, flight.steps().bit_length() - 7) + SHARE * (now - self._began)
+        doublings = flight.steps().bit_length() - 7
+        later = RESERVE + LATER * doublings if doublings >= 0 else 0.0
+        earned = ADVANCE + self.loading + later + SHARE * (now - self._began)
         return self.spent < earned and self.by_probe.get(probe, 0.0) <= PORTIONS.get(probe, 1.0) * earned
 
     def uses_gpu(self) -> None:

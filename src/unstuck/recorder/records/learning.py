@@ -51,9 +51,6 @@ class Optimizer:
     settings: dict[str, Setting] = field(default_factory=dict)
     cosines: list[float] = field(default_factory=list)
     """Between the updates of two sampled steps that followed each other: below 0 they undo each other."""
-    stale: int = 0
-    """At so many of the `checked` first backward passes after a step the gradients of the step before were there."""
-    checked: int = 0
     site: Site | None = None
     """Where it was made."""
 

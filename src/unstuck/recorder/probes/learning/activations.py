@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from math import exp, tanh
+from typing import Any
 
 from ... import gpu
-from ...records.learning import Activation
+from ...records.base import Site
+from ...records.learning import Activation, ActivationKind
 from . import graph_reading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.learning import ActivationKind
-    from .graph_reading import Graph, SavedTensors
-    from .naming import Names
+from .graph_reading import Graph, SavedTensors
+from .naming import Names
 
 LAYERS = 64
 ELEMENTS = 1 << 17

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from types import CodeType
+from typing import Any
 
 from ... import flight, objects
 from . import layers
-from .graph_events import Events
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType
-    from typing import Any
-
-    from .graph_events import Print
+from .graph_events import Events, Print
 
 
 class Call:

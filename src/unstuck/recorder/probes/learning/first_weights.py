@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from typing import Any, Literal
 
 from ... import gpu
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
 
 ELEMENTS = 1_000_000
 """A larger parameter is only sampled."""

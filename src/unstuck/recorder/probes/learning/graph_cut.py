@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import linecache
 import re
+from types import CodeType
+from typing import Any
 
+from ...records.base import Site
 from ...records.learning import GraphCut
 from . import layers, sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType
-    from typing import Any
-
-    from ...records.base import Site
-    from .calls import Call, Observation
-    from .graph_events import Print
+from .calls import Call, Observation
+from .graph_events import Print
 
 DISABLES = ("no_grad", "inference_mode", "set_grad_enabled")
 BACK = 80

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType, FrameType
+from typing import Any
 
 import torch
 
 from ... import gpu, user_code
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
-    from typing import Any
 
 EVENTS = 60_000
 """Calls in one step after which it is not followed any further."""

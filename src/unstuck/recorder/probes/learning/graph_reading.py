@@ -6,16 +6,13 @@ Read at sampled calls of backward, from what the graph keeps anyway; nothing is 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from time import thread_time
+from typing import Any
 
 import torch
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ...records.learning import ActivationKind
+from ...records.learning import ActivationKind
 
 NODES = 6000
 SECONDS = 0.01

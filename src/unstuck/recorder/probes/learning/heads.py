@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from types import FrameType
+from typing import Any
+
 from ... import dispatch, gpu
+from ...records.base import Site
 from ...records.learning import LossHead
 from . import loss_head, loss_lines, sites
+from .graph_reading import SavedTensors
 from .targets import TargetStats
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...records.base import Site
-    from .graph_reading import SavedTensors
 
 HEADS = 8
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import objects
 from ...records.learning import KeptInList
 from . import layers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .naming import Names
-    from .script_lines import ScriptLines
+from .naming import Names
+from .script_lines import ScriptLines
 
 MOST = 64
 INSIDE = 256

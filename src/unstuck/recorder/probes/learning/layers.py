@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 from ... import objects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MODULES = 4000
 

@@ -6,6 +6,8 @@ Each telling is the whole: the latest is all a rule needs.
 from __future__ import annotations
 
 from time import monotonic, thread_time
+from types import FrameType
+from typing import Any
 
 import torch
 
@@ -20,8 +22,9 @@ from ..numerics.steep import Steep
 from ..numerics.tracing import Tracing
 from . import graph_reading
 from .activations import Activations
+from .graph_reading import Graph
 from .heads import Heads
-from .losses import Losses
+from .losses import Losses, Series
 from .naming import Names
 from .observed_steps import ObservedSteps
 from .owners import Owners
@@ -30,14 +33,6 @@ from .schedules import Schedules
 from .script_lines import ScriptLines
 from .updates import Updates
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from .graph_reading import Graph
-    from .losses import Series
-
 FIRST = 8
 """Steps until the first telling; then at each time half as many again."""
 PAUSE, LONGEST = 1.0, 60.0
@@ -45,6 +40,8 @@ PAUSE, LONGEST = 1.0, 60.0
 LOST = 64
 SURE = 16
 """Losses that are no number, after which what became of the training is told once more."""
+ONCE = 0.002
+"""Seconds of one look at a slope, that count as such: what is found is looked up in the source once."""
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
@@ -77,8 +74,6 @@ class LearningProbe(Probe):
         """By the identity of an optimizer: its steps, and how often its gradients were cleared."""
         self._named = 0
         """Parameters known when names were last looked for."""
-        self._checked_at = -1
-        """Steps made when it was last looked whether gradients are cleared."""
         self._watching = False
         """Each loss is handed over with its graph."""
         self._next, self._look = FIRST, FIRST
@@ -102,7 +97,7 @@ class LearningProbe(Probe):
         if series is not None:
             self._value(series, root, value, frame)
         if self._watching:
-            governor.governor.charge("steep", self.name, thread_time() - began)
+            governor.governor.charge("steep", self.name, min(thread_time() - began, ONCE))
 
     def gpu_loss(self, root: Any, frame: FrameType, plain: Any) -> None:
         self.copies.collect()
@@ -150,7 +145,7 @@ class LearningProbe(Probe):
     # --- the backward pass -------------------------------------------------------------------------------------------
 
     def before_backward(self, root: Any, frame: FrameType) -> None:
-        """Read the graph, and whether the gradients were cleared."""
+        """Read the graph."""
         if root is None:
             return
         if root.grad_fn is None:
@@ -175,16 +170,12 @@ class LearningProbe(Probe):
         if graph.flat and not graph.capped and self.flat is None:
             self._note_flat(root.grad_fn, graph, frame)
         self.heads.note(root.grad_fn, frame)
-        if self._checked_at != flight.steps():
-            self._checked_at = flight.steps()
-            self.updates.check_cleared()
         series = self.losses.of(frame)
         if series is not None and not self._watching and (not gpu.away(root) or self.copies.exact):
             self.steep.look(root, series, frame)
 
     def missed(self, event: str) -> None:
         if event == "before_backward":
-            self._checked_at = flight.steps()
             self.ownership.missed()
             self.observed.missed()
 

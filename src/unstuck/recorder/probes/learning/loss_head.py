@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any, Literal
 
 import torch
 
+from ...records.learning import ActivationKind, LossOp
 from . import graph_reading
-from .graph_reading import ACTIVATIONS, LEAF, name_of, shape_of, signed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from ...records.learning import ActivationKind, LossOp
-    from .graph_reading import SavedTensors
+from .graph_reading import ACTIVATIONS, LEAF, SavedTensors, name_of, shape_of, signed
 
 SMALL = 1 << 12
 """Numbers; a larger output is not computed once more."""

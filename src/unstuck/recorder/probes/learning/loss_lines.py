@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import linecache
 import re
+from types import FrameType
 
 from ... import user_code
+from ...records.base import Site
 from ..numerics import source_lines
 from . import sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from ...records.base import Site
 
 BACK = 80
 """Lines to look back for the assignment."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from sys import float_info
+from types import CodeType, FrameType
+from typing import Any
 
 from ... import flight, loading
+from ...gpu import Copies
+from ...records.base import Site
 from ...records.learning import Loss
+from ...records.numerics import DrawnBatch
 from . import sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType, FrameType
-    from typing import Any
-
-    from ...gpu import Copies
-    from ...records.base import Site
-    from ...records.numerics import DrawnBatch
 
 POINTS = 256
 RAW = 32

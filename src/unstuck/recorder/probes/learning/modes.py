@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import gpu, objects
 from ...hooks import modules as seam
 from ...records.learning import Mode
 from . import layers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .calls import Call, Observation
+from .calls import Call, Observation
 
 ROOTS = 8
 KEPT = 24

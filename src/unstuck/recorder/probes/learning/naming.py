@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from itertools import islice
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
+from typing import Any
 
 import torch
 
 from ... import objects
 from . import layers, sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
 
 THINGS = 6000
 """Visited in one walk."""

@@ -8,28 +8,24 @@ which two modules the graph ends, and at which line. Never where a compiler is i
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import islice
+from types import FrameType
+from typing import Any
 
 import torch
 
 from ... import dispatch, flight, governor, gpu, guard, hiding, objects
 from ...hooks import modules as seam
+from ...records.learning import GraphCut
 from . import sites
 from .calls import Call, Observation
 from .graph_cut import Cut
 from .graph_events import Print, tensors
 from .modes import Modes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
-
-    from ...records.learning import GraphCut
-    from .naming import Names
-    from .ownership import Ownership
-    from .updates import Updates
+from .naming import Names
+from .ownership import Ownership
+from .updates import Updates
 
 FORWARD = "forward"
 """A fault here switches only this part off."""

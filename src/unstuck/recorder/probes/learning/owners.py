@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ...records.base import Site
+from ...records.learning import KeptInList, Stray
+from ...records.learning import Parameter as ParameterRecord
 from . import kept_in_lists
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.learning import KeptInList, Stray
-    from ...records.learning import Parameter as ParameterRecord
-    from .activations import Activations, Layer
-    from .naming import Names
-    from .ownership import Ownership
-    from .script_lines import ScriptLines
-    from .updates import Parameter, Updates
+from .activations import Activations, Layer
+from .naming import Names
+from .ownership import Ownership
+from .script_lines import ScriptLines
+from .updates import Parameter, Updates
 
 PARAMETERS = 400
 WIDE = 3.0

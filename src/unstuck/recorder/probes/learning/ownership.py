@@ -7,21 +7,16 @@ that belongs to the training.
 from __future__ import annotations
 
 import weakref
-from types import FunctionType
+from types import FrameType, FunctionType
+from typing import Any
 
 import torch
 
 from ... import gpu, objects
+from ...records.base import Site
 from ...records.learning import BuiltOptimizer, Stray
 from . import first_weights, sites, updates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...records.base import Site
-    from .naming import Names
+from .naming import Names
 
 BUILT = 16
 STATES = 1000

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import flight, gpu, objects, user_code
 from ...records import learning as records
+from ...records.base import Site
+from ...records.learning import Setting
 from ...records.numerics import Clips as ClipsRecord
 from ...records.numerics import Scaler as ScalerRecord
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.learning import Setting
 
 SCHEDULERS = 16
 EACH, EVERY = 64, 4

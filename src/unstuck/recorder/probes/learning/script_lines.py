@@ -7,12 +7,9 @@ import re
 import sys
 
 from ... import objects, user_code
+from ...records.base import Site
 from . import layers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...records.base import Site
-    from .naming import Names
+from .naming import Names
 
 CONSTANT = r"(constant_|zeros_|ones_|fill_|(?<!\.)zero_|torch\.(zeros|ones|full)(_like)?)\("
 DRAWN = r"(normal_|uniform_|torch\.randn?(_like)?)\("

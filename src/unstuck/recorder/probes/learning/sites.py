@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+
 from ... import objects, user_code
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import CodeType, FrameType
-    from typing import Any
-
-    from ...records.base import Site
+from ...records.base import Site
 
 
 def at(code: CodeType, line: int) -> Site:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from math import log
+from types import FrameType
+from typing import Any
 
 import torch
 
 from ... import flight, gpu
-from ...records.learning import OutOfReach, Predictions, Range, Targets
+from ...records.learning import LossOp, OutOfReach, Predictions, Range, Targets
 from . import sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...records.learning import LossOp
-    from .loss_head import Given
+from .loss_head import Given
 
 ELEMENTS = 1 << 15
 """Of a larger tensor only some samples are looked at."""

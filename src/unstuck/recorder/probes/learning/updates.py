@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from ... import flight, gpu, objects
 from ...records import learning as records
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.learning import Setting
+from ...records.base import Site
+from ...records.learning import Setting
 
 TENSORS = 160
 ELEMENTS = 4_000_000
@@ -45,8 +41,7 @@ class Optimizer:
     """One optimizer of the training; or, with no kind, the updates that the script writes out itself."""
 
     __slots__ = (
-        "chosen", "cosines", "is_gone", "key", "kind", "last", "last_at", "lrs", "ref", "settings", "site", "stale",
-        "steps", "tried",
+        "chosen", "cosines", "is_gone", "key", "kind", "last", "last_at", "lrs", "ref", "settings", "site", "steps",
     )  # fmt: skip
 
     def __init__(self, optimizer: Any) -> None:
@@ -65,7 +60,6 @@ class Optimizer:
         self.site: Site | None = None
         """Where it was made, as far as the script tells."""
         self.cosines: list[float] = []
-        self.stale = self.tried = 0
 
     def _gone(self, _: Any) -> None:
         """Nothing of a training that is over is kept alive."""
@@ -81,7 +75,7 @@ class Optimizer:
     def record(self, number: int) -> records.Optimizer:
         return records.Optimizer(
             number=number, kind=self.kind, steps=self.steps, lrs=self.lrs, settings=self.settings,
-            cosines=self.cosines[-KEPT:], stale=self.stale, checked=self.tried, site=self.site,
+            cosines=self.cosines[-KEPT:], site=self.site,
         )  # fmt: skip
 
 
@@ -254,25 +248,6 @@ class Updates:
         if last is not None and entry.steps - entry.last_at == 1 and last.shape == moved.shape:
             self.copies.numbers([torch.dot(moved, last), _norm(moved), _norm(last)], take)
         entry.last, entry.last_at = moved, entry.steps
-
-    def check_cleared(self) -> None:
-        """At the first backward after a step: are the gradients of the step before still there?"""
-        for entry in self.optimizers:
-            if not entry.is_gone and entry.kind:
-                self._check_cleared(entry)
-
-    def _check_cleared(self, entry: Optimizer) -> None:
-        held = [p.grad for p in self._readable(entry)[:4] if p.requires_grad and _has_gradient(p)]
-
-        def take(values: list[float]) -> None:
-            entry.tried += 1
-            entry.stale += any(value != 0.0 for value in values)
-
-        if held:
-            with torch.no_grad():
-                self.copies.numbers([grad.any() for grad in held], take)
-        else:
-            take([])
 
     def _readable(self, entry: Optimizer) -> list[Any]:
         """Those of its parameters that are read: on the CPU; or, where the first is on a GPU, a few on that one."""

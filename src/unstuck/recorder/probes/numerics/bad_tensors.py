@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import FrameType
+from typing import Any
+
 import torch
 
 from ... import tensors, user_code
@@ -9,11 +12,6 @@ from ...records.numerics import BadTensor
 from ..learning import sites
 from . import edges, source_lines
 from .computed import computed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
 
 MOST = 6
 DEEP = 3

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import torch
 
 from ... import user_code
 from ...records.numerics import ComputedValue
 from . import source_lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
 """Calls that can make what is no number out of numbers."""

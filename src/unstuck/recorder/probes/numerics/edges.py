@@ -6,16 +6,12 @@ result is one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from ...records.numerics import Operation
+from ...records.numerics import Operation, Why
 from ..learning.graph_reading import before, name_of, operation_of, saved, signed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.numerics import Why
 
 LOGS = ("Log", "Log2", "Log10", "Log1P")
 ROWS = 6

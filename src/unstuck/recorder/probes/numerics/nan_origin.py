@@ -6,29 +6,23 @@ looked at; nothing is run again, nothing of the training is touched.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import thread_time
+from types import FrameType
+from typing import Any
 
 import torch
 
 from ... import flight, loading
 from ...records.numerics import BadTensor, Birth, BrokenParameter, GrownWeight, Operation
 from ..learning import activations, graph_reading
-from ..learning.graph_reading import operation_of, saved
+from ..learning.graph_reading import SavedTensors, operation_of, saved
+from ..learning.losses import Series
+from ..learning.naming import Names
+from ..learning.updates import Updates
 from . import bad_tensors, edges, source_lines
+from .steep import Steep
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from types import FrameType
-    from typing import Any, TypeVar
-
-    from ..learning.graph_reading import SavedTensors
-    from ..learning.losses import Series
-    from ..learning.naming import Names
-    from ..learning.updates import Updates
-    from .steep import Steep
-
-    T = TypeVar("T")
 
 BIRTHS = 4
 NODES = 20_000

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 from ... import user_code
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
-
-    from ...records.base import Site
+from ...records.base import Site
 
 FILES = 24
 LARGEST = 2_000_000

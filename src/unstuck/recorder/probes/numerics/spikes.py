@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from types import FrameType
+from typing import Any
+
 import torch
 
-from ... import flight, governor, loading, tensors
-from ...records.numerics import LargeRows, Spike
+from ... import flight, loading, tensors
+from ...records.numerics import DrawnBatch, LargeRows, Spike
 from ..learning import losses, sites
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...records.numerics import DrawnBatch
 
 MOST = 12
 UNLIKE = 30.0
@@ -29,18 +25,17 @@ class Spikes:
 
     def note(self, series: losses.Series, value: float, frame: FrameType | None) -> None:
         """A value that stands out, before its backward pass."""
-        rows = _unlike(frame) if len(self.found) < MOST and governor.allows("learning") else None
-        self.add(series, value, flight.steps(), loading.batches(), rows)
+        if len(self.found) < MOST:
+            self._add(series, value, flight.steps(), loading.batches(), _unlike(frame))
 
     def came_late(self, series: losses.Series, value: float, step: int, batch: list[DrawnBatch] | None) -> None:
         """One that stood out some steps ago; its batch was noted then, if there was one at hand."""
-        self.add(series, value, step, batch or [], None)
+        if len(self.found) < MOST:
+            self._add(series, value, step, batch or [], None)
 
-    def add(
+    def _add(
         self, series: losses.Series, value: float, step: int, batch: list[DrawnBatch], rows: list[LargeRows] | None
     ) -> None:
-        if len(self.found) >= MOST:
-            return
         known = next((each for each in batch[:1] if each.size is not None and each.size <= IDS), None)
         spike = Spike(
             step=step, value=value, usual=series.usual - losses.RATE * losses.FAR * series.spread, spread=series.spread,

@@ -3,21 +3,18 @@ it."""
 
 from __future__ import annotations
 
+from types import FrameType
+from typing import Any
+
 import torch
 
 from ... import flight
+from ...records.base import Site
+from ...records.numerics import Operation
 from ..learning import graph_reading
+from ..learning.graph_reading import SavedTensors
+from ..learning.losses import Series
 from . import edges, source_lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.numerics import Operation
-    from ..learning.graph_reading import SavedTensors
-    from ..learning.losses import Series
 
 NODES = 600
 WATCHED = 6

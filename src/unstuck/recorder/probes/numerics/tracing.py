@@ -7,19 +7,15 @@ A broken run goes on breaking: its next forward pass is made with torch's own bo
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import torch
 
 from ... import user_code
+from ...records.base import Site
+from ...records.numerics import BadTensor, Birth, Operation
 from ..learning import graph_reading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.base import Site
-    from ...records.numerics import BadTensor, Birth, Operation
-    from ..learning.graph_reading import SavedTensors
+from ..learning.graph_reading import SavedTensors
 
 TRIES = 4
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
