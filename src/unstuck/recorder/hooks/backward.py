@@ -61,10 +61,14 @@ class Reader:
         self.ask()
 
 
+_reader = Reader()
+last = _reader.hand_over  # at the end of the process
+
+
 def install(module: Any) -> None:
     """`module` is torch.autograd."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
-    original, state, reader = module.backward, flight.state, Reader()
+    original, state, reader = module.backward, flight.state, _reader
     full, steps, backwards, tensor_type = flight.FULL, flight.STEPS, flight.BACKWARDS, torch.Tensor
     functions, dispatches = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     by_hand, scaled = stepping.by_hand, amp.scaled

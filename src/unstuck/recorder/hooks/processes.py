@@ -101,7 +101,7 @@ class End:
         takeover = sys.modules.get(f"{recorder}.scan.takeover")
         if takeover is not None and takeover.wanted():
             takeover.leaving()
-        for name in ("stepping", "dispatch"):
+        for name in ("hooks.backward", "stepping", "dispatch"):
             module = sys.modules.get(f"{recorder}.{name}")
             if module is not None:
                 module.last()
