@@ -20,6 +20,7 @@ from tests.unit.recorder.untouchable import (
     Untouchable,
     watching,
 )
+from tests.unit.recorder.written import written
 
 KINDS = {
     "an object": Untouchable,
@@ -71,7 +72,7 @@ def train(ask, thing, holder, state, stop, done=False):
     for number, each in enumerate(thing):
         ask()
         break
-    for each in (thing if {given} else ()):
+    for each in (thing if True else ()):
         ask()
         break
     for each in thing:
@@ -84,9 +85,10 @@ def ask_loops() -> None:
     from unstuck.recorder.probes.loops.describe import Loops
 
     frame = sys._getframe(1)
-    with watching() as ran:
+    with written() as told, watching() as ran:
         Loops().asked_loops(frame)
     assert ran == []
+    assert told[0].frames[0].function == "train", "it was not described at all"
 
 
 def ask_growth() -> None:
@@ -103,15 +105,13 @@ def ask_growth() -> None:
 def test_at_a_request(tmp_path: Any, kind: str, asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, condition in enumerate(CONDITIONS if asked is ask_loops else CONDITIONS[:1]):
         script = tmp_path / f"script_{number}.py"
-        script.write_text(SCRIPT.format(condition=condition, given="True"))
+        script.write_text(SCRIPT.format(condition=condition))
         module: Any = ModuleType(f"script_{number}")
         module.__file__ = str(script)
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(script.read_text(), str(script), "exec"), vars(module))
         thing = KINDS[kind]()
-        state = {"epoch": 1, "thing": thing, **({} if kind in ("a list", "a dictionary") else {})}
-        if kind in ("an object", "text"):
-            state = {thing: 1}
+        state = {thing: 1} if kind in ("an object", "text") else {"epoch": 1, "thing": thing}
         module.kept = [thing, {1: thing}, {thing} if kind == "an object" else thing]
         module.large = {Untouchable() if n == 90 else n: thing for n in range(100)}
         try:
@@ -122,18 +122,7 @@ def test_at_a_request(tmp_path: Any, kind: str, asked: Any, monkeypatch: pytest.
             continue  # the condition means nothing for a thing of this kind
 
 
-class Lengths:
-    """Classes that say how long they are by something of the user's."""
-
-    def __init__(self, thing: Any) -> None:
-        self.thing = thing
-        self.things = [thing]
-
-    def __len__(self) -> int:
-        raise AssertionError("it was asked")
-
-
-def written(answer: str, path: Any) -> Any:
+def saying(answer: str, path: Any) -> Any:
     source = "class Odd:\n    def __init__(self, thing):\n        self.thing, self.things = thing, [thing]\n"
     source += f"    def __len__(self):\n        return {answer}\n"
     path.write_text(source)
@@ -149,7 +138,7 @@ def test_at_a_length(tmp_path: Any, kind: str) -> None:
     thing = KINDS[kind]()
     answers = [condition.replace("thing", "self.thing") for condition in CONDITIONS]
     answers += ["sum(len(each) for each in self.things)", "sum(self.things)", "len(self.things) + self.thing.limit"]
-    made = [written(answer, tmp_path / f"odd_{n}.py")(thing) for n, answer in enumerate(answers)]
+    made = [saying(answer, tmp_path / f"odd_{n}.py")(thing) for n, answer in enumerate(answers)]
     data = torch.utils.data.TensorDataset(torch.zeros(4))
     for each in (thing, *made):
         samplers = [torch.utils.data.SequentialSampler(each), torch.utils.data.SubsetRandomSampler(each)]

@@ -77,7 +77,7 @@ def attributes(**more: Any) -> dict[str, Any]:
     space["limit"], space["bound"] = Descriptor(False), Descriptor(True)
     space["computed"] = property(noting("a property", lambda _: 4))
     space["__getattribute__"] = noting("__getattribute__", object.__getattribute__)
-    space["__getattr__"] = noting("__getattr__", lambda _, name: 9)
+    space["__getattr__"] = noting("__getattr__", lambda *_: 9)
     return {**space, **more}
 
 
