@@ -222,7 +222,7 @@ class Updates:
     def after(self, optimizer: Any, entry: Optimizer) -> None:
         """After it: how far each moved, and whether in the same direction as the step before."""
         step, before = self._before.pop(id(optimizer), (0, []))
-        chosen = self._readable(entry)
+        chosen = self._readable(entry) if before else []
         if not before or len(chosen) != len(before):
             return
         entries = [self.parameters[id(parameter)] for parameter in chosen]

@@ -46,7 +46,7 @@ def forward(node: Any, kind: str) -> Edge | None:
         return _spread(node)
     if kind in ("Softmax", "LogSoftmax", "SafeSoftmax"):
         return _masked(node)
-    value = saved(node, "_saved_self")
+    value = _real(node)
     if kind in LOGS and value is not None:
         return _logarithm(value, -1.0 if kind == "Log1P" else 0.0)
     if kind in ("Acos", "Asin", "Atanh") and value is not None and finite(value):
@@ -58,23 +58,27 @@ def forward(node: Any, kind: str) -> Edge | None:
     return None
 
 
+def _real(node: Any) -> Any:
+    """What it was given; None where that is complex."""
+    value = saved(node, "_saved_self")
+    return value if value is not None and value.is_floating_point() else None
+
+
 def _first(why: Why, bad: Any, value: Any, detail: str = "") -> Edge | None:
     """With the first bad element as the example; None where there is none."""
     return Edge(why, bad, repr(float(value[bad][0])), detail) if bool(bad.any()) else None
 
 
 def _logarithm(value: Any, least: float) -> Edge | None:
-    if not finite(value):
+    if not value.numel() or not float(value.min()) <= least or not finite(value):
         return None
     return _first("log-of-zero" if bool((value >= least).all()) else "log-of-negative", value <= least, value)
 
 
 def _by_result(result: Any, kind: str) -> Edge | None:
-    if result is None or not result.is_floating_point():
+    if result is None or not result.is_floating_point() or finite(result):
         return None
     bad = ~torch.isfinite(result)
-    if not bool(bad.any()):
-        return None
     of_nan = bool(torch.isnan(result).any())
     if kind in ("Exp", "Expm1"):
         most = float(torch.log(torch.tensor(torch.finfo(result.dtype).max, dtype=torch.float64)))
@@ -101,7 +105,7 @@ def _division(node: Any) -> Edge | None:
 
 
 def _spread(node: Any) -> Edge | None:
-    value = saved(node, "_saved_self")
+    value = _real(node)
     if value is None:
         return None
     dims, count = getattr(node, "_saved_dim", None), 1
@@ -153,7 +157,7 @@ def slope(node: Any, kind: str) -> Edge | None:
         if result is None or not result.numel() or float(result.min()) != 0.0:  # the usual way: one small operation
             return None
         return Edge("slope-of-root", result == 0, "0.0", backward=True)
-    value = saved(node, "_saved_self")
+    value = _real(node)
     if kind == "Pow":
         return _slope_of_power(node, value)
     if kind in ("Acos", "Asin") and value is not None:
@@ -193,4 +197,5 @@ def rows_of(mask: Any) -> dict[str, Any]:
 
 
 def finite(tensor: Any) -> bool:
-    return bool(torch.isfinite(tensor.detach()).all())
+    """Most are, and then their sum is: one small operation."""
+    return bool(torch.isfinite(tensor.detach().sum())) or bool(torch.isfinite(tensor.detach()).all())

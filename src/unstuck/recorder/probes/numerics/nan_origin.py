@@ -23,7 +23,6 @@ from ..learning.updates import Updates
 from . import bad_tensors, edges, source_lines
 from .steep import Steep
 
-
 BIRTHS = 4
 NODES = 20_000
 SECONDS = 0.4
