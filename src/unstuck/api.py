@@ -59,7 +59,7 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
     global _current
     if _current is not None and _current.active:
         return _current
-    if os.environ.get("UNSTUCK_FLIGHT_DIR"):
+    if os.environ.get("UNSTUCK_FLIGHT_DIR") or "_unstuck_recorder" in sys.modules:
         return Watcher(None, None, "already watched by `unstuck run`")
     if not sys.platform.startswith("linux"):
         return Watcher(None, None, "unstuck watches on Linux only")

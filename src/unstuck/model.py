@@ -301,6 +301,8 @@ class Flight:
     probes_off: tuple[tuple[str, str], ...] = ()
     crash: Crash | None = None
     """Of a dead process: the fatal signal it left a trace of."""
+    started: float = 0.0
+    """When its process was started, by the kernel's clock; after an exec the file `began` long after that."""
 
 
 # --- the stall -----------------------------------------------------------------------------------------------

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import cast
 
 from unstuck.model import Flight, Pace, Phase, Role, Step
-from unstuck.observe.gauge import NANO, Gauge, quantile
+from unstuck.observe.gauge import NANO, Gauge, one_each, quantile
 from unstuck.observe.records import parse
 from unstuck.recorder import layout as at
 from unstuck.recorder.records.base import ProbeOff, Record
 from unstuck.recorder.records.loops import LoopSnapshot
 
 WHOLE = (at.LEARNING, at.DATA_STATS)
+TICKS = os.sysconf("SC_CLK_TCK")
 KEPT = 24
 """Descriptions of loops a process."""
 
@@ -26,6 +28,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     return Flight(
         pid=w[at.W_PID],
         began=w[at.W_BEGAN] / NANO,
+        started=w[at.W_START_TICKS] / TICKS,
         read_at=monotonic(),
         role=_role(w),
         worker=_some(w[at.W_WORKER]),
@@ -110,11 +113,14 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Reco
 
     flights: list[Flight] = []
     records: list[Record] = []
-    for path in sorted(Path(folder).glob("*" + at.FLIGHT)):
-        gauge = Gauge.open(str(path))
-        if gauge is None:
-            continue
-        flights.append(with_crash(read_flight(gauge), gauge.beside(at.SIGNALS)))
+    paths = sorted(Path(folder).glob("*" + at.FLIGHT))
+    gauges = [gauge for path in paths if (gauge := Gauge.open(str(path))) is not None]
+    last = {gauge.key: gauge for gauge in sorted(gauges, key=lambda gauge: gauge.number)}
+    for gauge in one_each(gauges):
+        flight = read_flight(gauge)
+        flight = flight if last[gauge.key] is gauge else replace(flight, ended=True)  # it went on as another program
+        flights.append(with_crash(flight, gauge.beside(at.SIGNALS)))
+    for gauge in gauges:
         records.extend(read_records(gauge))
         gauge.close()
     return flights, sorted(records, key=lambda record: record.at)

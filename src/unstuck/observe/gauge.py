@@ -8,6 +8,11 @@ import sys
 
 from unstuck.recorder import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Literal
+
 WORKER = at.ROLES.index("worker")
 NANO = 1e9
 
@@ -59,9 +64,12 @@ class Gauge:
         finally:
             os.close(handle)
 
-    def frozen(self) -> Gauge:
+    def frozen(self, *, ended: bool = False) -> Gauge:
         """A copy of the last state, which needs neither the file nor the process."""
-        copy = Gauge(self.path, bytes(self._map))
+        raw = bytearray(self._map)
+        if ended:
+            memoryview(raw).cast("q")[at.W_ENDED] = 1
+        copy = Gauge(self.path, bytes(raw))
         copy.records, copy.records_read = self.records, self.records_read
         return copy
 
@@ -109,10 +117,28 @@ class Gauge:
         base = at.HISTOGRAMS + phase * at.KIND_WORDS
         return quantile([int(n) for n in self.words[base : base + at.KIND_WORDS]], 0.99)
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Of the process: its pid and its start time, which an exec does not change."""
+        return self.pid, int(self.words[at.W_START_TICKS])
+
+    @property
+    def number(self) -> int:
+        """How often the process had replaced itself (exec) before it began this file."""
+        return number_of(self.path)
+
     def alive(self) -> bool:
-        """The very process that wrote it still runs."""
+        """The very process that wrote it still runs, and as the program that wrote it."""
+        return self.writer() == "runs"
+
+    def writer(self) -> Literal["runs", "replaced", "gone"]:
+        """The process that wrote it; "replaced": it runs on as another program (exec)."""
         fields = stat_fields(self.pid)
-        return bool(fields) and int(fields[19]) == self.words[at.W_START_TICKS] and fields[0] not in (b"Z", b"X")
+        if not fields or int(fields[19]) != self.words[at.W_START_TICKS] or fields[0] in (b"Z", b"X"):
+            return "gone"
+        # Memory is laid out anew at each exec. Where we may not know how, the kernel says 1 and 0.
+        before, now = (self.words[at.W_CODE], self.words[at.W_STACK]), (int(fields[23]), int(fields[25]))
+        return "replaced" if min(before) > 1 and min(now) > 1 and before != now else "runs"
 
     def heard(self) -> dict[int, int]:
         """How often it has handled each signal, by its number."""
@@ -142,6 +168,25 @@ def quantile(kind: list[int], share: float) -> float:
         if below >= wanted:
             return min(1 << bucket, kind[at.LONGEST]) / NANO
     return kind[at.LONGEST] / NANO
+
+
+def number_of(path: str) -> int:
+    """The number in the name of a flight file, or of one beside it, made after an exec; 0 of the first."""
+    parts = os.path.basename(path).split(".")
+    return int(parts[1]) if len(parts) > 2 and parts[1].isdigit() else 0
+
+
+def one_each(gauges: Iterable[Gauge]) -> list[Gauge]:
+    """One file a process, where it replaced itself: the last, unless it is gone and only one before it trained."""
+    by_process: dict[tuple[int, int], list[Gauge]] = {}
+    for gauge in gauges:
+        by_process.setdefault(gauge.key, []).append(gauge)
+    chosen = []
+    for each in by_process.values():
+        each.sort(key=lambda gauge: gauge.number)
+        trained = [gauge for gauge in each if gauge.trained]
+        chosen.append(each[-1] if not trained or len(each) == 1 or each[-1].alive() else trained[-1])
+    return chosen
 
 
 def stat_fields(pid: int) -> list[bytes]:

@@ -63,7 +63,7 @@ class Observer:
         at = time.monotonic()
         trouble = Trouble()
         flights = flights or {}
-        members = self._tree.members(trouble, {pid: flight.began for pid, flight in flights.items() if flight.began})
+        members = self._tree.members(trouble, {pid: start for pid, each in flights.items() if (start := _start(each))})
         descriptors = Descriptors(member.pid for member in members)
         waits = Waits(members, descriptors, self._sockets.afresh())
         clocks = Clocks() if self._history else None
@@ -256,6 +256,10 @@ def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | Non
 def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
     """A pid may be used twice: the start must agree too, where the file has it."""
     flight = flights.get(member.pid)
-    if flight is None or (flight.began and abs(flight.began - member.stat.started / proc.TICKS) > SAME_START):
+    if flight is None or (_start(flight) and abs(_start(flight) - member.stat.started / proc.TICKS) > SAME_START):
         return None
     return flight
+
+
+def _start(flight: Flight) -> float:
+    return flight.started or flight.began

@@ -16,6 +16,7 @@ from pathlib import Path
 from unstuck.model import Crash, Frame, Thread
 
 from . import proc
+from .gauge import number_of
 from .stacks import PythonThread, Stacks, own_frames
 
 SIGNAL = signal.SIGRTMIN + 5
@@ -56,8 +57,9 @@ class SignalStacks:
         found = proc.stat(pid)
         if found is None:
             return Stacks(missing="faulthandler: the process is gone")
-        file = self._folder / f"{pid}-{found.started}.stacks"
-        if not file.exists():
+        files = self._folder.glob(f"{pid}-{found.started}.*stacks")  # more than one, with numbers, after an exec
+        file = max(files, key=lambda path: number_of(path.name), default=None)
+        if file is None:
             return Stacks(missing="faulthandler: the process is not recorded")
         if not catches(proc.maybe(f"/proc/{pid}/status"), SIGNAL):
             return Stacks(missing="faulthandler: no handler in the process")

@@ -48,19 +48,25 @@ def full() -> bool:
     return bool(state[FULL])
 
 
-def start_ticks(pid: int | str = "self") -> int:
-    """Start time of a process in clock ticks since boot: with the pid, its name for good."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
+def identity() -> tuple[int, int, int]:
+    """Start time in clock ticks since boot, with the pid a name for good; where code and stack are, until an exec."""
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return int(fields[19]), int(fields[23]), int(fields[25])
 
 
 def name_stem(folder: str) -> str:
-    """Where this process's files go, less their endings."""
+    """Where this process's files go, less their endings; with a number after an exec, which changes no name."""
     try:
-        ticks = start_ticks()
+        ticks = identity()[0]
     except OSError:  # no /proc: no flight file either, but a place to say so
         ticks = 0
-    return os.path.join(folder, f"{os.getpid()}-{ticks}")
+    stem = first = os.path.join(folder, f"{os.getpid()}-{ticks}")
+    number = 0
+    while os.path.exists(stem + at.FLIGHT):
+        number += 1
+        stem = f"{first}.{number}"
+    return stem
 
 
 def let_go() -> None:
@@ -73,8 +79,8 @@ def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
     global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight
     words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
-    pid, ticks = os.getpid(), start_ticks()
-    stem = os.path.join(folder, f"{pid}-{ticks}")
+    pid, (ticks, code, stack) = os.getpid(), identity()
+    stem = name_stem(folder)
     handle = os.open(stem + at.FLIGHT, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(handle, 0, at.SIZE)  # a store into a sparse page on a full disk would be a SIGBUS
@@ -90,7 +96,7 @@ def open_file(folder: str, forked: bool) -> str:
         new[word] = at.NONE
     new[at.W_VERSION], new[at.W_PID], new[at.W_PPID] = at.VERSION, pid, os.getppid()
     new[at.W_START_TICKS], new[at.W_BEGAN], new[at.W_SEAM] = ticks, now, now << 3 | at.START
-    new[at.W_FORKED], new[at.W_THREAD] = int(forked), pid
+    new[at.W_FORKED], new[at.W_THREAD], new[at.W_CODE], new[at.W_STACK] = int(forked), pid, code, stack
     new[at.W_MAGIC] = at.MAGIC  # last: a reader takes the file for whole from here on
     words, path, _map, _folder, recording = new, stem, new_map, folder, True
     _since, _phase, _step_began = now, at.START, now

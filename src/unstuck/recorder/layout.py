@@ -22,6 +22,7 @@ W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
 W_REQUEST, W_ANSWERED, W_RING, W_THREAD, W_OFF_LENGTH = range(27, 32)
 W_NEWS, W_BATCH_BYTES = range(32, 34)  # W_NEWS: records written that are worth applying the rules to
 W_DEVICE_BYTES = 34  # that torch's allocator had handed out on the present device, as last sampled
+W_CODE, W_STACK = 36, 37  # addresses in its memory: other ones after an exec, by which it replaces itself
 W_STARVED = 35  # how often it was told that a tenth of the time or more is waited for batches
 W_LAST_LENGTH, W_ATTEMPTS_AT = range(40, 42)  # W_ATTEMPTS_AT: which sample or phase the attempts are of
 WORDS_END = 64

@@ -51,7 +51,7 @@ class Recorder:
             os.register_at_fork(after_in_child=self._after_fork)  # for good: there is no way to take it out
             self.registered = True
         if site is not None:
-            _part("environment", environment.keep, site)
+            _part("environment", environment.keep, site, folder)
         _part("signal handlers", signals.install)
         _part("attempts", attempts.install)
         from .hooks import processes

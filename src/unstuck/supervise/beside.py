@@ -47,6 +47,8 @@ def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
             return
         try:
             news = watch.tick(time.monotonic())
+            for line in watch.lost(time.monotonic()):
+                voice.line(line)
         except Exception as fault:
             voice.line(f"watching is off after a fault of ours ({type(fault).__name__}: {fault})")
             return

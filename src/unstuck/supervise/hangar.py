@@ -143,16 +143,21 @@ class Hangar:
             gauge = Gauge.open(os.path.join(self.folder, name))
             if gauge is not None:
                 self.open[name] = self._by_pid[gauge.pid] = gauge
-        for name, gauge in list(self.open.items()):
-            if not gauge.alive():
-                self._fold(name, gauge)
+        ordered = sorted(self.open.items(), key=lambda item: item[1].number)
+        latest = {gauge.key: gauge for _, gauge in ordered}
+        for name, gauge in ordered:
+            writer = gauge.writer() if latest[gauge.key] is gauge else "replaced"
+            if writer == "runs":
+                self._by_pid[gauge.pid] = gauge
+            else:
+                self._fold(name, gauge, ended=writer == "replaced")
 
-    def _fold(self, name: str, gauge: Gauge) -> None:
+    def _fold(self, name: str, gauge: Gauge, *, ended: bool = False) -> None:
         """Keep its last state in memory; where there are too many, it takes the place of the oldest."""
         self._folded.add(name)
         del self.open[name]
         kept = self._trained if gauge.trained else self._helped
-        kept.append(gauge.frozen())
+        kept.append(gauge.frozen(ended=ended))
         self._by_pid[gauge.pid] = kept[-1]
         gauge.close()
         if len(kept) > DEAD_KEPT:

@@ -12,6 +12,7 @@ from unstuck.families import IN_VAIN
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
 from unstuck.observe.crashes import unseen, with_crash
 from unstuck.observe.flights import read_flight, read_records
+from unstuck.observe.gauge import one_each
 from unstuck.observe.look import Observer
 from unstuck.observe.records import by_field
 from unstuck.recorder import layout as at
@@ -283,14 +284,15 @@ class Inquiry:
     def case(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> Case:
         watch, now = self.watch, time.monotonic()
         living = {gauge.pid for gauge in watch.hangar.open.values()}
+        gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
+        chosen = one_each(gauges)
         dead = [
             with_crash(self._roled(read_flight(g, alive=False)), g.beside(at.SIGNALS))
             for g in watch.hangar.dead
-            if g.pid not in self.flights or outcome != "running"
+            if g in chosen and (g.pid not in self.flights or outcome != "running")
         ]
         gone = {flight.pid for flight in dead}
         current = [f for f in self.flights.values() if f.pid not in gone or f.pid in living]
-        gauges = [*watch.hangar.dead, *watch.hangar.open.values()]
         said = by_field(record for gauge in gauges for record in read_records(gauge))
         return Case(
             command=watch.command,

@@ -98,8 +98,13 @@ class Supervisor:
             self._tell()
         if self.watch.interrupted and now >= self.watch.interrupted_at + LAST_WORDS:
             self._part("last words", self._explain)  # it was asked to end and does not: then say it now
+        self._part("unrecorded", self._tell_lost, now)
         self._part("status line", self._show_status)
         self._stop_if_asked()
+
+    def _tell_lost(self, now: float) -> None:
+        for line in self.watch.lost(now):
+            self.voice.line(line)
 
     def _stop_if_asked(self) -> None:
         reason = self._reason_to_stop() if self.stopper is None else None

@@ -30,9 +30,10 @@ CPU, NUMBER = 5, 7
 class Series:
     """Steps of one process as the ring has them, ever further apart."""
 
-    __slots__ = ("_gap", "asked", "called", "read", "steps")
+    __slots__ = ("_gap", "asked", "called", "of", "read", "steps")
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "") -> None:
+        self.of = of
         self.steps: list[tuple[int, ...]] = []
         self.read, self._gap = 0, 1
         self.called, self.asked = 0.0, 0
@@ -107,7 +108,10 @@ class Trend:
     def _take(self, gauges: Iterable[Gauge]) -> None:
         for gauge in gauges:
             if gauge.trained:
-                self._series.setdefault(gauge.pid, Series()).take(gauge)
+                known = self._series.get(gauge.pid)
+                if known is None or known.of != gauge.path:  # the first, or the process has replaced itself
+                    known = self._series[gauge.pid] = Series(gauge.path)
+                known.take(gauge)
 
     def trends(self) -> tuple[StepTrend, ...]:
         from unstuck.model import StepTrend

@@ -17,6 +17,7 @@ from unstuck.supervise.pages import Pages
 from unstuck.supervise.questions import Questions
 from unstuck.supervise.starving import Starving
 from unstuck.supervise.trend import Trend
+from unstuck.supervise.unrecorded import Unrecorded
 
 UNWINDING = 10.0
 """Seconds after Ctrl-C in which a run that moves is taken to be ending."""
@@ -62,6 +63,7 @@ class Watch:
         self.trend = Trend(hangar)
         self.starving = Starving(hangar)
         self.pages = Pages(hangar)
+        self.unrecorded = Unrecorded(root, hangar)
         self.questions = Questions(self.clock.scale)
         self.senders: list[Sender] = []
         """Signals that reached us, and who sent them."""
@@ -114,6 +116,13 @@ class Watch:
             if self.clock.wants_look(pid, p99):
                 news |= self.inquiry.look(pid)
         return self._hear() or news
+
+    def lost(self, now: float) -> list[str]:
+        """Lines about processes that turned out not to be recorded."""
+        found = {} if self.interrupted or self.ending else self.unrecorded.tick(now)
+        for pid, line in found.items():
+            self.probes_off[f"recorder of process {pid}"] = line
+        return list(found.values())
 
     def _ask(self, now: float) -> None:
         training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
