@@ -6,6 +6,7 @@ Hooks call `emit` outside their fast path only. A probe's module is imported at 
 from __future__ import annotations
 
 import importlib
+import sys
 
 from . import guard, hiding
 
@@ -83,11 +84,29 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
 class Dispatch:
     """The probes of this process."""
 
-    __slots__ = ("_listening", "probes")
+    __slots__ = ("_governor", "_listening", "probes")
 
     def __init__(self) -> None:
         self.probes: dict[str, Probe] = {}
         self._listening: dict[str, list[tuple[Probe, Any]]] = {}
+        self._governor: Any = None
+
+    def begin(self) -> Any:
+        """With the first event, not with torch: load what every event needs, and keep the compiler off it."""
+        if self._governor is not None:
+            return self._governor
+        with hiding.Hidden():
+            for name in ("governor", "loading", "objects", "user_code"):
+                importlib.import_module(f"{__package__}.{name}")
+            hiding.pass_over_ours(__package__)
+        self._governor = sys.modules[f"{__package__}.governor"]
+        return self._governor
+
+    def module(self, name: str) -> Any:
+        """One of those that `begin` loads. Not by an import: below compiled code its machinery would be compiled too."""
+        if self._governor is None:
+            self.begin()
+        return sys.modules[f"{__package__}.{name}"]
 
     def probe(self, name: str) -> Any:
         """The probe of that name, made now if there is none. Raises what its module raises."""
@@ -113,11 +132,10 @@ class Dispatch:
 
     def emit(self, event: str, *arguments: Any) -> None:
         """Have everybody hear it who wants to."""
+        governor = self._governor or self.begin()
         listening = self._listening.get(event)
         if listening is None:
             listening = self._listen(event)
-        from . import governor  # with the first event, not with torch
-
         with governor.Reading() as reading:
             for probe, hear in listening:
                 if probe.name in guard.OFF:
@@ -164,5 +182,6 @@ def _each(probe: Probe, event: str) -> None:
 
 
 _dispatch = Dispatch()
-emit, ask, probe = _dispatch.emit, _dispatch.ask, _dispatch.probe
+begin, module, emit, ask = _dispatch.begin, _dispatch.module, _dispatch.emit, _dispatch.ask
+probe = _dispatch.probe
 forget, last = _dispatch.forget, _dispatch.last

@@ -16,13 +16,14 @@ _map: mmap.mmap | None = None
 # All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
 _maps: list[mmap.mmap] = []
 _folder = ""
-FULL, STEPS, DUE, WATCHED, SIZE, BACKWARDS = range(6)
-state = [1, 0, 0, 0, 0, 0]
+FULL, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS = range(7)
+state = [1, 0, 0, 0, 0, 0, 0]
 """The few numbers that the hooks of a step share.
 
 FULL: this step is sampled, its durations are counted. STEPS: steps made. DUE: the step at whose end `turn` is to be
 called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE: elements of the batch in work,
-where it was looked at. BACKWARDS: backward passes made."""
+where it was looked at. BACKWARDS: backward passes made. OURS: nanoseconds of processor time that our probes took in
+this step."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
@@ -176,12 +177,13 @@ def turn() -> bool:
         words[place], words[place + 1] = now, now - _step_began
         for offset, phase in enumerate((at.DATA, at.BACKWARD, at.OPTIMIZER), 2):
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
-        words[place + 5], words[place + 6], words[place + 7] = cpu - _cpu_before, state[SIZE], made
+        words[place + 5] = max(0, cpu - _cpu_before - state[OURS])
+        words[place + 6], words[place + 7] = state[SIZE], made
     slow = was_full and now - _step_began >= SLOW
     state[FULL] = int(made < FULL_STEPS or slow or not made & SAMPLED)
     state[DUE] = 0 if state[FULL] else (made | SAMPLED) + 1
     _weight = 1 if made < FULL_STEPS or slow else SAMPLED + 1
-    _since, _phase, _step_began, _cpu_before, state[SIZE] = now, at.BETWEEN, now, cpu, 0
+    _since, _phase, _step_began, _cpu_before, state[SIZE], state[OURS] = now, at.BETWEEN, now, cpu, 0, 0
     _parts_before[:] = _parts
     return state[FULL] != was_full
 

@@ -46,6 +46,7 @@ class Governor:
 
     def add(self, probe: str, seconds: float) -> None:
         self.spent += seconds
+        flight.state[flight.OURS] += int(seconds * 1e9)
         self.by_probe[probe] = self.by_probe.get(probe, 0.0) + seconds
 
     def charge(self, account: str, instead_of: str, seconds: float) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+SCANS = bool(os.environ.get("UNSTUCK_SCAN"))
 GATHERED = 63  # losses that are handed over at one time, less one
 EACH, EVERY = 64, 7  # on a GPU so many losses are read at first, then two of every eight
 
@@ -111,7 +112,7 @@ def install(module: Any) -> None:
                 guard.off("backward", fault)
 
     def before(root: Any, frame: FrameType) -> None:
-        if os.environ.get("UNSTUCK_SCAN"):
+        if SCANS:
             from ..scan import takeover
 
             takeover.at_backward()

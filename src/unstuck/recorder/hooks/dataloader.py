@@ -13,6 +13,7 @@ from time import monotonic_ns
 
 from .. import dispatch, flight, guard, stepping
 from .. import layout as at
+from . import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 OPENED, DRAWN = "_unstuck_opened", "_unstuck_drawn"
 """Of an iterator: the Loading of its loader; the same, once a batch has come."""
 INDICES = "_unstuck_indices"
+SCANS = bool(os.environ.get("UNSTUCK_SCAN"))  # asked once: below compiled code asking would be compiled too
 FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, and those of sampled steps
 
 
@@ -69,7 +71,8 @@ def _wrap_next(kind: Any, name: str) -> None:
         known.drawn += 1
         if took > known.longest:
             known.longest = took
-        if not known.drawn & 31 or flight.words[request]:
+        number = self._num_yielded
+        if number < FIRST or not number & 31 or flight.words[request]:
             looked(self, known, batch)
         return batch
 
@@ -140,10 +143,8 @@ def came(iterator: Any, began: int, now: int) -> None:
 
 def look(iterator: Any, known: Loading, batch: Any) -> None:
     """A batch that is looked at, or one in thirty-two; what the supervisor asks for is answered here too."""
-    from .. import loading
-
     number = iterator._num_yielded
-    loading.trim(known)
+    dispatch.module("loading").trim(known)
     if flight.state[flight.FULL] or number < FIRST or not number & 31:
         dispatch.emit("batch_looked_at", known, iterator, batch)
     if known.waited + known.starting > known.tell_at:
@@ -195,6 +196,7 @@ def _wrap_opening(kind: Any, name: str, probe: str) -> None:
     def opening(self: Any, loader: Any, *arguments: Any, **options: Any) -> None:
         first = options.get("first_iter", arguments[0] if arguments else False)
         began = monotonic_ns()
+        processes.pickles.begin()
         original(self, loader, *arguments, **options)
         if name == "_reset" and first:  # its constructor is still at work
             return
@@ -208,14 +210,14 @@ def _wrap_opening(kind: Any, name: str, probe: str) -> None:
 
 
 def opened(iterator: Any, loader: Any, took: int) -> None:
-    from .. import loading, user_code
-
-    if os.environ.get("UNSTUCK_SCAN"):
+    dispatch.begin()
+    loading = dispatch.module("loading")
+    if SCANS:
         from ..scan import takeover
 
         takeover.opened(loader)
     flight.pass_began()
-    site = user_code.call_site()
+    site = dispatch.module("user_code").call_site()
     known, _ = loading.of(loader, site)
     own = iterator.__dict__
     dispatch.emit("pass_left", known)

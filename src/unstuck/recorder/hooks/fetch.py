@@ -148,9 +148,7 @@ class Fetching:
         if known is None:
             known = "asks" if _defines(kind, "__getattr__") else _defines(kind, "__getitems__") and not _is_subset(kind)
             self._kinds[kind] = known
-        from .. import objects
-
-        own = objects.instance_dict(dataset) or {}
+        own = dispatch.module("objects").instance_dict(dataset) or {}
         if known == "asks":
             held = [type(value) for value in islice(own.values(), 16)]
             return any(_defines(each, "__getitems__") for each in (kind, *held)) or "__getitems__" in own

@@ -120,12 +120,13 @@ def _wrap_built(kind: Any, counts: Counts) -> None:
 
 def _wrap_cleared(kind: Any, counts: Counts) -> None:
     """It is called at every step, so it does nothing but count."""
-    original, cleared = kind.zero_grad, counts.clears
+    original, cleared, torch = kind.zero_grad, counts.clears, sys.modules["torch"]
 
     @wraps(original)
     def zero_grad(self: Any, *arguments: Any, **options: Any) -> Any:
-        counts.all_clears += 1
-        cleared[id(self)] = cleared.get(id(self), 0) + 1
+        if not torch.compiler.is_dynamo_compiling():
+            counts.all_clears += 1
+            cleared[id(self)] = cleared.get(id(self), 0) + 1
         return original(self, *arguments, **options)
 
     kind.zero_grad = zero_grad
