@@ -156,7 +156,7 @@ class LearningProbe(Probe):
             return
         with torch.no_grad():
             self._read(root, frame)
-        if not self.updates.optimizers and flight.state[flight.BACKWARDS] >= self._next:
+        if not self.updates.stepping() and flight.state[flight.BACKWARDS] >= self._next:
             self.tell()
 
     def _read(self, root: Any, frame: FrameType) -> None:
@@ -254,7 +254,7 @@ class LearningProbe(Probe):
 
     def tell(self, *, news: bool = False) -> None:
         backwards = flight.state[flight.BACKWARDS]
-        steps = max((each.steps for each in self.updates.optimizers), default=backwards)
+        steps = max((each.steps for each in self.updates.stepping()), default=backwards)
         now = monotonic()
         if not news and now - self._told < min(LONGEST, max(PAUSE, 0.5 * (self._told - self._began))):
             self._next = steps + 1 + steps // 50
@@ -267,7 +267,7 @@ class LearningProbe(Probe):
     def last(self) -> None:
         with governor.Reading():
             self.losses.last()
-            if not self.updates.optimizers and not self.losses.series:
+            if not self.updates.stepping() and not self.losses.series:
                 return
             self.copies.last()
             if not self.owners.gone:
@@ -283,7 +283,7 @@ class LearningProbe(Probe):
             steps=flight.steps(),
             backwards=flight.state[flight.BACKWARDS],
             losses=[series.record() for series in self.losses.series.values()],
-            optimizers=[each.record(number) for number, each in enumerate(self.updates.optimizers)],
+            optimizers=[each.record(number) for number, each in enumerate(self.updates.stepping())],
             built=self.ownership.records(owners.built),
             schedulers=self.schedules.records(),
             parameters=owners.parameters(),

@@ -53,6 +53,8 @@ class ObservedSteps:
         self.compiled = False
         """A compiled module was made."""
         self._due = 2
+        self._after_which = -1
+        """The optimizer after whose step the last observation began."""
         self._found = self._tries = 0
         self._handles: list[Any] = []
 
@@ -64,16 +66,22 @@ class ObservedSteps:
             self._finish(optimizer)
         made = flight.steps() + (optimizer is None)
         if made < flight.FULL_STEPS or not made & flight.SAMPLED:
-            self._begin_if_due()
+            self._begin_if_due(id(optimizer))
 
     def sampling_changed(self, full: bool) -> None:
         if not full:
             self.end()
         elif self.now is None:
-            self._begin_if_due()
+            self._begin_if_due(0)
 
-    def _begin_if_due(self) -> None:
-        if flight.steps() >= self._due and governor.allows("learning"):
+    def _begin_if_due(self, after: int) -> None:
+        """Where several optimizers take turns, not always after the same one: each has a part of the step."""
+        if flight.steps() < self._due or not governor.allows("learning"):
+            return
+        if after == self._after_which and len(self._updates.optimizers) > 1:
+            self._after_which = -1
+        else:
+            self._after_which = after
             self.begin()
 
     def begin(self) -> None:

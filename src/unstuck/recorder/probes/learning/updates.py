@@ -111,6 +111,8 @@ class Updates:
     def __init__(self, copies: gpu.Copies) -> None:
         self.copies = copies
         self.optimizers: list[Optimizer] = []
+        self._by_hand: Optimizer | None = None
+        """Stands for the updates that the script writes out itself, while no optimizer steps."""
         self.parameters: dict[int, Parameter] = {}
         self._by_identity: dict[int, Optimizer] = {}
         self._before: dict[int, tuple[int, list[Any]]] = {}
@@ -119,9 +121,12 @@ class Updates:
         """Parameters that the last graph ended in."""
 
     def known(self, optimizer: Any) -> Optimizer:
-        """The entry of an optimizer, made when it is first seen to step."""
+        """The entry of an optimizer, made when it is first seen to step. None: of what is written by hand."""
+        if optimizer is None:
+            self._by_hand = self._by_hand or Optimizer(None)
+            return self._by_hand
         entry = self._by_identity.get(id(optimizer))
-        if entry is not None and (optimizer is None or entry.ref() is optimizer):
+        if entry is not None and entry.ref() is optimizer:
             return entry
         if entry is not None:
             entry.key = 0
@@ -131,9 +136,12 @@ class Updates:
         if len(self.optimizers) >= OPTIMIZERS:
             return entry
         self.optimizers.append(entry)
-        if optimizer is not None:
-            self._own(entry, parameters_of(optimizer))
+        self._own(entry, parameters_of(optimizer))
         return entry
+
+    def stepping(self) -> list[Optimizer]:
+        """All optimizers; where there is none, what stands for the updates made by hand."""
+        return self.optimizers or [each for each in (self._by_hand,) if each is not None]
 
     def _own(self, entry: Optimizer, every: list[Any]) -> None:
         number = len(self.optimizers) - 1
