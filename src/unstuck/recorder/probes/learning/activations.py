@@ -26,11 +26,6 @@ BLOCK = 25
 class Layer:
     """One activation, by its place in the forward pass."""
 
-    __slots__ = (
-        "alive", "batches", "before", "early", "gated", "held", "kind", "late", "name", "recent", "saturated", "shape",
-        "zero",
-    )  # fmt: skip
-
     def __init__(self, kind: ActivationKind, name: str, shape: list[int]) -> None:
         self.kind, self.name, self.shape = kind, name, shape
         self.alive: Any = None

@@ -25,8 +25,6 @@ NAMED = 24
 class Line:
     """The line that ends the graph, and the call there that does it."""
 
-    __slots__ = ("op", "site")
-
     def __init__(self, op: str = "", site: Site | None = None) -> None:
         self.op, self.site = op, site
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from time import thread_time
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...records.learning import ActivationKind
 
 NODES = 6000
 SECONDS = 0.01
+NEAR = 24
 LEAF = "AccumulateGrad"
 ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
@@ -32,8 +34,6 @@ FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "fl
 
 class Graph:
     """One reading."""
-
-    __slots__ = ("activations", "capped", "compiled", "flat", "gates", "leaves", "nodes")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -65,8 +65,6 @@ class Graph:
 class SavedTensors:
     """Tensors that nodes keep. Once saved-tensor hooks are in use (activation checkpointing) none is touched: each
     reading would run them."""
-
-    __slots__ = ("hooked",)
 
     def __init__(self) -> None:
         self.hooked = False
@@ -154,14 +152,10 @@ def at(node: Any, path: tuple[int, ...] | list[int]) -> Any:
 
 def nearest_leaf(node: Any) -> Any:
     """The parameter that is fewest operations behind it; None if there is none near."""
-    for here, _ in zip(_breadth_first(node), range(24), strict=False):
+    for here, _ in islice(with_paths(node, NODES), NEAR):
         if name_of(here).endswith(LEAF):
             return here.variable
     return None
-
-
-def _breadth_first(node: Any) -> Iterator[Any]:
-    return (here for here, _ in with_paths(node, NODES))
 
 
 def shape_of(node: Any) -> list[int] | None:

@@ -46,8 +46,6 @@ PROBABILITIES = ["DivBackward", "NegBackward", "SumBackward", "MulBackward"]
 class Given:
     """Target and prediction of a loss function, as its node keeps them."""
 
-    __slots__ = ("dim", "ignored", "prediction", "target")
-
     def __init__(self, target: Any, prediction: Any, dim: int = 1, ignored: int | None = None) -> None:
         self.target, self.prediction = target, prediction
         self.dim = dim

@@ -41,11 +41,6 @@ FINITE = (-float_info.max, float_info.max)
 class Series:
     """One loss over the whole run: its first values, then means over ever longer stretches."""
 
-    __slots__ = (
-        "_code", "_held", "_sum", "count", "doubtful", "far", "first", "last", "look_at", "nonfinite", "nonfinite_step",
-        "points", "recent", "site", "spread", "steep", "stride", "usual",
-    )  # fmt: skip
-
     def __init__(self, site: Site | None, code: CodeType | None = None) -> None:
         self.site, self._code = site, code
         self.first: list[float] = []

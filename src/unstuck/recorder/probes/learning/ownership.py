@@ -27,8 +27,6 @@ STRAYS, SEEN = 16, 3
 class Checks:
     """Looks at the gradients between two steps of an optimizer whose answers come later, from a GPU."""
 
-    __slots__ = ("awaited", "clean", "closed", "of")
-
     def __init__(self, of: Built) -> None:
         self.of = of
         self.awaited, self.clean, self.closed = 0, False, False
@@ -46,11 +44,6 @@ class Checks:
 
 class Built:
     """One optimizer, from its constructor on."""
-
-    __slots__ = (
-        "_held", "checks", "clean", "clears", "key", "kind", "pending", "ref", "site", "stale", "stepped", "steps",
-        "tried",
-    )  # fmt: skip
 
     def __init__(self, optimizer: Any, site: Site | None) -> None:
         self.ref = weakref.ref(optimizer)

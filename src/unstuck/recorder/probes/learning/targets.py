@@ -34,8 +34,6 @@ REACHED = (("relu", 0.0, None), ("sigmoid", 0.0, 1.0), ("tanh", -1.0, 1.0))
 class Sums:
     """Lowest, highest and mean sum of a row, over all batches."""
 
-    __slots__ = ("count", "high", "low", "whole")
-
     def __init__(self) -> None:
         self.low, self.high, self.whole, self.count = float("inf"), float("-inf"), 0.0, 0
 

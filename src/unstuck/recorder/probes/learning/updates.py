@@ -40,10 +40,6 @@ def parameters_of(optimizer: Any) -> list[Any]:
 class Optimizer:
     """One optimizer of the training; or, with no kind, the updates that the script writes out itself."""
 
-    __slots__ = (
-        "chosen", "cosines", "is_gone", "key", "kind", "last", "last_at", "lrs", "ref", "settings", "site", "steps",
-    )  # fmt: skip
-
     def __init__(self, optimizer: Any) -> None:
         self.ref: Callable[[], Any] = weakref.ref(optimizer, self._gone) if optimizer is not None else lambda: None
         self.is_gone = False

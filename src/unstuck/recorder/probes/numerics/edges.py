@@ -22,8 +22,6 @@ BETWEEN = ("ViewBackward", "AddBackward", "UnsafeViewBackward", "DivBackward", "
 class Edge:
     """Why an operation, given numbers, gave what is none; where; and an example of what it was given."""
 
-    __slots__ = ("backward", "detail", "example", "mask", "masked_out", "why")
-
     def __init__(
         self, why: Why, mask: Any = None, example: str = "", detail: str = "", *, backward: bool = False
     ) -> None:
