@@ -47,8 +47,8 @@ def find(argument: str | None = None) -> Saved:
 def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
     from unstuck.observe.flights import read_folder
-    from unstuck.observe.records import by_field
     from unstuck.observe.memory_file import read_back
+    from unstuck.observe.records import by_field
 
     flights, records = read_folder(folder)
     if not flights:

@@ -19,6 +19,7 @@ import pytest
 from tests import memory_group
 from tests.conftest import FAULTS, Runner
 from tests.memory_group import MemoryGroup
+from unstuck import text
 
 FACTS: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 LIMIT: int = FACTS["oom-kept-predictions"]["memory"]
@@ -40,7 +41,7 @@ def test_a_worker_killed_for_want_of_memory(unstuck: Runner, limited: MemoryGrou
     first = outcome.loud[0]
     assert first["where"]["worker"] == 0
     assert "worker 0" in first["title"]
-    assert "640 MB" in first["title"]
+    assert text.size(LIMIT) in first["title"]
     assert any("rose from 0 to" in line for line in first["evidence"])
     assert any("its memory went from" in line for line in first["evidence"])
     assert outcome.code == 1
@@ -120,7 +121,7 @@ def test_it_is_named_from_bare_flight_files(limited: MemoryGroup) -> None:
             [sys.executable, "-m", "unstuck", "report", str(folder)], capture_output=True, text=True, cwd=temporary
         )
         assert "out-of-memory-kill" in shown.stdout + shown.stderr, shown.stdout + shown.stderr
-        assert "640 MB" in shown.stdout + shown.stderr
+        assert text.size(LIMIT) in shown.stdout + shown.stderr
     finally:
         try:
             os.killpg(process.pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import unstuck
 
-SELFTEST = Path(unstuck.__file__).parent / "record" / "selftest.py"
+SELFTEST = Path(unstuck.__file__).parent / "recorder" / "selftest.py"
 
 
 def test_every_seam_fires_on_this_torch() -> None:

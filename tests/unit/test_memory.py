@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from unstuck.observe import cgroups
+from unstuck.observe import cgroups, memory_file
 from unstuck.recorder import layout as at
-from unstuck.observe import memory_file
 from unstuck.supervise import memory
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Asking, Curve, Memory

@@ -103,7 +103,7 @@ class Dispatch:
         return self._governor
 
     def module(self, name: str) -> Any:
-        """One of those that `begin` loads. Not by an import: below compiled code its machinery would be compiled too."""
+        """One of those that `begin` loads. Not by an import: below compiled code that would be compiled too."""
         if self._governor is None:
             self.begin()
         return sys.modules[f"{__package__}.{name}"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from unstuck.remedy.tuning.outcome import Row, Tuned
 from unstuck.remedy.page import change_of, print_tuned
+from unstuck.remedy.tuning.outcome import Row, Tuned
 
 NAME = "16 workers, prefetch 8, persistent, pinned, 2 threads each"
 ROWS = (

@@ -26,7 +26,7 @@ MADE = ("/project/train.py", 12, "")
 
 def optimizer(lr: float = 0.1, kind: str = "SGD", **more: Any) -> Optimizer:
     plain: dict[str, Any] = {"number": 0, "kind": kind, "steps": 200, "lrs": [(0, lr)], "settings": {"lr": lr}}
-    return Optimizer(**{**plain, "cosines": [0.3] * 48, "checked": 40, "site": MADE, **more})
+    return Optimizer(**{**plain, "cosines": [0.3] * 48, "site": MADE, **more})
 
 
 def weight(moved: float, grad: float = 0.1, size: float = 5.0, **more: Any) -> Parameter:

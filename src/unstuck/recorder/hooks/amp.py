@@ -32,8 +32,9 @@ def install(module: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return result
         try:
-            if type(outputs) is torch.Tensor and outputs.numel() == 1:
-                scaled[0], scaled[1] = id(result), outputs.detach()
+            with hiding.Hidden():
+                if type(outputs) is torch.Tensor and outputs.numel() == 1:
+                    scaled[0], scaled[1] = id(result), outputs.detach()
             dispatch.emit("scaler_scaled", self)
         except Exception as fault:
             guard.off("loss scaler", fault)

@@ -74,6 +74,8 @@ def install(module: Any) -> None:
     functions, dispatches = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     by_hand, scaled = stepping.by_hand, amp.scaled
 
+    exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
+
     @wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
@@ -82,16 +84,15 @@ def install(module: Any) -> None:
         if state[full] or not state[steps]:
             return closely(arguments, options)
         root: Any = arguments[0] if arguments else options.get("tensors")
-        if type(root) is tensor_type and root.is_cpu and root.numel() == 1:
-            if functions() or dispatches():
-                apart(root)
+        if functions() or dispatches():  # modes of the user's: even asking for a size would be seen
+            apart(root)
+        elif type(root) is tensor_type and root.is_cpu and root.numel() == 1:
+            value = (scaled[1] if scaled[0] == id(root) else root).item()
+            if type(value) is float and reader.low <= value <= reader.high:
+                reader.values.append(value)
             else:
-                value = (scaled[1] if scaled[0] == id(root) else root).item()
-                if type(value) is float and reader.low <= value <= reader.high:
-                    reader.values.append(value)
-                else:
-                    apart(root)
-        elif number & EVERY < 2:
+                apart(root)
+        elif exact or number & EVERY < 2:
             apart(root)
         if by_hand.active or not number & GATHERED:
             return closely(arguments, options)
@@ -99,7 +100,8 @@ def install(module: Any) -> None:
 
     def closely(arguments: Any, options: Any) -> Any:
         try:
-            before(_root(arguments[0] if arguments else options.get("tensors")), sys._getframe(2))
+            with hiding.Hidden():
+                before(_root(arguments[0] if arguments else options.get("tensors")), sys._getframe(2))
         except Exception as fault:
             guard.off("backward", fault)
         try:
@@ -131,8 +133,8 @@ def install(module: Any) -> None:
     def apart(root: Any) -> None:
         """A loss that stands out, or that cannot be read in passing."""
         try:
-            if type(root) is tensor_type and root.numel() == 1:
-                with hiding.Hidden():
+            with hiding.Hidden():
+                if type(root) is tensor_type and root.numel() == 1:
                     reader.read(root, _caller(sys._getframe(2)))
         except Exception as fault:
             guard.off("backward", fault)
@@ -155,19 +157,17 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
         if not torch.compiler.is_dynamo_compiling() and (not state[flight.STEPS] or stepping.by_hand.active):
             try:
-                given = (
-                    [inputs] if type(inputs) is torch.Tensor else list(inputs) if type(inputs) in (list, tuple) else []
-                )
-                plain = [each for each in given[:64] if type(each) in (torch.Tensor, torch.nn.Parameter)]
-                _count_by_hand([each for each in plain if each.is_leaf])
-                if flight.full() and type(outputs) is torch.Tensor:
-                    with_root(outputs, sys._getframe(1))
+                with hiding.Hidden():
+                    before(outputs, inputs, sys._getframe(1))
             except Exception as fault:
                 guard.off("autograd.grad", fault)
         return original(outputs, inputs, *arguments, **options)
 
-    def with_root(root: Any, frame: FrameType) -> None:
-        if root.numel() == 1 and root.is_cpu:
+    def before(root: Any, inputs: Any, frame: FrameType) -> None:
+        given = inputs[:64] if type(inputs) in (list, tuple) else (inputs,)
+        plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
+        _count_by_hand([each for each in plain if each.is_leaf])
+        if flight.full() and type(root) is torch.Tensor and root.numel() == 1 and root.is_cpu:
             dispatch.emit("losses_read", [root.item()], frame)
             dispatch.emit("before_backward", root, frame)
 

@@ -123,7 +123,10 @@ def _curve(told: DeviceState | None) -> list[str]:
 def _grows(told: DeviceState | None) -> bool:
     """From the second point on: the first is taken before gradients and optimizer state are there."""
     curve = told.curve[1:] if told is not None else []
-    return len(curve) >= POINTS - 1 and curve[-1][1] > GROWS * curve[0][1] and curve[len(curve) // 2][1] > 1.05 * curve[0][1]
+    if len(curve) < POINTS - 1:
+        return False
+    first, middle, last = curve[0][1], curve[len(curve) // 2][1], curve[-1][1]
+    return last > GROWS * first and middle > 1.05 * first
 
 
 def _fix(told: DeviceState | None, held: Grower | None) -> str:

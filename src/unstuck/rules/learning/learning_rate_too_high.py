@@ -58,7 +58,7 @@ def _thrown(learning: Learning, optimizer: Optimizer) -> tuple[Parameter, float,
     worst: tuple[Parameter, float, int] | None = None
     for each in steps.weights(learning, optimizer):
         ratios = [ratio for ratio in update_ratios(each) if isfinite(ratio)]
-        if not ratios or each.grads[0][1] > EXPLODED * each.weights[0]:
+        if not ratios or not each.grads or each.grads[0][1] > EXPLODED * each.weights[0]:
             continue
         first = max(ratios[:FIRST])
         step = each.moves[update_ratios(each).index(first)][0]
