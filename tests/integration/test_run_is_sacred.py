@@ -99,7 +99,7 @@ def test_long_batches_and_long_keys(unstuck: Runner) -> None:
 # --- what is the user's is not run ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("steps", ["300", pytest.param("3000", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", ["250", pytest.param("3000", marks=pytest.mark.slow)])
 def test_nothing_of_the_users_is_called(unstuck: Runner, steps: str) -> None:
     """Lengths, comparisons, properties, descriptors: each draws a random number. The steps last long enough for the
     supervisor to ask about loops, and about what grows."""

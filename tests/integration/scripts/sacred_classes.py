@@ -1,4 +1,4 @@
-"""Classes whose own class (metaclass) is asked, loaders and optimizers with odd attributes: each question is counted."""
+"""Classes with a class of their own (metaclass), loaders and optimizers with odd attributes: what is asked is counted."""
 
 import sys
 import time
