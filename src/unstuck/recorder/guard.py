@@ -35,6 +35,14 @@ def off(name: str, fault: Exception) -> None:
     _tell(name, OFF[name])
 
 
+def attempt(name: str, action: Callable[..., object], *arguments: object) -> None:
+    """Call it; a fault switches the probe off."""
+    try:
+        action(*arguments)
+    except Exception as fault:
+        off(name, fault)
+
+
 def _raised_by_handler(fault: BaseException) -> bool:
     """A handler that the script (or torch, of SIGCHLD) has set is among the frames it came through."""
     trace = fault.__traceback__

@@ -17,41 +17,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIBRARY = "libtorch_cpu.so"
-_set: Callable[[int], object] | None = None
-_looked = False
 
 
-def begin() -> int:
-    """From here on one thread; gives how many there were, 0 if nothing was changed."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return 0
-    number = int(torch.get_num_threads())  # asked first: the first question of a thread sets the number
-    if number < 2:
-        return 0
-    setting = _set if _looked else _find(torch.__file__ or "")
-    if setting is None:
-        return 0
-    setting(1)
-    return number
+class OneThread:
+    """The setting of the OpenMP in use; looked up once."""
+
+    __slots__ = ("_looked", "_set")
+
+    def __init__(self) -> None:
+        self._set: Callable[[int], object] | None = None
+        self._looked = False
+
+    def begin(self) -> int:
+        """From here on one thread; gives how many there were, 0 if nothing was changed."""
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return 0
+        number = int(torch.get_num_threads())  # asked first: the first question of a thread sets the number
+        if number < 2:
+            return 0
+        if not self._looked:
+            self._find(torch.__file__ or "")
+        if self._set is None:
+            return 0
+        self._set(1)
+        return number
+
+    def end(self, number: int) -> None:
+        if number and self._set is not None:
+            self._set(number)
+
+    def _find(self, package: str) -> None:
+        """Looked up among what torch's own library needs: there may be other OpenMPs in the process."""
+        self._looked = True
+        try:
+            import ctypes
+
+            library = ctypes.PyDLL(os.path.join(os.path.dirname(package), "lib", LIBRARY))
+            function = library.omp_set_num_threads
+            function.argtypes, function.restype = [ctypes.c_int], None
+            self._set = function
+        except (OSError, AttributeError) as fault:
+            guard.off("one thread", fault)
 
 
-def end(number: int) -> None:
-    if number and _set is not None:
-        _set(number)
-
-
-def _find(package: str) -> Callable[[int], object] | None:
-    """Looked up among what torch's own library needs: there may be other OpenMPs in the process."""
-    global _set, _looked
-    _looked = True
-    try:
-        import ctypes
-
-        library = ctypes.PyDLL(os.path.join(os.path.dirname(package), "lib", LIBRARY))
-        function = library.omp_set_num_threads
-        function.argtypes, function.restype = [ctypes.c_int], None
-        _set = function
-    except (OSError, AttributeError) as fault:
-        guard.off("one thread", fault)
-    return _set
+_one = OneThread()
+begin, end = _one.begin, _one.end

@@ -22,7 +22,7 @@ STACKS_SIGNAL = _signal.SIGRTMIN + 5
 PR_SET_PTRACER = 0x59616D61
 # Of .stacks, .signals and .heard: the descriptor, and which file it must be if it is still ours.
 _files: list[tuple[int, tuple[int, int] | None]] = []
-_crash_handler = False  # faulthandler was told to write crashes into a file of ours
+_armed = [False]  # faulthandler was told to write crashes into a file of ours
 
 
 def arm(stem: str) -> None:
@@ -85,8 +85,7 @@ def _heard() -> int | None:
 def lower_crash_handler() -> bool:
     """Take ours out, so that handlers set now come beneath it: told again, faulthandler would only change its file.
     False: it is not there, or the user's own."""
-    global _crash_handler
-    ours, _crash_handler = _crash_handler, False
+    ours, _armed[0] = _armed[0], False
     if ours:
         faulthandler.disable()
     return ours
@@ -94,10 +93,9 @@ def lower_crash_handler() -> bool:
 
 def arm_crash_handler() -> None:
     """faulthandler over whatever handlers there are; they still run after it."""
-    global _crash_handler
     if len(_files) >= 2 and not faulthandler.is_enabled():
         faulthandler.enable(file=_files[1][0], all_threads=True)
-        _crash_handler = True
+        _armed[0] = True
 
 
 def silence() -> None:
@@ -106,10 +104,9 @@ def silence() -> None:
 
 
 def disarm() -> None:
-    global _crash_handler
-    if _crash_handler:  # before its file is closed: the number may soon be a file of the user's
+    if _armed[0]:  # before its file is closed: the number may soon be a file of the user's
         faulthandler.disable()
-        _crash_handler = False
+        _armed[0] = False
     faulthandler.unregister(STACKS_SIGNAL)
     _stop_hearing()
     for handle, identity in _files:

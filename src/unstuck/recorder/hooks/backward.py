@@ -99,45 +99,17 @@ def install(module: Any) -> None:
         return original(*arguments, **options)
 
     def closely(arguments: Any, options: Any) -> Any:
-        try:
-            with hiding.Hidden():
-                before(_root(arguments[0] if arguments else options.get("tensors")), sys._getframe(2))
-        except Exception as fault:
-            guard.off("backward", fault)
+        frame = sys._getframe(2)
+        guard.attempt("backward", before, arguments[0] if arguments else options.get("tensors"), frame)
         try:
             return original(*arguments, **options)
         finally:
-            try:
-                if state[full]:
-                    flight.enter(at.BETWEEN)
-            except Exception as fault:
-                guard.off("backward", fault)
-
-    def before(root: Any, frame: FrameType) -> None:
-        if SCANS:
-            from ..scan import takeover
-
-            takeover.at_backward()
-        reader.hand_over()
-        if by_hand.looks():
-            _count_by_hand(stepping.leaves_of(root) if root is not None else [])
-        if not state[full]:
-            return
-        frame = _caller(frame)
-        if root is not None and root.numel() == 1:
-            reader.read(root, frame)
-        dispatch.emit("before_backward", root, frame)
-        reader.ask()
-        flight.enter(at.BACKWARD)
+            if state[full]:
+                guard.attempt("backward", flight.enter, at.BETWEEN)
 
     def apart(root: Any) -> None:
         """A loss that stands out, or that cannot be read in passing."""
-        try:
-            with hiding.Hidden():
-                if type(root) is tensor_type and root.numel() == 1:
-                    reader.read(root, _caller(sys._getframe(2)))
-        except Exception as fault:
-            guard.off("backward", fault)
+        guard.attempt("backward", read_apart, root, sys._getframe(2))
 
     def remove() -> None:
         if module.backward is backward:  # not if somebody has wrapped it since
@@ -149,6 +121,33 @@ def install(module: Any) -> None:
     _wrap_grad(module, torch)
 
 
+def before(given: Any, frame: FrameType) -> None:
+    """Before a backward pass that is looked at: in a sampled step, or to see whether updates are made by hand."""
+    with hiding.Hidden():
+        root = _root(given)
+        if SCANS:
+            from ..scan import takeover
+
+            takeover.at_backward()
+        _reader.hand_over()
+        if stepping.by_hand.looks():
+            _count_by_hand(stepping.leaves_of(root) if root is not None else [])
+        if not flight.full():
+            return
+        frame = _caller(frame)
+        if root is not None and root.numel() == 1:
+            _reader.read(root, frame)
+        dispatch.emit("before_backward", root, frame)
+        _reader.ask()
+        flight.enter(at.BACKWARD)
+
+
+def read_apart(root: Any, frame: FrameType) -> None:
+    with hiding.Hidden():
+        if type(root) is sys.modules["torch"].Tensor and root.numel() == 1:
+            _reader.read(root, _caller(frame))
+
+
 def _wrap_grad(module: Any, torch: Any) -> None:
     """`torch.autograd.grad`: where no optimizer steps, updates may be made of what it gives."""
     original, state = module.grad, flight.state
@@ -156,20 +155,8 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     @wraps(original)
     def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
         if not torch.compiler.is_dynamo_compiling() and (not state[flight.STEPS] or stepping.by_hand.active):
-            try:
-                with hiding.Hidden():
-                    before(outputs, inputs, sys._getframe(1))
-            except Exception as fault:
-                guard.off("autograd.grad", fault)
+            guard.attempt("autograd.grad", before_grad, outputs, inputs, sys._getframe(1))
         return original(outputs, inputs, *arguments, **options)
-
-    def before(root: Any, inputs: Any, frame: FrameType) -> None:
-        given = inputs[:64] if type(inputs) in (list, tuple) else (inputs,)
-        plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
-        _count_by_hand([each for each in plain if each.is_leaf])
-        if flight.full() and type(root) is torch.Tensor and root.numel() == 1 and root.is_cpu:
-            dispatch.emit("losses_read", [root.item()], frame)
-            dispatch.emit("before_backward", root, frame)
 
     def remove() -> None:
         if module.grad is grad:
@@ -178,6 +165,17 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     hiding.stand_aside(grad)  # type: ignore[arg-type]  # as above
     module.grad = grad
     guard.on("autograd.grad", remove)
+
+
+def before_grad(root: Any, inputs: Any, frame: FrameType) -> None:
+    torch = sys.modules["torch"]
+    with hiding.Hidden():
+        given = inputs[:64] if type(inputs) in (list, tuple) else (inputs,)
+        plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
+        _count_by_hand([each for each in plain if each.is_leaf])
+        if flight.full() and type(root) is torch.Tensor and root.numel() == 1 and root.is_cpu:
+            dispatch.emit("losses_read", [root.item()], frame)
+            dispatch.emit("before_backward", root, frame)
 
 
 def _count_by_hand(leaves: list[Any]) -> None:

@@ -61,7 +61,7 @@ def _wrap_next(kind: Any, name: str) -> None:
         try:
             batch = original(self)
         except BaseException as error:
-            ended(self, error)
+            guard.attempt(name, no_batch, self, error)
             raise
         now = clock()
         flight.words[seam] = now << 3 | between
@@ -73,50 +73,34 @@ def _wrap_next(kind: Any, name: str) -> None:
             known.longest = took
         number = self._num_yielded
         if number < FIRST or not number & 31 or flight.words[request]:
-            looked(self, known, batch)
+            guard.attempt(name, look, self, known, batch)
         return batch
 
     def closely(self: Any, began: int) -> Any:
         """The same for a batch that is looked at."""
-        try:
-            if state[full]:
-                flight.account(began, data)
-            if state[watched]:
-                dispatch.emit("batch_asked", self)
-        except Exception as fault:
-            guard.off(name, fault)
+        guard.attempt(name, asked, self, began)
         try:
             batch = original(self)
         except BaseException as error:
-            ended(self, error)
+            guard.attempt(name, no_batch, self, error)
             raise
-        try:
-            came(self, began, clock())
-            known = self.__dict__.get(DRAWN)
-            if known is not None:
-                look(self, known, batch)
-        except Exception as fault:
-            guard.off(name, fault)
+        guard.attempt(name, came, self, began, batch)
         return batch
-
-    def looked(self: Any, known: Loading, batch: Any) -> None:
-        try:
-            look(self, known, batch)
-        except Exception as fault:
-            guard.off(name, fault)
-
-    def ended(self: Any, error: BaseException) -> None:
-        try:
-            no_batch(self, error)
-        except Exception as fault:
-            guard.off(name, fault)
 
     kind.__next__ = __next__
     guard.on(name, lambda: setattr(kind, "__next__", original))
 
 
-def came(iterator: Any, began: int, now: int) -> None:
+def asked(iterator: Any, began: int) -> None:
+    if flight.state[flight.FULL]:
+        flight.account(began, at.DATA)
+    if flight.state[flight.WATCHED]:
+        dispatch.emit("batch_asked", iterator)
+
+
+def came(iterator: Any, began: int, batch: Any) -> None:
     """A batch came. The first of a pass is made while nothing runs beside it: that wait is a cost of beginning."""
+    now = monotonic_ns()
     flight.words[at.W_SEAM] = now << 3 | at.BETWEEN
     if flight.state[flight.FULL]:
         flight.account(now, at.BETWEEN)
@@ -139,6 +123,7 @@ def came(iterator: Any, began: int, now: int) -> None:
     known.until = now
     if flight.state[flight.WATCHED]:
         dispatch.emit("batch_fetched", iterator)
+    look(iterator, known, batch)
 
 
 def look(iterator: Any, known: Loading, batch: Any) -> None:

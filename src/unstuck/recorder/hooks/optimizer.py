@@ -27,23 +27,49 @@ class Counts:
         self.all_clears = 0
 
 
+class Sampling:
+    """What is done in sampled steps; the hook before a step is in place only then."""
+
+    __slots__ = ("_before", "_counts", "_module")
+
+    def __init__(self, module: Any, counts: Counts) -> None:
+        self._module, self._counts = module, counts
+        self._before: Any = None
+        self.change(True)
+
+    def change(self, sampled: bool) -> None:
+        if sampled and self._before is None:
+            self._before = self._module.register_optimizer_step_pre_hook(self._steps)
+        elif not sampled and self._before is not None:
+            self._before.remove()
+            self._before = None
+
+    def _steps(self, optimizer: Any, arguments: Any, options: Any) -> None:
+        if not sys.modules["torch"].compiler.is_dynamo_compiling():
+            guard.attempt("optimizer", self._begin, optimizer)
+
+    @staticmethod
+    def _begin(optimizer: Any) -> None:
+        stepping.by_hand.inside = True
+        flight.enter(at.OPTIMIZER)
+        dispatch.emit("before_step", optimizer)
+
+    def stepped(self, optimizer: Any, leads: bool) -> None:
+        if flight.full():
+            dispatch.emit("after_step", optimizer, self._counts.steps[id(optimizer)])
+        stepping.by_hand.inside = False
+        if leads:
+            stepping.turn()
+            self.change(flight.full())
+
+
 def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
     counts, state = Counts(), flight.state
     made_by, full, steps, due, step_word = counts.steps, flight.FULL, flight.STEPS, flight.DUE, at.W_STEP
     leader = rival = 0
-    handles: dict[str, Any] = {}
-
-    def before(optimizer: Any, arguments: Any, options: Any) -> None:
-        if torch.compiler.is_dynamo_compiling():
-            return
-        try:
-            stepping.by_hand.inside = True
-            flight.enter(at.OPTIMIZER)
-            dispatch.emit("before_step", optimizer)
-        except Exception as fault:
-            guard.off("optimizer", fault)
+    sampling = Sampling(module, counts)
 
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
         """Of several optimizers one leads, so that a round of all is one step; if it rests, another takes its place."""
@@ -57,41 +83,22 @@ def install(module: Any) -> None:
             made = state[steps] = state[steps] + 1
             flight.words[step_word] = made
             if made >= state[due]:
-                closely(optimizer, key, True)
-        elif state[full] or key == rival or not leader:
-            leads = key == rival or not leader
-            rival = key
-            if leads:
-                leader, rival = key, 0
-                stepping.count()
-            closely(optimizer, key, leads)
-        else:
-            rival = key
+                guard.attempt("optimizer", sampling.stepped, optimizer, True)
+            return
+        leads = key == rival or not leader
+        rival = key
+        if leads:
+            leader, rival = key, 0
+            stepping.count()
+        if leads or state[full]:
+            guard.attempt("optimizer", sampling.stepped, optimizer, leads)
 
-    def closely(optimizer: Any, key: int, leads: bool) -> None:
-        try:
-            if state[full]:
-                dispatch.emit("after_step", optimizer, made_by[key])
-            stepping.by_hand.inside = False
-            if leads:
-                stepping.turn()
-                change(state[full])
-        except Exception as fault:
-            guard.off("optimizer", fault)
-
-    def change(sampled: int) -> None:
-        if sampled and "before" not in handles:
-            handles["before"] = module.register_optimizer_step_pre_hook(before)
-        elif not sampled and "before" in handles:
-            handles.pop("before").remove()
+    handle = module.register_optimizer_step_post_hook(after)
 
     def remove() -> None:
-        for handle in handles.values():
-            handle.remove()
-        handles.clear()
+        sampling.change(False)
+        handle.remove()
 
-    handles["after"] = module.register_optimizer_step_post_hook(after)
-    change(1)
     guard.on("optimizer", remove)
     _wrap_built(module.Optimizer, counts)
     _wrap_cleared(module.Optimizer, counts)
