@@ -1,4 +1,4 @@
-"""Classes with a class of their own (metaclass), loaders and optimizers with odd attributes: what is asked is counted."""
+"""Classes with a class of their own (metaclass), odd loaders and optimizers: each question is counted."""
 
 import sys
 import time
