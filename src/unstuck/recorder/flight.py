@@ -16,14 +16,15 @@ _map: mmap.mmap | None = None
 # All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
 _maps: list[mmap.mmap] = []
 _folder = ""
-FULL, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS = range(7)
-state = [1, 0, 0, 0, 0, 0, 0]
+FULL, PROBED, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS, CLOSE, SKIPPED = range(10)
+state = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0]
 """The few numbers that the hooks of a step share.
 
-FULL: this step is sampled, its durations are counted. STEPS: steps made. DUE: the step at whose end `turn` is to be
+FULL: this step is sampled, its durations are counted. PROBED: and probes hear of it. STEPS: steps made. DUE: the step at whose end `turn` is to be
 called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE: elements of the batch in work,
 where it was looked at. BACKWARDS: backward passes made. OURS: nanoseconds of processor time that our probes took in
-this step."""
+this step. CLOSE: backward passes are looked at closely. SKIPPED: losses whose number has one of these bits are not
+read."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
@@ -45,8 +46,8 @@ def steps() -> int:
 
 
 def full() -> bool:
-    """The present step is sampled."""
-    return bool(state[FULL])
+    """The present step is sampled, and probes hear of it."""
+    return bool(state[PROBED])
 
 
 def identity() -> tuple[int, int, int]:
@@ -106,7 +107,8 @@ def open_file(folder: str, forked: bool) -> str:
     _parts[:] = [0] * len(_parts)
     _parts_before[:] = _parts
     _seams, _weight = 0, 1
-    state[:] = [1] + [0] * (len(state) - 1)
+    state[:] = [0] * len(state)
+    state[FULL] = state[PROBED] = state[CLOSE] = 1
     return stem
 
 

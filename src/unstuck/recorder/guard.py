@@ -77,6 +77,11 @@ def _tell(name: str, why: str) -> None:
             pass
 
 
+def remove(name: str) -> None:
+    """Take one out, if it is in."""
+    _removers.pop(name, int)()
+
+
 def remove_all() -> None:
     """Take every hook out; the training goes on unrecorded."""
     for name in list(_removers):

@@ -65,6 +65,7 @@ class ByHand:
         if by_optimizers != self._optimizers:
             self._optimizers, self._before, self._leaves = by_optimizers, backwards, []
         self.active = not by_optimizers or backwards - self._before > MANY
+        settle()
         return self.active
 
     def before_backward(self, leaves: list[Any]) -> bool:
@@ -76,6 +77,7 @@ class ByHand:
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
         self.made += stepped
         self.active = self.active or stepped
+        settle()
         return stepped
 
     def last(self) -> None:
@@ -105,12 +107,25 @@ def count() -> None:
     """One more step is made."""
     made = flight.state[flight.STEPS] = flight.state[flight.STEPS] + 1
     flight.words[at.W_STEP] = made
+    settle()
+
+
+def settle() -> None:
+    """Whether backward passes are to be looked at closely: in steps that probes hear of, and where none is counted."""
+    state = flight.state
+    state[flight.CLOSE] = int(state[flight.PROBED] or by_hand.active or not state[flight.STEPS])
 
 
 def turn() -> None:
-    """A sampled step has ended, or one begins; what the supervisor asks for is answered."""
-    if flight.turn():
-        dispatch.emit("sampling_changed", flight.full())
+    """A sampled step has ended, or one begins; what the supervisor asks for is answered. After the first steps probes
+    hear of one only where the time for it is earned: where steps are short, most are only timed."""
+    flight.turn()
+    state = flight.state
+    probed = state[flight.FULL] and (state[flight.STEPS] < flight.FULL_STEPS or dispatch.module("governor").allows())
+    if probed != state[flight.PROBED]:
+        state[flight.PROBED] = int(probed)
+        dispatch.emit("sampling_changed", bool(probed))
+    settle()
     if flight.words[at.W_REQUEST]:
         answer()
 

@@ -10,6 +10,7 @@ import os
 import sys
 from functools import wraps
 from sys import float_info
+from time import monotonic_ns
 
 from .. import dispatch, flight, guard, hiding, stepping
 from .. import layout as at
@@ -22,17 +23,21 @@ if TYPE_CHECKING:
 
 SCANS = bool(os.environ.get("UNSTUCK_SCAN"))
 GATHERED = 63  # losses that are handed over at one time, less one
+ALL = 12_000  # losses that are all read, however short the steps
+PASSED = 24  # backward passes from which their pace is taken
+READING, SHARE = 3_000, 0.003  # nanoseconds that reading one takes at most, and the part of the time for it
 EACH, EVERY = 64, 7  # on a GPU so many losses are read at first, then two of every eight
 
 
 class Reader:
     """Losses read and not yet handed over, and the limits between which one needs no word."""
 
-    __slots__ = ("high", "low", "values")
+    __slots__ = ("_asked", "_read", "high", "low", "values")
 
     def __init__(self) -> None:
         self.values: list[float] = []
         self.low, self.high = -float_info.max, float_info.max
+        self._read = self._asked = 0
 
     def hand_over(self) -> None:
         if self.values:
@@ -46,6 +51,21 @@ class Reader:
             self.low, self.high = -float("inf"), float("inf")
         else:
             self.low, self.high = dispatch.probe("learning").limits()
+        self._ration()
+
+    def _ration(self) -> None:
+        """Reading a loss takes next to nothing, but where steps are short that is felt: the first are all read, and
+        where one stands out, or may at any step; then so many that it is a small part of the time."""
+        state, now = flight.state, monotonic_ns()
+        passed = state[flight.BACKWARDS] - self._read
+        if state[flight.BACKWARDS] < ALL or self.low > self.high:
+            state[flight.SKIPPED] = 0
+        elif passed >= PASSED:
+            each = (now - self._asked) / passed
+            wanted = int(READING / SHARE / max(each, 1.0))  # one in so many
+            state[flight.SKIPPED] = min(7, (1 << wanted.bit_length()) - 1) if wanted > 1 else 0
+        if passed >= PASSED:
+            self._read, self._asked = state[flight.BACKWARDS], now
 
     def read(self, root: Any, frame: FrameType) -> None:
         """The value of one loss, at once."""
@@ -70,9 +90,10 @@ def install(module: Any) -> None:
     """`module` is torch.autograd."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
     original, state, reader = module.backward, flight.state, _reader
-    full, steps, backwards, tensor_type = flight.FULL, flight.STEPS, flight.BACKWARDS, torch.Tensor
+    full, close, skipped, backwards = flight.FULL, flight.CLOSE, flight.SKIPPED, flight.BACKWARDS
+    tensor_type = torch.Tensor
     functions, dispatches = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
-    by_hand, scaled = stepping.by_hand, amp.scaled
+    scaled = amp.scaled
 
     exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
 
@@ -81,20 +102,22 @@ def install(module: Any) -> None:
         if torch.compiler.is_dynamo_compiling():
             return original(*arguments, **options)
         number = state[backwards] = state[backwards] + 1
-        if state[full] or not state[steps]:
+        if state[close]:
             return closely(arguments, options)
+        if number & state[skipped]:  # steps are so short that reading each loss would be felt
+            return original(*arguments, **options)
         root: Any = arguments[0] if arguments else options.get("tensors")
         if functions() or dispatches():  # modes of the user's: even asking for a size would be seen
             apart(root)
         elif type(root) is tensor_type and root.is_cpu and root.numel() == 1:
-            value = (scaled[1] if scaled[0] == id(root) else root).item()
+            value = (root if scaled[1] is None else amp.unscaled(root)).item()
             if type(value) is float and reader.low <= value <= reader.high:
                 reader.values.append(value)
             else:
                 apart(root)
         elif exact or number & EVERY < 2:
             apart(root)
-        if by_hand.active or not number & GATHERED:
+        if state[full] or not number & GATHERED:
             return closely(arguments, options)
         return original(*arguments, **options)
 
@@ -129,17 +152,18 @@ def before(given: Any, frame: FrameType) -> None:
             from ..scan import takeover
 
             takeover.at_backward()
-        _reader.hand_over()
+        if flight.full() or len(_reader.values) > GATHERED // 2:
+            _reader.hand_over()
         if stepping.by_hand.looks():
             _count_by_hand(stepping.leaves_of(root) if root is not None else [])
-        if not flight.full():
-            return
         frame = _caller(frame)
-        if root is not None and root.numel() == 1:
-            _reader.read(root, frame)
-        dispatch.emit("before_backward", root, frame)
-        _reader.ask()
-        flight.enter(at.BACKWARD)
+        if flight.full():
+            if root is not None and root.numel() == 1:
+                _reader.read(root, frame)
+            dispatch.emit("before_backward", root, frame)
+            _reader.ask()
+        if flight.state[flight.FULL]:
+            flight.enter(at.BACKWARD)
 
 
 def read_apart(root: Any, frame: FrameType) -> None:

@@ -130,8 +130,10 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
     """A batch that is looked at, or one in thirty-two; what the supervisor asks for is answered here too."""
     number = iterator._num_yielded
     dispatch.module("loading").trim(known)
-    if flight.state[flight.FULL] or number < FIRST or not number & 31:
+    if flight.full() or number < FIRST or not number & 31:
         dispatch.emit("batch_looked_at", known, iterator, batch)
+    elif flight.state[flight.FULL]:
+        dispatch.ask("passes", "note_size", batch)
     if known.waited + known.starting > known.tell_at:
         dispatch.emit("waited_much", known)
     if flight.words[at.W_REQUEST]:

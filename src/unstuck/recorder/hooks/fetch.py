@@ -86,7 +86,8 @@ class Fetching:
 
     def __init__(self) -> None:
         self._timed, self._in_worker = True, False
-        self._batches = self._fetcher = 0
+        self._batches = 0
+        self._fetcher: Any = None
         self._kinds: dict[type, bool | Literal["asks"]] = {}  # types of datasets: whether they take whole batches
 
     def in_worker(self) -> None:
@@ -118,8 +119,8 @@ class Fetching:
             flight.words[at.W_WORKER] = _worker_number()
         if not self._batches:
             _expect(fetcher)
-        if id(fetcher) != self._fetcher or flight.state[flight.WATCHED]:
-            self._fetcher = id(fetcher)
+        if fetcher is not self._fetcher or flight.state[flight.WATCHED]:
+            self._fetcher = fetcher
             dispatch.emit("fetch_began", fetcher)
 
     def finish(self, index: Any, batch: Any) -> None:

@@ -6,6 +6,7 @@ The hook before the step is in place only while steps are sampled.
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 from functools import wraps
 
 from .. import dispatch, flight, guard, stepping
@@ -13,18 +14,58 @@ from .. import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
-class Counts:
-    """By the identity of an optimizer: how often it has stepped, and how often its gradients were cleared."""
+def nobody() -> None:
+    return None
 
-    __slots__ = ("all_clears", "clears", "steps")
+
+class Counts:
+    """By the identity of an optimizer: how often it has stepped, and how often its gradients were cleared.
+
+    The one that leads is known by a weak reference, and its numbers are settled when they are asked for: at an ordinary
+    step nothing is looked up, and `id` is not called, of which every audit hook is told."""
+
+    __slots__ = ("_clears", "_key", "_since", "_steps", "leader", "led_clears")
 
     def __init__(self) -> None:
-        self.steps: dict[int, int] = {}
-        self.clears: dict[int, int] = {}
-        self.all_clears = 0
+        self._steps: dict[int, int] = {}
+        self._clears: dict[int, int] = {}
+        self.leader: Callable[[], Any] = nobody
+        self._key = self._since = self.led_clears = 0
+
+    def lead(self, optimizer: Any) -> None:
+        """Its present step is the first that is counted so."""
+        self._settle()
+        self.leader, self._key, self._since = ref(optimizer), id(optimizer), flight.steps()
+
+    def stepped(self, optimizer: Any) -> None:
+        self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
+
+    def cleared(self, optimizer: Any, times: int = 1) -> None:
+        self._clears[id(optimizer)] = self._clears.get(id(optimizer), 0) + times
+
+    def _settle(self) -> None:
+        if self._key:
+            self._steps[self._key] = self._steps.get(self._key, 0) + flight.steps() - self._since
+            self._clears[self._key] = self._clears.get(self._key, 0) + self.led_clears
+            self._since, self.led_clears = flight.steps(), 0
+
+    @property
+    def steps(self) -> dict[int, int]:
+        self._settle()
+        return self._steps
+
+    @property
+    def clears(self) -> dict[int, int]:
+        self._settle()
+        return self._clears
+
+    @property
+    def all_clears(self) -> int:
+        return sum(self.clears.values())
 
 
 class Sampling:
@@ -52,23 +93,25 @@ class Sampling:
     def _begin(optimizer: Any) -> None:
         stepping.by_hand.inside = True
         flight.enter(at.OPTIMIZER)
-        dispatch.emit("before_step", optimizer)
+        if flight.full():
+            dispatch.emit("before_step", optimizer)
 
     def stepped(self, optimizer: Any, leads: bool) -> None:
         if flight.full():
-            dispatch.emit("after_step", optimizer, self._counts.steps[id(optimizer)])
+            dispatch.emit("after_step", optimizer, self._counts.steps.get(id(optimizer), 0))
         stepping.by_hand.inside = False
         if leads:
             stepping.turn()
-            self.change(flight.full())
+            self.change(bool(flight.state[flight.FULL]))
 
 
 def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
     counts, state = Counts(), flight.state
-    made_by, full, steps, due, step_word = counts.steps, flight.FULL, flight.STEPS, flight.DUE, at.W_STEP
-    leader = rival = 0
+    full, steps, due, step_word = flight.FULL, flight.STEPS, flight.DUE, at.W_STEP
+    leader: Callable[[], Any] = nobody
+    rival: Callable[[], Any] = nobody
     sampling = Sampling(module, counts)
 
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
@@ -76,20 +119,21 @@ def install(module: Any) -> None:
         nonlocal leader, rival
         if torch.compiler.is_dynamo_compiling():
             return
-        key = id(optimizer)
-        made_by[key] = made_by.get(key, 0) + 1
-        if key == leader:
-            rival = 0
+        if leader() is optimizer:
+            rival = nobody
             made = state[steps] = state[steps] + 1
             flight.words[step_word] = made
             if made >= state[due]:
                 guard.attempt("optimizer", sampling.stepped, optimizer, True)
             return
-        leads = key == rival or not leader
-        rival = key
+        leads = rival() is optimizer or leader() is None
         if leads:
-            leader, rival = key, 0
+            counts.lead(optimizer)
+            leader, rival = counts.leader, nobody
             stepping.count()
+        else:
+            counts.stepped(optimizer)
+            rival = ref(optimizer)
         if leads or state[full]:
             guard.attempt("optimizer", sampling.stepped, optimizer, leads)
 
@@ -111,7 +155,7 @@ def _wrap_built(kind: Any, counts: Counts) -> None:
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
         original(self, *arguments, **options)
         try:
-            counts.steps[id(self)] = counts.clears[id(self)] = 0
+            counts.cleared(self, 0)
             dispatch.emit("optimizer_built", self, sys._getframe(1), counts)
         except Exception as fault:
             guard.off("optimizers built", fault)
@@ -127,14 +171,16 @@ def _wrap_built(kind: Any, counts: Counts) -> None:
 
 def _wrap_cleared(kind: Any, counts: Counts) -> None:
     """It is called at every step, so it does nothing but count."""
-    original, cleared, torch = kind.zero_grad, counts.clears, sys.modules["torch"]
+    original, torch = kind.zero_grad, sys.modules["torch"]
 
     @wraps(original)
-    def zero_grad(self: Any, *arguments: Any, **options: Any) -> Any:
+    def zero_grad(self: Any, set_to_none: bool = True) -> Any:
         if not torch.compiler.is_dynamo_compiling():
-            counts.all_clears += 1
-            cleared[id(self)] = cleared.get(id(self), 0) + 1
-        return original(self, *arguments, **options)
+            if counts.leader() is self:
+                counts.led_clears += 1
+            else:
+                counts.cleared(self)
+        return original(self, set_to_none)
 
     kind.zero_grad = zero_grad
     guard.on("zero_grad", lambda: setattr(kind, "zero_grad", original))

@@ -120,6 +120,9 @@ class Passes(Probe):
         trains = any(each.trained for each in others)
         journal.tell(EmptyPass(**known.about(), empty=kept.empty, full_passes=kept.full_passes, trains=trains))
 
+    def note_size(self, batch: Any) -> None:
+        flight.state[flight.SIZE], flight.words[at.W_BATCH_BYTES] = _size(batch)
+
     def batch_looked_at(self, known: Loading, iterator: Any, batch: Any) -> None:
         """Is the pass longer than it should be?"""
         kept, batches = self.kept[known.number], loading.batches_of(iterator)
@@ -129,7 +132,7 @@ class Passes(Probe):
             lasted = (monotonic_ns() - kept.began) / 1e9
             journal.tell(OverLength(**known.about(), batches=batches, seconds=lasted))
         flight.words[at.W_BATCH] = batches
-        flight.state[flight.SIZE], flight.words[at.W_BATCH_BYTES] = _size(batch)
+        self.note_size(batch)
 
 
 def _size(batch: Any) -> tuple[int, int]:
