@@ -17,7 +17,7 @@ import torch
 from ... import objects
 from . import layers, sites
 
-THINGS = 6000
+THINGS = 3000
 """Visited in one walk."""
 FRAMES = 24
 DEEP = 4
@@ -114,9 +114,9 @@ def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tup
             for path, part in layers.tree(thing, name):
                 if part is thing or id(part) not in seen:
                     seen.add(id(part))
-                    waiting.extend((f"{path}{at}", inner, 2) for at, inner in _in(part))
+                    waiting.extend(_within(path, part, 2, THINGS - len(waiting)))
         elif depth < DEEP and not issubclass(kind, torch.optim.Optimizer):
-            waiting.extend((f"{name}{at}", inner, depth + 1) for at, inner in _in(thing))
+            waiting.extend(_within(name, thing, depth + 1, THINGS - len(waiting)))
     return modules, tensors
 
 
@@ -129,6 +129,11 @@ def _held(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
             yield from ((name, value) for name, value in list(here.f_globals.items()) if not name.startswith("__"))
         if sites.is_function(here):
             yield from sites.names(here).items()
+
+
+def _within(name: str, thing: Any, depth: int, room: int) -> list[tuple[str, Any, int]]:
+    inside = [(at, inner) for at, inner in _in(thing) if id(type(inner)) not in PLAIN]
+    return [(f"{name}{at}", inner, depth) for at, inner in inside[: max(0, room)]]
 
 
 def _in(thing: Any) -> list[tuple[str, Any]]:
