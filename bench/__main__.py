@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from bench import attach, budget, processes, scan, slowdown, step_cost, syncs, tuning
+from bench import attach, processes, scan, slowdown, step_cost, syncs, tuning
 from bench.stats import Interval
 
 
@@ -58,20 +58,18 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
 
 
 def _run(scale: float) -> Iterator[Row]:
-    always, whole, step = step_cost.per_step(int(300 * scale))
+    always, whole, step = step_cost.per_step(max(4, int(40 * scale)))
     yield _row(f"cost of an ordinary step, at steps of {step * 1e3:.2f} ms", always, 1e6, "µs", 8)
     yield _row("the same with the one step in 32 that is sampled", whole, 1e6, "µs", 15)
-    for seconds, limit in ((1e-3, 0.02), (3e-3, 0.01), (10e-3, 0.005)):
-        more, step = step_cost.ratio(max(8, int(240 * scale)), seconds)
+    for milliseconds, limit in ((1, 0.02), (3, 0.01), (10, 0.005)):
+        more, step = step_cost.ratio(max(4, int(24 * scale)), milliseconds)
         measured = f"× {1 + more.mean:.4f} ({1 + more.low:.4f}–{1 + more.high:.4f})"
         yield f"steps of {step * 1e3:.1f} ms, sampled ones included", measured, f"≤ × {1 + limit:g}", more.high <= limit
-    batch = step_cost.per_batch(int(120 * scale), 32)
+    batch = step_cost.per_batch(max(4, int(20 * scale)))
     yield _row("noting the samples of a batch of 32, where it is fetched", batch, 1e6, "µs", 10)
     start = processes.start_up(int(60 * scale))
     yield _row("start-up and end added to `python train.py`, CPU", start, 1e3, "ms", 60)
     yield _row("`unstuck --help`, CPU", processes.help_page(int(40 * scale)), 1e3, "ms", 100)
-    spent, step = budget.share(max(4, int(40 * scale)))
-    yield _row(f"fingerprints and questions, at steps of {step * 1e3:.1f} ms", spent, 100, "%", 0.5)
     memory, share = processes.supervisor(60 * scale)
     yield "supervisor's memory, peak", f"{memory:.1f} MB", "≤ 60 MB", memory <= 60
     yield "supervisor's CPU beside a healthy run", f"{share:.2%} of a core", "≤ 0.50 %", share <= 0.005

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.stats import Interval, interval
-from bench.step_cost import hooks_in, hooks_out
 
 SEAMS = (
     "torch.utils.data.dataloader",
@@ -122,3 +121,16 @@ def _underflow(model: Any) -> tuple[Callable[[], object], Callable[[], object]] 
             module._forward_hooks.clear()
 
     return (lambda: DebugUnderflowOverflow(model, max_frames_to_save=1)), off
+
+
+def hooks_in(seams: tuple[str, ...]) -> None:
+    from unstuck.recorder import start
+
+    for name in seams:
+        start.install_seam(name, sys.modules[name])
+
+
+def hooks_out() -> None:
+    from unstuck.recorder import guard
+
+    guard.remove_all()

@@ -1,8 +1,9 @@
 """What the recorder costs in a training step: the same training twice, in two processes that take turns on one core.
 
 Each process keeps its own warm interpreter, as a real run does; blocks of steps alternate in random order, so that what
-else the machine does falls on both. Of each block the slowest fifth of the steps is left out: other processes. Sampled
-steps (one in thirty-two) are counted for themselves: `always` is without them, `whole` with their share.
+else the machine does falls on both. The interval is over many pairs of fresh processes. Of each block the slowest fifth
+of the steps is left out: other processes. Sampled steps (one in thirty-two) are counted for themselves: `always` is
+without them, `whole` with their share.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 
 from bench.stats import Interval, interval
 
+BLOCKS = 12
+"""Blocks of each of the two processes."""
 COUNTED = 256
 """Steps of a block, after as many that are not counted as it takes to fill the caches again."""
 SAMPLED = 32
 FIRST = 13_000
-"""Steps before the first block: past the first ones, which are all sampled, and the first losses, which are all read."""
+"""Steps before the first block: past the first ones, all sampled, and the first losses, all read."""
 
 
 @dataclass(frozen=True)
@@ -73,33 +76,35 @@ class Training:
         self._process.communicate()
 
 
-def per_step(pairs: int) -> tuple[Interval, Interval, float]:
+def per_step(rounds: int) -> tuple[Interval, Interval, float]:
     """Seconds a step costs more with the recorder: ordinary steps, all steps; and how long a step takes without."""
-    blocks = _measure(pairs, "small")
-    always = interval([hooked.mean - plain.mean for hooked, plain in blocks])
-    whole = interval([hooked.whole - plain.mean for hooked, plain in blocks])
-    return always, whole, _plain(blocks)
+    found = [_round("small") for _ in range(rounds)]
+    always = interval([_mean([h.mean - p.mean for h, p in each]) for each in found])
+    whole = interval([_mean([h.whole - p.mean for h, p in each]) for each in found])
+    return always, whole, _plain(found)
 
 
-def per_batch(pairs: int) -> Interval:
-    """Seconds that fetching a batch of 32 costs more with its samples noted, in a worker or, without workers, in main."""
-    return interval([hooked.mean - plain.mean for hooked, plain in _measure(pairs, "fetch")])
+def per_batch(rounds: int) -> Interval:
+    """Seconds that fetching a batch of 32 costs more with its samples noted: in a worker, or in main without any."""
+    found = [_round("fetch", first=1000) for _ in range(rounds)]
+    return interval([_mean([h.mean - p.mean for h, p in each]) for each in found])
 
 
-def ratio(pairs: int, milliseconds: int) -> tuple[Interval, float]:
+def ratio(rounds: int, milliseconds: int) -> tuple[Interval, float]:
     """How many times as long such a step takes with the recorder, sampled steps included; less one."""
-    blocks = _measure(pairs, f"{milliseconds} ms", counted=64, first=400)
-    return interval([hooked.whole / plain.mean - 1 for hooked, plain in blocks]), _plain(blocks)
+    found = [_round(f"{milliseconds} ms", counted=64, first=400) for _ in range(rounds)]
+    return interval([_mean([h.whole / p.mean - 1 for h, p in each]) for each in found]), _plain(found)
 
 
-def _measure(pairs: int, kind: str, counted: int = COUNTED, first: int = FIRST) -> list[tuple[Block, Block]]:
-    core = max(os.sched_getaffinity(0))
+def _round(kind: str, counted: int = COUNTED, first: int = FIRST) -> list[tuple[Block, Block]]:
+    """Two fresh processes: where their code and data happen to lie makes one of them quicker by some microseconds, so
+    that only the mean over many such pairs says something."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})  # the two take turns on it
+    os.sched_setaffinity(0, {max(before)})  # the two take turns on one core
     try:
         with Training(kind, True, first) as hooked, Training(kind, False, first) as plain:
             found = []
-            for _ in range(pairs):
+            for _ in range(BLOCKS):
                 blocks = {each: each.block(counted) for each in random.sample([hooked, plain], 2)}
                 found.append((blocks[hooked], blocks[plain]))
     finally:
@@ -107,5 +112,9 @@ def _measure(pairs: int, kind: str, counted: int = COUNTED, first: int = FIRST) 
     return found
 
 
-def _plain(blocks: list[tuple[Block, Block]]) -> float:
-    return sum(plain.mean for _, plain in blocks) / len(blocks)
+def _plain(found: list[list[tuple[Block, Block]]]) -> float:
+    return _mean([plain.mean for each in found for _, plain in each])
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

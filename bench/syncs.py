@@ -6,8 +6,7 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-from bench.slowdown import SEAMS, _known
-from bench.step_cost import hooks_in, hooks_out
+from bench.slowdown import SEAMS, _known, hooks_in, hooks_out
 
 STEPS = 80
 WAITS = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpy")

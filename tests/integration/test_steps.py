@@ -57,8 +57,3 @@ def test_closures_of_lbfgs(unstuck: Runner, name: str) -> None:
     assert closures / 20 <= outcome.report["run"]["steps"] <= closures
     assert losses(unstuck) >= min(closures, SAMPLED)
     assert outcome.told == []
-
-
-def test_a_dataset_iterated_directly_is_a_pass(unstuck: Runner) -> None:
-    outcome, _ = run(unstuck, "steps_dataset.py")
-    assert outcome.report["run"]["epochs"] == 3

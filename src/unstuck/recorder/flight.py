@@ -20,11 +20,11 @@ FULL, PROBED, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS, CLOSE, SKIPPED = range
 state = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0]
 """The few numbers that the hooks of a step share.
 
-FULL: this step is sampled, its durations are counted. PROBED: and probes hear of it. STEPS: steps made. DUE: the step at whose end `turn` is to be
-called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE: elements of the batch in work,
-where it was looked at. BACKWARDS: backward passes made. OURS: nanoseconds of processor time that our probes took in
-this step. CLOSE: backward passes are looked at closely. SKIPPED: losses whose number has one of these bits are not
-read."""
+FULL: this step is sampled, its durations are counted. PROBED: and probes hear of it. STEPS: steps made. DUE: the step
+at whose end `turn` is to be called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE:
+elements of the batch in work, where it was looked at. BACKWARDS: backward passes made. OURS: nanoseconds of processor
+time that our probes took in this step. CLOSE: backward passes are looked at closely. SKIPPED: losses whose number has
+one of these bits are not read."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START

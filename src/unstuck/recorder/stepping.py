@@ -89,12 +89,14 @@ class ByHand:
 def leaves_of(root: Any) -> list[Any]:
     """Parameters that a graph ends in: the first that are found."""
     found: list[Any] = []
+    torch = sys.modules["torch"]
+    plain = (torch.Tensor, torch.nn.Parameter)
     node = getattr(root, "grad_fn", None)
     waiting, seen = [node] if node is not None else [], {node}
     while waiting and len(seen) < NODES and len(found) < LEAVES:
         node = waiting.pop()
         tensor = getattr(node, "variable", None)
-        if tensor is not None:
+        if type(tensor) in plain:
             found.append(tensor)
         for following, _ in node.next_functions:
             if following is not None and following not in seen:

@@ -131,12 +131,17 @@ def test_a_pickle_is_measured_where_it_is_made() -> None:
     processes.pickles.begin()
 
 
-def test_a_data_set_that_draws_from_another_loader_is_waited_for_from_the_beginning() -> None:
+def test_a_data_set_that_draws_from_another_loader_is_waited_for_from_the_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter((16 * SECOND, 30 * SECOND))
+    monkeypatch.setattr(dataloader, "monotonic_ns", lambda: next(clock))
+    monkeypatch.setattr(dataloader, "look", lambda *_: None)
     outer, inner = Loading(0), Loading(1)
     within, around = (
         SimpleNamespace(_num_yielded=2, **{dataloader.OPENED: known, dataloader.DRAWN: known})
         for known in (inner, outer)
     )
-    dataloader.came(within, 15 * SECOND, 16 * SECOND)
-    dataloader.came(around, 10 * SECOND, 30 * SECOND)
+    dataloader.came(within, 15 * SECOND, None)
+    dataloader.came(around, 10 * SECOND, None)
     assert (outer.waited, inner.waited) == (20 * SECOND, SECOND)

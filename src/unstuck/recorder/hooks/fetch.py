@@ -17,7 +17,7 @@ from .. import layout as at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Literal
+    from typing import Any
 
 TIMED_ABOVE = 50_000  # nanoseconds a sample
 RETIME = 64  # batches
@@ -82,13 +82,14 @@ def key_text(index: object) -> str:
 class Fetching:
     """The batch that this process fetches, and how its samples are timed."""
 
-    __slots__ = ("_batches", "_fetcher", "_in_worker", "_kinds", "_timed")
+    __slots__ = ("_asks", "_batches", "_fetcher", "_in_worker", "_kind", "_takes", "_timed")
 
     def __init__(self) -> None:
         self._timed, self._in_worker = True, False
         self._batches = 0
         self._fetcher: Any = None
-        self._kinds: dict[type, bool | Literal["asks"]] = {}  # types of datasets: whether they take whole batches
+        self._kind: type | None = None
+        self._takes = self._asks = False  # whether datasets of that kind take whole batches, or what they hold may
 
     def in_worker(self) -> None:
         self._in_worker, self._batches, self._timed = True, 0, True
@@ -144,20 +145,18 @@ class Fetching:
     def _draws_batches(self, dataset: object) -> bool:
         """It takes the whole batch of indices, so it must get the very object. Looked up, not asked: a dataset's
         `__getattr__` is the user's, and hands on to what it holds."""
-        kind = type(dataset)
-        known = self._kinds.get(kind)
-        if known is None:
-            known = "asks" if _defines(kind, "__getattr__") else _defines(kind, "__getitems__") and not _is_subset(kind)
-            self._kinds[kind] = known
-        own = dispatch.module("objects").instance_dict(dataset) or {}
-        if known == "asks":
-            held = [type(value) for value in islice(own.values(), 16)]
-            return any(_defines(each, "__getitems__") for each in (kind, *held)) or "__getitems__" in own
-        return known or "__getitems__" in own
+        kind, objects = type(dataset), dispatch.module("objects")
+        if kind is not self._kind:
+            self._kind, self._takes = kind, _defines(kind, "__getitems__") and not _is_subset(kind)
+            self._asks = _defines(kind, "__getattr__")
+        own = objects.instance_dict(dataset) or {}
+        if self._takes or "__getitems__" in own:
+            return True
+        return self._asks and any(_defines(type(value), "__getitems__") for value in islice(own.values(), 16))
 
 
 def _defines(kind: type, name: str) -> bool:
-    return any(name in base.__dict__ for base in kind.__mro__)
+    return dispatch.module("objects").in_class(kind, name) is not None
 
 
 def _is_subset(kind: type) -> bool:

@@ -128,6 +128,8 @@ def install(module: Any) -> None:
             return
         leads = rival() is optimizer or leader() is None
         if leads:
+            if rival() is optimizer:  # its step before was one of the training's too
+                stepping.count()
             counts.lead(optimizer)
             leader, rival = counts.leader, nobody
             stepping.count()

@@ -142,7 +142,8 @@ def install_children(util: Any) -> None:
     def _exit_function(*arguments: Any, **options: Any) -> Any:
         try:
             error = sys.exc_info()[1]
-            good = type(error) is SystemExit and error.code in (None, 0)
+            code = error.code if type(error) is SystemExit else 1
+            good = code is None or (type(code) is int and code == 0)
             if error is not None and type(error) is not KeyboardInterrupt and not good:
                 process_failed(error)
         except Exception as fault:

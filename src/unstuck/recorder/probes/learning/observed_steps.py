@@ -158,7 +158,7 @@ class ObservedSteps:
         outermost = observation.open[0].module() if observation.open else None
         if outermost is None:
             self._names.saw(module)
-        call = Call(module, outermost or module, observation.next(), torch.is_grad_enabled())
+        call = Call(module, module if outermost is None else outermost, observation.next(), torch.is_grad_enabled())
         given = tensors(arguments)
         call.input_graph = any(tensor.requires_grad for tensor in given)
         if observation.deep and not call.input_graph:
