@@ -24,6 +24,8 @@ BLOCKS = 12
 COUNTED = 256
 """Steps of a block, after as many that are not counted as it takes to fill the caches again."""
 SAMPLED = 32
+EARNED = 6_000
+"""Milliseconds of training after which what is spent in advance has been spent."""
 FIRST = 13_000
 """Steps before the first block: past the first ones, all sampled, and the first losses, all read."""
 
@@ -92,7 +94,7 @@ def per_batch(rounds: int) -> Interval:
 
 def ratio(rounds: int, milliseconds: int) -> tuple[Interval, float]:
     """How many times as long such a step takes with the recorder, sampled steps included; less one."""
-    found = [_round(f"{milliseconds} ms", counted=64, first=400) for _ in range(rounds)]
+    found = [_round(f"{milliseconds} ms", counted=64, first=EARNED // milliseconds) for _ in range(rounds)]
     return interval([_mean([h.whole / p.mean - 1 for h, p in each]) for each in found]), _plain(found)
 
 
