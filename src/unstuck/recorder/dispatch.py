@@ -173,12 +173,8 @@ class Dispatch:
 
 
 def _each(probe: Probe, event: str) -> None:
-    if probe.name in guard.OFF:
-        return
-    try:
-        getattr(probe, event)()
-    except Exception as fault:
-        guard.off(probe.name, fault)
+    if probe.name not in guard.OFF:
+        guard.attempt(probe.name, getattr(probe, event))
 
 
 _dispatch = Dispatch()

@@ -167,8 +167,8 @@ def count(kind: int, took: int, times: int = 1) -> None:
         _longest[kind] = w[at.HISTOGRAMS + kind * at.KIND_WORDS + at.LONGEST] = took
 
 
-def turn() -> bool:
-    """A step has ended that was sampled, or after which one is. True: whether steps are sampled has changed."""
+def turn() -> None:
+    """A step has ended that was sampled, or after which one is."""
     global _weight, _since, _phase, _step_began, _cpu_before
     now, cpu = monotonic_ns(), process_time_ns()
     words[at.W_SEAM] = now << 3 | at.BETWEEN
@@ -187,7 +187,6 @@ def turn() -> bool:
     _weight = 1 if made < FULL_STEPS or slow else SAMPLED + 1
     _since, _phase, _step_began, _cpu_before, state[SIZE], state[OURS] = now, at.BETWEEN, now, cpu, 0, 0
     _parts_before[:] = _parts
-    return state[FULL] != was_full
 
 
 def _ring_place() -> int:

@@ -17,7 +17,7 @@ LOADING = 0.4
 LATER = 0.015
 """Seconds more for each doubling of the number of steps after the first 64: a short run has an end too."""
 PORTIONS = {
-    "learning": 0.75, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2, "graph": 0.2,
+    "learning": 0.75, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2,
 }  # fmt: skip
 """Of that, the most that one probe may take; the others may take all of it."""
 

@@ -17,18 +17,6 @@ GUARDS = ("DisableTorchFunction", "_DisableTorchDispatch")
 """Of torch's core: what is done beneath them reaches neither function modes nor dispatch modes."""
 
 
-def overheard() -> bool:
-    """A mode of the user's is active that sees every operation: it must not see ours."""
-    own = sys.modules["torch"]._C
-    return bool(own._len_torch_dispatch_stack() > 0)
-
-
-def listened() -> bool:
-    """A function mode is active: one of the user's, or torch's own for a default device."""
-    own = sys.modules["torch"]._C
-    return bool(own._len_torch_function_stack() > 0)
-
-
 def has_compiled() -> bool:
     """Something was compiled in this process: its frames are not for anybody to follow."""
     counted = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)

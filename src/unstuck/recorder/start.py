@@ -51,14 +51,14 @@ class Recorder:
             os.register_at_fork(after_in_child=self._after_fork)  # for good: there is no way to take it out
             self.registered = True
         if site is not None:
-            _part("environment", environment.keep, site, folder)
-        _part("signal handlers", signals.install)
-        _part("attempts", attempts.install)
+            guard.attempt("environment", environment.keep, site, folder)
+        guard.attempt("signal handlers", signals.install)
+        guard.attempt("attempts", attempts.install)
         from .hooks import processes
 
-        _part("ends", processes.install)
+        guard.attempt("ends", processes.install)
         for name in SEAMS:
-            _part("seam " + name, imports.when_imported, name, _installer(name))
+            guard.attempt("seam " + name, imports.when_imported, name, _installer(name))
 
     def stop(self) -> None:
         """Take every hook out again; children forked from here on are not recorded."""
@@ -76,7 +76,7 @@ class Recorder:
         for name in ("dispatch", "loading", "stepping"):
             module = sys.modules.get(f"{__package__}.{name}")
             if module is not None:
-                _part(name, module.forget)
+                guard.attempt(name, module.forget)
 
     def _run_unrecorded(self, fault: Exception) -> None:
         """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
@@ -84,14 +84,7 @@ class Recorder:
         guard.off("recorder of a child", fault)
         flight.let_go()
         journal.start(None)
-        _part("signals", signals.silence)
-
-
-def _part(probe: str, install: Callable[..., object], *arguments: object) -> None:
-    try:
-        install(*arguments)
-    except Exception as fault:
-        guard.off(probe, fault)
+        guard.attempt("signals", signals.silence)
 
 
 def install_seam(name: str, theirs: ModuleType) -> None:
@@ -101,7 +94,7 @@ def install_seam(name: str, theirs: ModuleType) -> None:
     module, installer = SEAMS[name]
     ours = importlib.import_module(f"{__package__}.hooks.{module}")
     if name.startswith("torch"):
-        _part("unseen by the compiler", _pass_over)
+        guard.attempt("unseen by the compiler", _pass_over)
     getattr(ours, installer)(theirs)
 
 
@@ -123,7 +116,7 @@ def _begin_process(folder: str, forked: bool) -> None:
     if rank.isdigit() and "WORLD_SIZE" in os.environ:
         w[at.W_RANK] = int(rank)
     w[at.W_ROLE] = at.ROLES.index("helper" if forked else "unknown")
-    _part("signals", signals.arm, stem)
+    guard.attempt("signals", signals.arm, stem)
 
 
 def self_test() -> dict[str, str]:

@@ -26,7 +26,7 @@ GATHERED = 63  # losses that are handed over at one time, less one
 ALL = 12_000  # losses that are all read, however short the steps
 PASSED = 24  # backward passes from which their pace is taken
 READING, SHARE = 3_000, 0.003  # nanoseconds that reading one takes at most, and the part of the time for it
-EACH, EVERY = 64, 7  # on a GPU so many losses are read at first, then two of every eight
+EVERY = 7  # on a GPU two losses of every eight are read
 
 
 class Reader:
