@@ -16,9 +16,9 @@ from torch.utils.data import DataLoader, Dataset
 
 import unstuck
 from bench.stats import Interval, interval
-from unstuck.remedy.tuning.figures import Figures
-from unstuck.remedy.tuning.settings import Settings
-from unstuck.remedy.tuning.trial import Trial
+from unstuck.tuning.figures import Figures
+from unstuck.tuning.settings import Settings
+from unstuck.tuning.trial import Trial
 
 WORKERS, PREFETCH = (0, 1, 2, 3, 4, 6, 8), (2, 4)
 CELL, SLICE = 2.0, 0.4

@@ -6,8 +6,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from unstuck.messages import MESSAGES
-from unstuck.messages.message import Message
+from unstuck.explain import MESSAGES
+from unstuck.explain.message import Message
 from unstuck.rules import RULES
 from unstuck.rules.rule import HEADINGS, Rule
 

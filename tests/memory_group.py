@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from unstuck.observe import cgroups
+from unstuck.observer import cgroups
 
 
 class MemoryGroup:

@@ -11,8 +11,8 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
-    from unstuck.remedy.tuning.api import tune as tune
     from unstuck.scanned import scan as scan
+    from unstuck.tuning.api import tune as tune
 
 __all__ = ["__version__", "scan", "tune", "watch"]
 
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> object:
 
         return scan
     if name == "tune":
-        from unstuck.remedy.tuning.api import tune
+        from unstuck.tuning.api import tune
 
         return tune
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

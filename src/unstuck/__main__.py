@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from unstuck.commands import main
+from unstuck.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -70,8 +70,8 @@ class Scan:
         return self.text()
 
     def text(self, *, color: bool = False, width: int = 80, unicode: bool = True) -> str:
-        from unstuck.render import terminal
-        from unstuck.render.page import Page
+        from unstuck.report import terminal
+        from unstuck.report.page import Page
 
         rule = next((finding.rule for finding in self.findings), "")
         shown = terminal.render(self.case, self.diagnosis, color=color, width=width, unicode=unicode, live=False)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import unstuck
-from unstuck.observe import proc
+from unstuck.observer import proc
 
 LIMIT = 90
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from unstuck.model import Look, Process, Thread, Wait
-from unstuck.observe.look import Observer
+from unstuck.observer.look import Observer
 
 PATIENCE = 15.0
 

@@ -24,13 +24,13 @@ from tests.integration.attach_stage import (
 from tests.integration.observe_scene import Scene, kinds, scene
 from unstuck.attach.target import resolve
 from unstuck.errors import UsageError
-from unstuck.observe import proc
-from unstuck.observe.fds import Descriptors
-from unstuck.observe.look import Observer
-from unstuck.observe.sockets import Sockets
-from unstuck.observe.threads import ThreadReading
-from unstuck.observe.tree import Tree
-from unstuck.observe.waits import Waits
+from unstuck.observer import proc
+from unstuck.observer.fds import Descriptors
+from unstuck.observer.look import Observer
+from unstuck.observer.sockets import Sockets
+from unstuck.observer.threads import ThreadReading
+from unstuck.observer.tree import Tree
+from unstuck.observer.waits import Waits
 
 __all__ = ["scene"]
 

@@ -22,8 +22,8 @@ from tests.integration.attach_stage import (
     unharmed,
 )
 from tests.integration.observe_scene import PATIENCE, Scene, scene
-from unstuck.observe import proc
-from unstuck.observe.stacks import find_py_spy
+from unstuck.observer import proc
+from unstuck.observer.stacks import find_py_spy
 
 __all__ = ["scene"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
 from unstuck.model import Look
-from unstuck.observe.look import Observer
+from unstuck.observer.look import Observer
 
 __all__ = ["scene"]
 

@@ -15,11 +15,11 @@ import pytest
 import unstuck
 from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
 from unstuck.model import Flight
-from unstuck.observe import proc
-from unstuck.observe.look import Observer
-from unstuck.observe.signal_stacks import SIGNAL, SignalStacks
-from unstuck.observe.stacks import Ladder, PySpy
-from unstuck.observe.tree import children_by_psutil, descendants
+from unstuck.observer import proc
+from unstuck.observer.look import Observer
+from unstuck.observer.signal_stacks import SIGNAL, SignalStacks
+from unstuck.observer.stacks import Ladder, PySpy
+from unstuck.observer.tree import children_by_psutil, descendants
 
 __all__ = ["scene"]
 
@@ -297,7 +297,7 @@ def test_lock_file_that_a_loop_keeps_testing_for(scene: Scene) -> None:
 
 LOOK = """
 import json, sys
-from unstuck.observe.look import Observer
+from unstuck.observer.look import Observer
 look = Observer(int(sys.argv[1])).look()
 seen = look.processes[0]
 thread = seen.threads[0]
@@ -341,7 +341,7 @@ def test_ordinary_user_sees_their_own_and_is_told_about_others(scene: Scene) -> 
 def _runs(python: str, options: dict[str, Any]) -> bool:
     try:
         done = subprocess.run(
-            [python, "-c", "import unstuck.observe.look"], capture_output=True, check=False, **options
+            [python, "-c", "import unstuck.observer.look"], capture_output=True, check=False, **options
         )
     except OSError:
         return False

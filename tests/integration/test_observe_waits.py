@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 from tests.integration.observe_scene import Scene, kinds, main_thread, scene, wait_of
-from unstuck.observe.look import Observer
+from unstuck.observer.look import Observer
 
 __all__ = ["scene"]
 

@@ -215,18 +215,18 @@ wait_for_ever()
 OUTSIDE_PARTS = {
     "clock": ("from unstuck.supervise.watch import Watch; Watch.tick = broken", "supervisor"),
     "signals": ("from unstuck.supervise.run import Supervisor; Supervisor._attend = broken", "supervisor"),
-    "observer": ("from unstuck.observe.look import Observer; Observer.look = broken", "observer"),
+    "observer": ("from unstuck.observer.look import Observer; Observer.look = broken", "observer"),
     "rules": ("import unstuck.supervise.inquiry as i; i.diagnose = broken", "rules"),
     "one rule": (
         "import unstuck.rules as r; from dataclasses import replace; "
         "r.RULES = tuple(replace(rule, decide=broken) for rule in r.RULES)",
         "rule lock-never-released",
     ),
-    "drawing": ("import unstuck.render.terminal as t; t.render = broken", "terminal"),
-    "run folder": ("import unstuck.store as s; s.RunFolder.save = full_disk", "run folder"),
+    "drawing": ("import unstuck.report.terminal as t; t.render = broken", "terminal"),
+    "run folder": ("import unstuck.report.store as s; s.RunFolder.save = full_disk", "run folder"),
     "copies": ("from unstuck.supervise.hangar import Hangar; Hangar.keep_copy = full_disk", "run folder"),
     "py-spy": (
-        "import unstuck.observe.stacks as s; s.find_py_spy = lambda: 'SLEEPS'; "
+        "import unstuck.observer.stacks as s; s.find_py_spy = lambda: 'SLEEPS'; "
         "s.PySpy.__init__.__kwdefaults__['limit'] = 0.3",
         "py-spy",
     ),
@@ -243,7 +243,7 @@ def full_disk(*arguments, **options):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 {patch}
-from unstuck.commands import main
+from unstuck.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -337,7 +337,7 @@ def test_fault_in_all_that_looks_and_thinks(unstuck: Runner) -> None:
 
 def test_fault_in_writing_any_report(unstuck: Runner) -> None:
     """Then there is only standard error to say it."""
-    patch = "import unstuck.render.json_report as j; j.report = broken"
+    patch = "import unstuck.report.json_report as j; j.report = broken"
     report, words = words_for(unstuck, HEALTHY)
     outcome = unstuck.finish(start_broken(unstuck, patch, *words), report, time.monotonic(), 60)
     assert (outcome.code, outcome.out, outcome.report) == (7, "0\n1\n2\n3\n", {})

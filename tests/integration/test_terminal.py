@@ -44,7 +44,7 @@ def findings(unstuck: Runner) -> list[dict[str, Any]]:
 
 def wait_until_it_hangs() -> None:
     """The flight file of the training has stopped changing."""
-    from unstuck.observe.gauge import Gauge
+    from unstuck.observer.gauge import Gauge
 
     deadline = time.monotonic() + 60
     seen: tuple[int, ...] = ()

@@ -14,18 +14,18 @@ LAYERS = (  # a package may import what stands before it, and itself
     ("version", "errors", "text", "families", "recorder", "demos"),
     ("model",),
     ("serial",),
-    ("observe",),
-    ("rules", "messages"),
-    ("render",),
-    ("store", "remedy"),
-    ("supervise", "saved", "scanned"),
+    ("observer",),
+    ("rules",),
+    ("report",),
+    ("explain", "tuning"),
+    ("supervise", "scanned"),
     ("attach", "api"),
-    ("commands", "__init__"),
+    ("cli", "__init__"),
     ("__main__",),
 )
 OPEN = ("layout", "records", "cores")
 """What of the recorder may be used outside; the rest runs inside the training only."""
-INSIDE = ("api", "remedy", "scanned")
+INSIDE = ("api", "tuning", "scanned")
 """These run in the training's process themselves."""
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "site" not in path.parent.name)

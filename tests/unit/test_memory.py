@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.observe import cgroups, memory_file
+from unstuck.observer import cgroups, memory_file
 from unstuck.recorder import layout as at
 from unstuck.supervise import memory
 from unstuck.supervise.hangar import Hangar

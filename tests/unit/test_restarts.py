@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.observe.flights import read_folder
-from unstuck.observe.gauge import Gauge, one_each, stat_fields
+from unstuck.observer.flights import read_folder
+from unstuck.observer.gauge import Gauge, one_each, stat_fields
 from unstuck.recorder import layout as at
 from unstuck.supervise.hangar import Hangar
 

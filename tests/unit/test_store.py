@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck import saved, store
 from unstuck.errors import UsageError
 from unstuck.model import Case, Finding, Fix, Flight, Where
 from unstuck.recorder.records.loaders import LoaderSettings
+from unstuck.report import saved, store
 from unstuck.rules.diagnose import Diagnosis
 
 CASE = Case(command=("python", "train.py"), seconds=3.0)
@@ -29,9 +29,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def flights_reader(monkeypatch: pytest.MonkeyPatch, flights: dict[str, list[Flight]]) -> None:
     """Stand in for the reader of flight files: which folder (by name) holds which flights."""
-    reader = types.ModuleType("unstuck.observe.flights")
+    reader = types.ModuleType("unstuck.observer.flights")
     reader.read_folder = lambda path: (flights.get(Path(path).name, []), [LoaderSettings(pid=1)])  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "unstuck.observe.flights", reader)
+    monkeypatch.setitem(sys.modules, "unstuck.observer.flights", reader)
 
 
 def test_the_folder_is_private_and_ignored_by_git() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unstuck import text
-from unstuck.render import wording
+from unstuck.report import wording
 from unstuck.rules import words
 from unstuck.rules.death import memory, sizes
 

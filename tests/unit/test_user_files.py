@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.observe.source import is_user_code
+from unstuck.observer.source import is_user_code
 from unstuck.recorder.user_code import is_user_file
 
 

@@ -9,8 +9,8 @@ import sys
 from dataclasses import dataclass
 
 from unstuck.model import Look
-from unstuck.observe import proc
-from unstuck.observe.stacks import find_py_spy
+from unstuck.observer import proc
+from unstuck.observer.stacks import find_py_spy
 
 _SYS_PTRACE = 19
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}")

@@ -14,14 +14,14 @@ from unstuck.attach.activity import activity, worker_word
 from unstuck.attach.kin import ancestors, is_ours, is_python, root_of, torch_loaded
 from unstuck.attach.standing import training
 from unstuck.model import Case
-from unstuck.observe import proc
-from unstuck.observe.look import Observer
-from unstuck.observe.proc import Trouble
-from unstuck.observe.roles import by_stack
-from unstuck.observe.stacks import PySpy
-from unstuck.observe.tree import Member, Tree
-from unstuck.render.page import Page
-from unstuck.render.wording import count, duration, program
+from unstuck.observer import proc
+from unstuck.observer.look import Observer
+from unstuck.observer.proc import Trouble
+from unstuck.observer.roles import by_stack
+from unstuck.observer.stacks import PySpy
+from unstuck.observer.tree import Member, Tree
+from unstuck.report.page import Page
+from unstuck.report.wording import count, duration, program
 from unstuck.rules.words import shorten
 
 _CPU_OVER = 0.2
@@ -81,7 +81,7 @@ def hidden() -> int:
 
 def show(found: list[Candidate], as_json: bool) -> None:
     """On standard output."""
-    from unstuck.render.status import wants_color, wants_unicode, width_of
+    from unstuck.report.status import wants_color, wants_unicode, width_of
     from unstuck.serial import dump_text
 
     unseen = hidden()

@@ -16,12 +16,12 @@ from unstuck.attach.motion import AT_WORK, share_of
 from unstuck.attach.standing import LONGEST, Standing, dated, standings, training
 from unstuck.attach.target import Target
 from unstuck.model import Case, Flight, Look, PathFact, Process, Thread, Times, Wait
-from unstuck.observe import proc
-from unstuck.observe.look import Observer
-from unstuck.observe.sampling import Sample, Sampler
-from unstuck.observe.signal_stacks import SignalStacks
-from unstuck.observe.stacks import Ladder, PySpy
-from unstuck.observe.tree import SAME_START
+from unstuck.observer import proc
+from unstuck.observer.look import Observer
+from unstuck.observer.sampling import Sample, Sampler
+from unstuck.observer.signal_stacks import SignalStacks
+from unstuck.observer.stacks import Ladder, PySpy
+from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.inquiry import machine
 
@@ -144,8 +144,8 @@ class Inspection:
         """What the processes wrote of themselves, where `unstuck run` started them."""
         if not self.flight_dir:
             return {}
-        from unstuck.observe.flights import read_folder
-        from unstuck.observe.records import by_field
+        from unstuck.observer.flights import read_folder
+        from unstuck.observer.records import by_field
 
         flights, records = read_folder(self.flight_dir)
         self._said = by_field(records)

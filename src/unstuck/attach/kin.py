@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from unstuck.observe import proc
-from unstuck.observe.proc import Stat
-from unstuck.observe.roles import is_helper, is_launcher
-from unstuck.observe.tree import PYTHON
+from unstuck.observer import proc
+from unstuck.observer.proc import Stat
+from unstuck.observer.roles import is_helper, is_launcher
+from unstuck.observer.tree import PYTHON
 
 _CHILD_OF_PYTHON = ("multiprocessing.spawn", "multiprocessing.forkserver", "loky.backend.popen_loky_posix")
 _HIGHEST = 32

@@ -10,10 +10,10 @@ from unstuck.attach.activity import activity, helper_word, worker_word
 from unstuck.attach.inspection import Answer
 from unstuck.attach.state import State, doing
 from unstuck.model import Case, Frame, Look, Process
-from unstuck.render import wording
-from unstuck.render.json_report import report
-from unstuck.render.page import Page
-from unstuck.render.terminal import primary, short, unseen
+from unstuck.report import wording
+from unstuck.report.json_report import report
+from unstuck.report.page import Page
+from unstuck.report.terminal import primary, short, unseen
 
 _STYLES = {
     "stuck": ("error", "bold red"),

@@ -6,9 +6,9 @@ import os
 
 from unstuck.attach.access import as_root, owner, user
 from unstuck.errors import UsageError
-from unstuck.observe import proc
-from unstuck.observe.proc import Stat
-from unstuck.observe.tree import Member
+from unstuck.observer import proc
+from unstuck.observer.proc import Stat
+from unstuck.observer.tree import Member
 from unstuck.rules.words import shorten
 
 LIST = "unstuck attach   (lists what can be looked at)"

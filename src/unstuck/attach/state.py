@@ -11,8 +11,8 @@ from unstuck.attach.inferred import seat_of
 from unstuck.attach.inspection import Answer
 from unstuck.attach.standing import Standing
 from unstuck.model import Process
-from unstuck.observe import proc
-from unstuck.observe.fds import is_terminal
+from unstuck.observer import proc
+from unstuck.observer.fds import is_terminal
 from unstuck.rules.hang.standstill import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from unstuck.attach import refused
 from unstuck.attach.kin import is_ours, root_of, torch_loaded
-from unstuck.observe import proc
-from unstuck.observe.proc import Trouble
-from unstuck.observe.roles import is_launcher, rank_in
-from unstuck.observe.tree import Member, Tree
+from unstuck.observer import proc
+from unstuck.observer.proc import Trouble
+from unstuck.observer.roles import is_launcher, rank_in
+from unstuck.observer.tree import Member, Tree
 
 _KERNEL_THREAD = 0x00200000
 

@@ -12,8 +12,8 @@ import select
 import sys
 import time
 
-from unstuck import store
-from unstuck.observe.gauge import stat_fields
+from unstuck.observer.gauge import stat_fields
+from unstuck.report import store
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.options import Options
@@ -60,7 +60,7 @@ def _until_ended(watch: Watch, folder: store.RunFolder) -> None:
 
 def _finish(watch: Watch, folder: store.RunFolder) -> None:
     from unstuck.model import Exit
-    from unstuck.observe.flights import read_records
+    from unstuck.observer.flights import read_records
     from unstuck.recorder import layout as at
     from unstuck.recorder.records.deaths import Died
 
@@ -84,7 +84,7 @@ def _finish(watch: Watch, folder: store.RunFolder) -> None:
 
 
 def _save(watch: Watch, folder: store.RunFolder, outcome: str):  # type: ignore[no-untyped-def]
-    from unstuck.render.json_report import write_report
+    from unstuck.report.json_report import write_report
     from unstuck.rules.diagnose import Diagnosis
 
     case, diagnosis = watch.inquiry.last_case(outcome, ()), Diagnosis(watch.inquiry.findings)  # type: ignore[arg-type]

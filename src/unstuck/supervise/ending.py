@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from unstuck.observe.gauge import stat_fields
+from unstuck.observer.gauge import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

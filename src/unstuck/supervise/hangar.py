@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from unstuck.observe.gauge import Gauge, stat_fields
+from unstuck.observer.gauge import Gauge, stat_fields
 from unstuck.recorder import layout as at
 
 NETWORK = frozenset(
@@ -179,7 +179,7 @@ class Hangar:
             return ()
         if not self._lone:
             return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
-        from unstuck.observe.records import parse
+        from unstuck.observer.records import parse
         from unstuck.recorder.records.base import ProbeOff
 
         off = []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from unstuck.observe import cgroups
-from unstuck.observe.memory_file import MemoryFile
+from unstuck.observer import cgroups
+from unstuck.observer.memory_file import MemoryFile
 from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False

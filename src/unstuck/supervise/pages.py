@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from unstuck.observe.gauge import WORKER
+from unstuck.observer.gauge import WORKER
 from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.observe.gauge import Gauge
+    from unstuck.observer.gauge import Gauge
 
 FIRST = 2.0
 """Seconds after the first seam, and between the first questions."""

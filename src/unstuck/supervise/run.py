@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from unstuck.model import Exit, Finding, Outcome
+    from unstuck.report.store import RunFolder
     from unstuck.rules.diagnose import Diagnosis
-    from unstuck.store import RunFolder
     from unstuck.supervise.stop import Stopper
 
 STOPPED_BY_US = 3
@@ -218,7 +218,7 @@ class Supervisor:
 
     def _tree(self) -> list[int]:
         try:
-            from unstuck.observe.tree import descendants
+            from unstuck.observer.tree import descendants
 
             return descendants(self.process.pid)
         except Exception as fault:
@@ -331,7 +331,7 @@ class Supervisor:
 
     def _save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
-        from unstuck.render.json_report import write_report
+        from unstuck.report.json_report import write_report
 
         case, diagnosis = self.watch.inquiry.last_case(outcome, exits), self._diagnosis()
         if not self._keep(

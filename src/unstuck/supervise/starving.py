@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from unstuck.observe.gauge import WORKER
+from unstuck.observer.gauge import WORKER
 from unstuck.recorder import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import Strain
-    from unstuck.observe.gauge import Gauge
-    from unstuck.observe.strain import Probe
+    from unstuck.observer.gauge import Gauge
+    from unstuck.observer.strain import Probe
     from unstuck.supervise.hangar import Hangar
 
 LONG = 3.0
@@ -88,8 +88,8 @@ class Starving:
         return gauges  # started by a server of forks: those of the only training there is
 
     def _begin(self, main: Gauge) -> None:
-        from unstuck.observe.strain import Probe
-        from unstuck.observe.tree import descendants
+        from unstuck.observer.strain import Probe
+        from unstuck.observer.tree import descendants
 
         every = {g.pid for g in self.hangar.open.values()} | set(descendants(main.pid)) | {main.pid}
         self._probe = Probe(main.path, [g.path for g in self._workers(main)], sorted(every))

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from unstuck.observe.gauge import stat_fields
+from unstuck.observer.gauge import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

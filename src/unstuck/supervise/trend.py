@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from unstuck.model import Step, StepTrend
-    from unstuck.observe.gauge import Gauge
+    from unstuck.observer.gauge import Gauge
     from unstuck.supervise.hangar import Hangar
 
 KEPT = 256

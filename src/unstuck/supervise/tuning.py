@@ -8,15 +8,15 @@ import signal
 import time
 
 from unstuck.errors import OwnFault, UnstuckError, UsageError
-from unstuck.remedy.tuning.outcome import Tuned, from_plain
 from unstuck.supervise import child, from_the_top, hangar
+from unstuck.tuning.outcome import Tuned, from_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "remedy", "tuning", "site")
+SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tuning", "site")
 TICK = 0.05
 SIGNAL_AFTER = 0.5
 """Seconds after which the script, if it says nothing to Ctrl-C, is sent it."""

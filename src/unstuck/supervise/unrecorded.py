@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from unstuck.observe.gauge import stat_fields
+from unstuck.observer.gauge import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Unrecorded:
         self._next = self._next or now + STAYS
         if now < self._next or self.hangar.folder is None or len(self._commands) >= TOLD:
             return {}
-        from unstuck.observe.tree import descendants
+        from unstuck.observer.tree import descendants
 
         began = time.thread_time()
         before, self._since = self._since, {}
@@ -78,7 +78,7 @@ def _is_mere_copy(fields: list[bytes]) -> bool:
 
 
 def _is_python(pid: int) -> bool:
-    from unstuck.observe.tree import PYTHON
+    from unstuck.observer.tree import PYTHON
 
     try:
         return PYTHON.match(os.path.basename(os.readlink(f"/proc/{pid}/exe"))) is not None

@@ -40,7 +40,7 @@ class Voice:
             return
         if not self.on_terminal:
             return
-        from unstuck.render.status import render_status, wants_unicode, width_of
+        from unstuck.report.status import render_status, wants_unicode, width_of
 
         line = render_status(stall, case, width_of(self.stream) - 1, wants_unicode(self.stream))
         self._clear()
@@ -48,8 +48,8 @@ class Voice:
         self.showing = True
 
     def findings(self, case: Case, diagnosis: Diagnosis, *, stopping: bool = False) -> None:
-        from unstuck.render.status import wants_color, wants_unicode, width_of
-        from unstuck.render.terminal import render
+        from unstuck.report.status import wants_color, wants_unicode, width_of
+        from unstuck.report.terminal import render
 
         self._clear()
         self._write(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import time
 
-from unstuck.observe.gauge import Gauge, stat_fields
+from unstuck.observer.gauge import Gauge, stat_fields
 from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
 from unstuck.supervise.hangar import Hangar
 from unstuck.supervise.memory import Memory

@@ -8,8 +8,8 @@ import pytest
 
 from unstuck.attach import candidates
 from unstuck.attach.candidates import Candidate, show
-from unstuck.observe.proc import Stat
-from unstuck.observe.tree import Member
+from unstuck.observer.proc import Stat
+from unstuck.observer.tree import Member
 
 ONE = Candidate(412, 7_500.0, 0.034, 9, "waiting for data", "train.py --lr 0.1", "ada")
 TWO = Candidate(70_123, 42.0, 3.5, 1, "computing in its own code (a_long_name.py, Model.fit)", "-m lab.train", "ada")

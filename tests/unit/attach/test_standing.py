@@ -23,7 +23,7 @@ from tests.unit.attach.stacks import (
 from unstuck.attach.inferred import flight_of, with_seats
 from unstuck.attach.standing import Standing, standings
 from unstuck.model import Case, Look, Thread, Wait
-from unstuck.observe.threads import ran_at
+from unstuck.observer.threads import ran_at
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.hang.peers import excess
 

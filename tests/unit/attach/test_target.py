@@ -10,9 +10,9 @@ from unstuck.attach import access, kin, target
 from unstuck.attach.access import barrier, curtly, may_trace, way_in
 from unstuck.errors import UsageError
 from unstuck.model import Look, Process
-from unstuck.observe.proc import Stat
-from unstuck.observe.roles import is_launcher
-from unstuck.observe.tree import Member
+from unstuck.observer.proc import Stat
+from unstuck.observer.roles import is_launcher
+from unstuck.observer.tree import Member
 
 
 def member(pid: int, ppid: int, *command: str, python: bool = True) -> Member:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from unstuck.observe import records
+from unstuck.observer import records
 from unstuck.recorder import flight, journal, loading
 from unstuck.recorder import layout as at
 from unstuck.recorder.probes.data.batch_statistics import MOST, SOURCES, BatchStatistics

@@ -1,0 +1,123 @@
+"""Say why a PyTorch training is stuck, and name the line, the sample, the worker.
+
+The command line: one file a subcommand, all listed here; errors are caught once, in `main`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from unstuck.cli import plain_run
+from unstuck.errors import UnstuckError
+from unstuck.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+COMMANDS = ("run", "attach", "tune", "scan", "report", "explain", "env", "demo")
+"""Each is a module of this package with `add_parser` and `run`."""
+
+INTERRUPTED = 130
+OWN_FAULT = 70
+BROKEN_PIPE = 141
+
+_EXAMPLES = """\
+start here:
+  unstuck demo                          watch a stuck training being explained
+  unstuck run train.py --epochs 10      run yours the same way, and find out why it stands still
+  unstuck attach                        explain a training that hangs already
+  unstuck report                        show the last run again
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one subcommand; what it returns is the exit status."""
+    verbose = False
+    try:
+        words = sys.argv[1:] if argv is None else argv
+        plain = plain_run.read(words)
+        if plain is not None:
+            from unstuck.cli import run
+
+            verbose = plain.verbose
+            return run.run(plain)
+        args = build_parser(_only(words)).parse_args(words)
+        # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
+        verbose = args.verbose = args.loud or getattr(args, "verbose", False)
+        status: int = args.run(args)
+        if sys.stdout is not None:  # there is none after `>&-`
+            sys.stdout.flush()
+        return status
+    except SystemExit as end:  # argparse: the help was printed, or the usage was wrong
+        return end.code if isinstance(end.code, int) else 2
+    except UnstuckError as error:
+        _tell(error.what, cause=error.cause, next_command=error.next_command)
+        return _after_traceback(verbose, error.exit_code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough; what is still buffered must not fail again when Python flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        _tell(
+            f"sorry, this is a fault of unstuck itself: {type(error).__name__}: {error}",
+            next_command="run it again with -v and report what it prints, with the output of `unstuck env`",
+        )
+        return _after_traceback(verbose, OWN_FAULT)
+
+
+def _only(words: list[str]) -> tuple[str, ...]:
+    """The subcommand that is meant, if the first word says so: the others need not be loaded to start a training."""
+    return (words[0],) if words and words[0] in COMMANDS else COMMANDS
+
+
+def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParser:
+    import argparse
+    import importlib
+
+    from unstuck.cli.parser import formatter
+
+    parser = argparse.ArgumentParser(
+        prog="unstuck",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=_EXAMPLES,
+        formatter_class=formatter,
+    )
+    parser.add_argument("--version", action="version", version=f"unstuck {__version__}")
+    parser.add_argument(
+        "-v", "--verbose", dest="loud", action="store_true", help="show where a fault of unstuck itself lies"
+    )
+    # With `prog` given argparse need not format a usage line (and load shutil) on every start.
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog="unstuck")
+    for name in commands:
+        module = importlib.import_module(f"unstuck.cli.{name}")
+        module.add_parser(subparsers)
+        subcommand = subparsers.choices[name]
+        subcommand.set_defaults(run=module.run)
+        try:
+            subcommand.add_argument("-v", "--verbose", action="store_true", help=argparse.SUPPRESS)
+        except argparse.ArgumentError:
+            pass  # it has a -v of its own
+    return parser
+
+
+def _tell(what: str, *, cause: str = "", next_command: str = "") -> None:
+    lines = [f"unstuck: {what}"]
+    if cause:
+        lines.append(f"  likely cause: {cause}")
+    if next_command:
+        lines.append(f"  next: {next_command}")
+    try:
+        print("\n".join(lines), file=sys.stderr)
+    except (OSError, ValueError):
+        pass  # nobody can be told; the exit status still can
+
+
+def _after_traceback(verbose: bool, status: int) -> int:
+    if verbose:
+        import traceback
+
+        traceback.print_exc()
+    return status

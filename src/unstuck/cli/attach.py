@@ -1,0 +1,185 @@
+"""Explain a training that runs or hangs already; nothing needs to be prepared.
+
+  unstuck attach PID     look at the whole tree of that process: why it is
+                         stuck, or what it does
+  unstuck attach         list the trainings that can be looked at; the only
+                         one is taken
+
+The training is only read, never stopped or changed (--native holds each
+process for some milliseconds). PID may be the script, its launcher, a rank or
+a worker. Exit code: 1 a cause was found, 0 none was: it runs, or what it does
+cannot be told from outside."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unstuck.cli import parser as parsers
+from unstuck.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.attach.inspection import Answer
+    from unstuck.attach.state import State
+    from unstuck.attach.target import Target
+
+DAY = 86_400.0
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = parsers.add(subparsers, __doc__, "attach")
+    parser.add_argument("pid", nargs="?", metavar="PID", help="the process to look at (default: the only training)")
+    parser.add_argument(
+        "--seconds",
+        type=parsers.seconds("--seconds takes", "unstuck attach --seconds 10 4711", most=DAY),
+        metavar="S",
+        help="look for S seconds (default: 3; up to 31 while nothing moves and no cause is certain)",
+    )
+    parser.add_argument("--watch", action="store_true", help="stay, and speak when the state changes; Ctrl-C ends it")
+    parser.add_argument("--json", action="store_true", help="print the JSON report instead")
+    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
+    parser.add_argument("--native", action="store_true", help="take native frames too: holds each process for a moment")
+    parser.add_argument("--locals", action="store_true", help="keep the local variables of every frame in the report")
+
+
+def run(args: argparse.Namespace) -> int:
+    from unstuck.attach.inspection import Inspection
+    from unstuck.attach.state import state_of
+    from unstuck.attach.target import resolve
+    from unstuck.report.json_report import check_report_path
+
+    if args.report:
+        check_report_path(args.report)
+    if args.pid is None:
+        pid = _only_candidate(args.json)
+        if pid is None:
+            if args.report:
+                raise UsageError(
+                    "no report was written: there are several trainings",
+                    next_command="unstuck attach PID --report FILE",
+                )
+            return 0
+    else:
+        pid = _pid(args.pid)
+    target = resolve(pid)
+    if args.watch:
+        return _watch(target, args)
+    inspection = Inspection(target, seconds=args.seconds, native=args.native, every_local=args.locals)
+    progress = _Progress()
+    _end_in_order()
+    try:
+        answer = inspection.run(progress.tell)
+    finally:
+        progress.wipe()
+    state = state_of(answer)
+    _tell(answer, state, args)
+    return 1 if answer.loud else 0
+
+
+def _end_in_order() -> None:
+    """A signal that ends us must not leave a py-spy behind."""
+    import signal
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, leave)
+
+
+def _watch(target: Target, args: argparse.Namespace) -> int:
+    from unstuck.attach.stay import stay
+
+    _end_in_order()
+    return stay(target, args, _tell)
+
+
+def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
+    import json
+
+    from unstuck.attach import page
+    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.serial import dump_text, write_whole
+
+    if args.report:
+        write_whole(args.report, dump_text(page.as_json(answer, state)))
+    if args.json:
+        text = dump_text(page.as_json(answer, state))
+        if args.watch:  # a line each time it speaks
+            text = json.dumps(json.loads(text)) + "\n"
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    sys.stdout.write(
+        page.render(
+            answer,
+            state,
+            color=wants_color(sys.stdout),
+            width=width_of(sys.stdout),
+            unicode=wants_unicode(sys.stdout),
+            next_command=_next(answer, state),
+        )
+    )
+
+
+def _next(answer: Answer, state: State) -> str:
+    from unstuck.attach.access import way_in
+
+    if answer.diagnosis.findings:
+        return f"unstuck explain {answer.diagnosis.findings[0].rule}"
+    if state.kind == "blind":
+        return way_in(answer.case.looks[-1]).command
+    return f"unstuck attach {answer.case.root} --watch" if state.kind == "unclear" else ""
+
+
+def _only_candidate(as_json: bool) -> int | None:
+    from unstuck.attach.access import as_root
+    from unstuck.attach.candidates import candidates, hidden, show
+
+    found = candidates()
+    if not found:
+        others = hidden()
+        raise UsageError(
+            "no training runs here that can be looked at",
+            cause="no Python process of yours has torch loaded"
+            + (f"; {others} of other users are hidden" if others else ""),
+            next_command=as_root() if others else "unstuck attach PID   (of any Python process)",
+        )
+    if len(found) == 1:
+        return found[0].pid
+    show(found, as_json)
+    return None
+
+
+def _pid(text: str) -> int:
+    if text.isdigit() and 0 < int(text) < 1 << 31:
+        return int(text)
+    raise UsageError(
+        f"{text} is not a process number",
+        cause="attach takes a pid, not a name or a script",
+        next_command="unstuck attach   (lists what can be looked at)",
+    )
+
+
+class _Progress:
+    """One line on standard error while a run that does not move is looked at longer; only where a person sees it."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def tell(self, answer: Answer) -> None:
+        if not sys.stderr.isatty():
+            return
+        from unstuck.attach.state import doing
+
+        text = f"unstuck: not moved for {answer.seconds:.0f} s ({doing(answer)}); looking on, Ctrl-C for what is known"
+        sys.stderr.write(f"\r\x1b[K{text[:110]}")
+        sys.stderr.flush()
+        self._shown = True
+
+    def wipe(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,108 @@
+"""Explain a rule, or a message you saw: what it means, what it can be, what to run.
+
+unstuck explain                       all rules and all messages, each in a line
+unstuck explain file-lock-held        the page of a rule, as named in a finding
+unstuck explain "Too many open files" a message, or a whole traceback, as you saw it
+unstuck explain - < train.log         the same from standard input"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from unstuck.cli import parser as parsers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.report.page import Page
+
+UNKNOWN = 1
+_LONGEST_NAME = 100
+_PIECE = 1 << 20
+_MOST_PIECES = 16
+"""Of a longer log the end is read: there it says why the run ended."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = parsers.add(subparsers, __doc__, "explain")
+    parser.add_argument(
+        "words", nargs="*", metavar="RULE|MESSAGE", help="a rule, the words of an error, or - for standard input"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from unstuck.explain import MESSAGES
+    from unstuck.explain.manual import list_rules
+    from unstuck.explain.page import list_messages
+    from unstuck.report.page import Page
+    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.rules import RULES
+
+    out = sys.stdout
+    page = Page(color=wants_color(out), width=width_of(out), unicode=wants_unicode(out))
+    status = 0
+    if not args.words:
+        list_rules(page, RULES)
+        list_messages(page, MESSAGES)
+    else:
+        asked = _standard_input() if args.words == ["-"] else " ".join(args.words).strip()
+        status = _explain(page, asked)
+    out.write(f"\n{page}")
+    return status
+
+
+def _explain(page: Page, asked: str) -> int:
+    from unstuck.errors import UsageError
+    from unstuck.explain import MESSAGES, message_named, messages_of
+    from unstuck.explain.manual import show_rule
+    from unstuck.explain.page import show_found, show_message, show_rule_by_messages, show_unknown
+    from unstuck.explain.search import find, nearest
+    from unstuck.rules import RULES, rule_named
+
+    name = "-".join(asked.lower().replace("_", " ").replace("-", " ").split()) if len(asked) < _LONGEST_NAME else ""
+    found = find(asked)
+    one_word = len(asked) < _LONGEST_NAME and len(asked.split()) <= 1
+    if found and not one_word:  # “Too many open files” is a message; too-many-open-files is a rule
+        show_found(page, found, of_many_lines="\n" in asked)
+    elif rule := rule_named(name):
+        show_rule(page, rule)
+    elif message := message_named(name):
+        show_message(page, message)
+    elif messages := messages_of(name):
+        show_rule_by_messages(page, name, messages)
+    elif found:
+        show_found(page, found, of_many_lines=False)
+    elif one_word:  # a name, and not quite right
+        near = _near(name, [rule.name for rule in RULES]) or _near(name, [message.name for message in MESSAGES])
+        raise UsageError(
+            f"there is no rule {asked}, and no message that says so" if asked else "there is nothing to explain",
+            cause=f"did you mean {' or '.join(near)}?" if near else "",
+            next_command="unstuck explain    (lists all rules and messages)",
+        )
+    else:
+        show_unknown(page, nearest(asked))
+        return UNKNOWN
+    return 0
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:  # there is none after `<&-`
+        return ""
+    if sys.stdin.isatty():
+        print("unstuck: paste the message, then press Ctrl-D on a line of its own", file=sys.stderr)
+    pieces: list[bytes] = []
+    while piece := sys.stdin.buffer.read(_PIECE):
+        pieces.append(piece)
+        if len(pieces) > _MOST_PIECES:
+            del pieces[0]
+    if len(pieces) == _MOST_PIECES:
+        print(f"unstuck: of a text this long the last {_MOST_PIECES} MB are read", file=sys.stderr)
+    return b"".join(pieces).decode(errors="replace").strip()
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    import difflib
+
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return near + [other for other in names if name and name in other and other not in near][:3]

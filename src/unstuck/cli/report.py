@@ -1,0 +1,64 @@
+"""Show a saved run again, or diagnose it anew; works anywhere, without torch.
+
+RUN is a run folder, a run id, a case.json, a report.json, or a folder of raw flight files left by a run that
+nothing else survived. Without it: the latest run in .unstuck here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unstuck.cli import parser as parsers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.rules.diagnose import Diagnosis
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = parsers.add(subparsers, __doc__, "report")
+    parser.add_argument("where", nargs="?", metavar="RUN", help="what to show (default: the latest run here)")
+    parser.add_argument("--json", action="store_true", help="print the JSON report instead")
+    parser.add_argument(
+        "--report", metavar="FILE", help="also write the report to FILE, in the form its extension names"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from unstuck.report import json_report, terminal
+    from unstuck.report import saved as saved_runs
+    from unstuck.rules.diagnose import diagnose
+    from unstuck.serial import dump_text
+
+    if args.report:
+        json_report.check_report_path(args.report)
+    saved = saved_runs.find(args.where)
+    diagnosis = diagnose(saved.case)
+    if saved.diagnosis is not None:
+        diagnosis = _as_said(saved.diagnosis, diagnosis)
+    if args.report:
+        json_report.write_report(args.report, saved.case, diagnosis)
+    if args.json:
+        sys.stdout.write(dump_text(json_report.report(saved.case, diagnosis)))
+        return 0
+    rule = next((finding.rule for finding in diagnosis.findings), None)
+    text = terminal.render(
+        saved.case,
+        diagnosis,
+        color=terminal.wants_color(sys.stdout),
+        width=terminal.width_of(sys.stdout),
+        unicode=terminal.wants_unicode(sys.stdout),
+        next_command=f"unstuck explain {rule}" if rule else "",
+        live=False,
+    )
+    sys.stdout.write(text)
+    return 0
+
+
+def _as_said(said: Diagnosis, fresh: Diagnosis) -> Diagnosis:
+    """What the run said, with the places that a report leaves out and a fresh look at the Case still has."""
+    from dataclasses import replace
+
+    also = {(f.rule, f.where.pid, f.where.line): f.also for f in fresh.findings}
+    findings = tuple(replace(f, also=also.get((f.rule, f.where.pid, f.where.line), ())) for f in said.findings)
+    return replace(fresh, findings=findings)

@@ -1,0 +1,106 @@
+"""Messages about files, shared memory and disks."""
+
+from __future__ import annotations
+
+from unstuck.explain.message import Message, says
+
+OPEN_FILES = Message(
+    "open-files-limit",
+    "Too many open files · received 0 items of ancdata",
+    says(r"too many open files", r"errno 24\b", r"received \d+ items of ancdata"),
+    "A process has as many files open as it is allowed (`ulimit -n`), and every tensor a worker hands over takes one. "
+    "“received 0 items of ancdata” is the same limit, met while a tensor was on its way from a worker.",
+    (
+        ("too-many-open-files", "the open files are those of your dataset, or the limit is small for so many workers"),
+        ("memory-leak-in-loop", "the open files are mostly /dev/shm/torch_… and grow with each step: batches are kept"),
+    ),
+    ("ulimit -n", "ls -l /proc/PID/fd | grep -c torch_", "unstuck run train.py"),
+)
+
+SHARED_MEMORY_ALLOCATE = Message(
+    "shared-memory-allocate",
+    "unable to allocate shared memory(shm) for file </torch_…>: No space left on device",
+    says(
+        r"unable to allocate shared memory",
+        r"unable to open shared memory object <[^>\n]{1,100}> in read-write mode: no space left",
+        r"unable to (?:write to|resize|stretch) file </torch_",
+    ),
+    "/dev/shm is full: that is where workers put the batches they hand over. "
+    "It holds workers × prefetch_factor batches at least, and a container has 64 MB of it unless told otherwise.",
+    (
+        ("shared-memory-full", "one batch times workers times prefetch_factor is more than `df -h /dev/shm` has"),
+        ("memory-leak-in-loop", "it is enough for that, but its use grows with each step: batches are kept"),
+    ),
+    ("df -h /dev/shm", "unstuck run train.py", "docker run --shm-size=8g …"),
+)
+
+SHARED_MEMORY_OPEN = Message(
+    "shared-memory-open",
+    "unable to open shared memory object </torch_…> in read-write mode",
+    says(r"unable to open shared memory object"),
+    "A tensor was to be put into /dev/shm and its file there could not be opened. "
+    "The end of the line says why, as a word and as a number; old versions of torch leave it out.",
+    (
+        ("too-many-open-files", "it ends in (24), or `ulimit -n` is reached"),
+        ("shared-memory-full", "it ends in (28), or `df -h /dev/shm` shows no room"),
+        ("uncaught-exception", "it ends in (2), (13) or (30): the file was removed, or /dev/shm is not writable here"),
+    ),
+    ("ulimit -n", "df -h /dev/shm", "unstuck run train.py"),
+)
+
+MEMORY_MAPS = Message(
+    "memory-maps",
+    "unable to mmap … bytes from file </torch_…>: Cannot allocate memory (12)",
+    says(r"unable to mmap \d+ bytes from file"),
+    "The process has as many mappings as the kernel allows (`vm.max_map_count`, usually 65530), whatever memory is "
+    "free. With the sharing strategy file_system every shared tensor is one of them.",
+    (
+        ("memory-leak-in-loop", "`wc -l /proc/PID/maps` grows with each step: batches are kept"),
+        ("uncaught-exception", "it is high from the start: the dataset shares very many small tensors"),
+    ),
+    ("sysctl vm.max_map_count", "wc -l /proc/PID/maps", "unstuck run train.py"),
+)
+
+NO_SPACE = Message(
+    "no-space-left",
+    "No space left on device · Disk quota exceeded",
+    says(r"no space left on device", r"disk quota exceeded"),
+    "A file could not grow because its file system, or your share of it, is full. "
+    "The file system can also be /dev/shm, which holds semaphores and the batches of workers.",
+    (
+        ("disk-full", "the traceback is in torch.save, a logger or a write of yours, and `df` shows no room there"),
+        ("shared-memory-full", "the traceback ends in multiprocessing/synchronize.py, or a name begins with /torch_"),
+    ),
+    ("df -h . /tmp /dev/shm", "df -i .", "quota -s", "unstuck run train.py"),
+)
+
+CHECKPOINT_WRITE = Message(
+    "checkpoint-not-written",
+    "PytorchStreamWriter failed writing file · unexpected pos … vs … · iostream error",
+    says(
+        r"pytorchstreamwriter failed",
+        r"inline_container\.cc:\d+\] \. unexpected pos",
+        r"basic_ios::clear: iostream error",
+        r"requested and \d{1,20} written",
+    ),
+    "torch.save (or numpy) could not write the whole file, and does not say why. "
+    "On a full disk torch says exactly this and not “No space left”; what it leaves behind cannot be loaded.",
+    (
+        ("disk-full", "`df` shows no room where the checkpoint goes, or your quota is used up"),
+        ("uncaught-exception", "there is room and quota: the file system itself failed (network disk, `dmesg`)"),
+    ),
+    ("df -h FOLDER", "quota -s", "dmesg | tail", "unstuck run train.py"),
+)
+
+CHECKPOINT_READ = Message(
+    "checkpoint-not-readable",
+    "PytorchStreamReader failed reading zip archive: failed finding central directory",
+    says(r"pytorchstreamreader failed", r"failed finding central directory"),
+    "The checkpoint ends too early: the table at its end is missing. "
+    "The run that wrote it did not finish writing, or the copy of it did not.",
+    (
+        ("disk-full", "the file is shorter than the others, and its disk is full or was"),
+        ("ended-from-outside", "the run that wrote it was killed at the time the file bears"),
+    ),
+    ("ls -l --time-style=full-iso FOLDER", "df -h FOLDER", "unstuck run train.py"),
+)

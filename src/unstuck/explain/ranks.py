@@ -1,0 +1,125 @@
+"""Messages of several ranks: collectives, rendezvous, launchers."""
+
+from __future__ import annotations
+
+from unstuck.explain.message import Message, says
+
+MISMATCH = Message(
+    "collectives-mismatch",
+    "Is there a distributed collective mismatch in your code? · params[…] appears not to match sizes",
+    says(
+        r"is there a distributed collective mismatch",
+        r"received data size doesn't match expected size",
+        r"appears not to match sizes of the same param in process",
+        r"detected mismatch between collectives on ranks",
+    ),
+    "Two ranks met in a collective with different things in hand: other sizes, another call, another model. "
+    "The ranks that only say “Connection reset” are its victims.",
+    (
+        ("collectives-differ", "the lines the ranks stood at differ, or the shapes do"),
+        ("uneven-batches", "the sizes are those of batches: a last batch smaller on one rank"),
+    ),
+    ("unstuck run -- torchrun --nproc-per-node 2 train.py", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun … train.py"),
+)
+
+UNUSED = Message(
+    "reduction-not-finished",
+    "Expected to have finished reduction in the prior iteration before starting a new one",
+    says(r"expected to have finished reduction in the prior iteration"),
+    "DistributedDataParallel waits for the gradient of every parameter, and some got none in the last step. "
+    "“Parameter indices which did not receive grad” counts them in the order of model.parameters().",
+    (
+        ("unused-parameters", "the same indices each time: a layer or branch that forward does not use"),
+        ("graph-cut", "nearly all indices: the loss is not made from what forward of the wrapped model returned"),
+    ),
+    ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun … train.py", "unstuck run -- torchrun --nproc-per-node 2 train.py"),
+)
+
+COLLECTIVE_TIMEOUT = Message(
+    "collective-timeout",
+    "Watchdog caught collective operation timeout · Timed out waiting …ms for recv operation to complete",
+    says(
+        r"watchdog caught collective operation timeout",
+        r"timed out waiting \d+ms for (?:recv|send) operation",
+        r"failed to pass monitoredbarrier",
+        r"collective operation timeout",
+    ),
+    "This rank waited in a collective until the time limit: another one did not come, or its own device never got "
+    "that far. The rank that prints it is the one that waited; look first at the rank that is silent.",
+    (
+        (
+            "rank-skips-collective",
+            "one rank is alive and stands elsewhere: an `if rank == 0`, a stuck sample, a checkpoint",
+        ),
+        ("collectives-differ", "all ranks time out, each in another call (OpType, or the line in the traceback)"),
+        ("uneven-batches", "it happens at the end of an epoch, and sequence numbers differ by the batches missing"),
+        ("rank-exited-early", "one rank is gone: its own traceback, or no process"),
+        ("waits-on-device", "all ranks stand in the same call: a kernel queued before it does not end"),
+        ("straggler-rank", "with a longer limit it goes on"),
+    ),
+    ("unstuck run -- torchrun --nproc-per-node 2 train.py", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun … train.py"),
+)
+
+PEER_GONE = Message(
+    "peer-gone",
+    "Connection closed by peer · caused by a remote worker crashing · ncclRemoteError",
+    says(
+        r"connection closed by peer \[",
+        r"caused by a remote worker (?:crashing|hanging)",
+        r"ncclremoteerror",
+        r"remote process exited or there was a network error",
+    ),
+    "Another rank ended while this one was talking to it. This rank is a victim: look for the first traceback of "
+    "another one, and if there is none, that rank ended without an error.",
+    (
+        ("rank-exited-early", "the other rank has a traceback or an exit code of its own"),
+        ("uneven-batches", "the other rank ended normally, at the end of an epoch: it had fewer batches"),
+        ("out-of-memory-kill", "the launcher reports exitcode −9 for it"),
+    ),
+    ("unstuck run -- torchrun --nproc-per-node 2 train.py", "dmesg -T | grep -i oom"),
+)
+
+WORLD = Message(
+    "rendezvous-failed",
+    "Timed out … waiting for clients. 1/2 clients joined · The client socket has timed out · EADDRINUSE",
+    says(
+        r"waiting for clients\. \d+/\d+ clients joined",
+        r"the client socket has (?:timed out|failed to connect)",
+        r"the server socket has failed to listen",
+        r"address already in use",
+        r"environment variable (?:rank|world_size|master_addr|master_port) expected",
+        r"duplicate gpu detected",
+        r"rendezvoustimeouterror",
+    ),
+    "The ranks did not find each other, so nothing was trained yet. "
+    "The first line that speaks of a host, a port or a variable says what each of them tried.",
+    (
+        ("world-never-formed", "some ranks wait at init_process_group: address, port, number of ranks or a firewall"),
+        ("rank-exited-early", "a rank died on its way there: its traceback stands above"),
+    ),
+    (
+        'env | grep "RANK\\|WORLD\\|MASTER"',
+        "ss -ltnp | grep PORT",
+        "unstuck run -- torchrun --nproc-per-node 2 train.py",
+    ),
+)
+
+CHILD_FAILED = Message(
+    "child-failed",
+    "torch.distributed.elastic… ChildFailedError · Root Cause (first observed failure)",
+    says(
+        r"childfailederror",
+        r"root cause \(first observed failure\)",
+        r"processraisedexception",
+        r"processexitedexception",
+    ),
+    "The launcher saw a rank fail and stopped the others: their SIGTERM is its doing. "
+    "“Root Cause (first observed failure)” has the rank that counts; its exitcode tells what happened to it.",
+    (
+        ("uncaught-exception", "exitcode 1: the traceback of that rank stands above (lines with [rank…])"),
+        ("out-of-memory-kill", "exitcode −9 (SIGKILL), and an oom kill was counted"),
+        ("native-crash", "exitcode −11 (SIGSEGV), −6 (SIGABRT), −7 (SIGBUS) or −8 (SIGFPE)"),
+        ("ended-from-outside", "exitcode −9 without an oom kill; or −15 or −1 for the root cause itself"),
+    ),
+    ("unstuck run -- torchrun --nproc-per-node 2 train.py", 'dmesg -T | grep -i "oom\\|segfault"'),
+)

@@ -1,0 +1,164 @@
+"""Turns a flight file into a Flight, while the writer runs, hangs, or long after it died. Not injected."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import cast
+
+from unstuck.model import Flight, Pace, Phase, Role, Step
+from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
+from unstuck.observer.records import parse
+from unstuck.recorder import layout as at
+from unstuck.recorder.records.base import ProbeOff, Record
+from unstuck.recorder.records.loops import LoopSnapshot
+
+WHOLE = (at.LEARNING, at.DATA_STATS)
+TICKS = os.sysconf("SC_CLK_TCK")
+KEPT = 24
+"""Descriptions of loops a process."""
+
+
+def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
+    w = [int(word) for word in gauge.words[: at.RING_END]]
+    fetching = bool(w[at.W_FETCHING])
+    position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work
+    return Flight(
+        pid=w[at.W_PID],
+        began=w[at.W_BEGAN] / NANO,
+        started=w[at.W_START_TICKS] / TICKS,
+        read_at=monotonic(),
+        role=_role(w),
+        worker=_some(w[at.W_WORKER]),
+        rank=_some(w[at.W_RANK]),
+        phase=cast("Phase", _name(at.PHASES, w[at.W_SEAM] & 7)),
+        since=(w[at.W_SEAM] >> 3) / NANO,
+        step=w[at.W_STEP],
+        batch_bytes=w[at.W_BATCH_BYTES],
+        epoch=w[at.W_EPOCH] + (w[at.W_LOADERS] > 0 and w[at.W_STEP] > w[at.W_PASS_STEP]),
+        batch=w[at.W_BATCH],
+        progress=gauge.progress,
+        fetching=fetching,
+        collating=position == at.COLLATING,
+        loaders=w[at.W_LOADERS],
+        sample=_some(w[at.W_SAMPLE]) if fetching else None,
+        sample_key=gauge.text(w[at.W_KEY_LENGTH], at.KEY_AT, at.KEY_SIZE) if fetching else "",
+        position=position if position >= 0 else None,
+        sample_since=w[at.W_SAMPLE_SINCE] / NANO,
+        attempts=w[at.W_ATTEMPTS] if w[at.W_ATTEMPTS_AT] == at.place_of(w) else 0,
+        attempt_target=gauge.text(w[at.W_TARGET_LENGTH], at.TARGET_AT, at.TARGET_SIZE),
+        sleeps=w[at.W_SLEEPS],
+        forked=bool(w[at.W_FORKED]),
+        ended=bool(w[at.W_ENDED]),
+        paces={kind: _pace(w, number) for number, kind in enumerate(at.KINDS)},
+        steps=_steps(w),
+        alive=gauge.alive() if alive is None else alive,
+        probes_off=_probes_off(gauge),
+    )
+
+
+def read_records(gauge: Gauge) -> list[Record]:
+    """All that the process has said so far; only what is new is read from disk."""
+    known = cast("list[Record]", gauge.records)
+    last = [*_unwritten(gauge), *(each for suffix in WHOLE for each in _latest(gauge, suffix))]
+    try:
+        with open(gauge.beside(at.RECORDS), "rb") as file:
+            file.seek(gauge.records_read)
+            new = file.read()
+    except OSError:
+        return [*known, *last]
+    whole = new[: new.rfind(b"\n") + 1]
+    gauge.records_read += len(whole)
+    known.extend(parse(whole))
+    _thin(known)
+    return [*known, *last]
+
+
+def _latest(gauge: Gauge, suffix: str) -> list[Record]:
+    """A record that is the whole each time (how the training learns, what is in its batches), as last written."""
+    try:
+        with open(gauge.beside(suffix), "rb") as file:
+            return list(parse(file.read()))
+    except OSError:
+        return []
+
+
+def _unwritten(gauge: Gauge) -> list[Record]:
+    """Those for which there was no room on the disk, or no descriptor."""
+    text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
+    return list(parse(text.encode()))
+
+
+def _thin(records: list[Record]) -> None:
+    """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
+    places = [place for place, record in enumerate(records) if isinstance(record, LoopSnapshot)]
+    for place in reversed(places[KEPT // 2 : -KEPT // 2]):
+        del records[place]
+
+
+def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
+    """What it said of its own faults, in its journal or, where that failed, in the flight file itself."""
+    off = [(record.probe, record.why) for record in read_records(gauge) if isinstance(record, ProbeOff)]
+    for line in gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).splitlines():
+        probe, _, why = line.partition("\t")
+        off.append((probe, why))
+    return tuple(off)
+
+
+def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Record]]:
+    """Everything in a folder of raw flight files, after all else is gone."""
+    from unstuck.observer.crashes import with_crash
+
+    flights: list[Flight] = []
+    records: list[Record] = []
+    paths = sorted(Path(folder).glob("*" + at.FLIGHT))
+    gauges = [gauge for path in paths if (gauge := Gauge.open(str(path))) is not None]
+    last = {gauge.key: gauge for gauge in sorted(gauges, key=lambda gauge: gauge.number)}
+    for gauge in one_each(gauges):
+        flight = read_flight(gauge)
+        flight = flight if last[gauge.key] is gauge else replace(flight, ended=True)  # it went on as another program
+        flights.append(with_crash(flight, gauge.beside(at.SIGNALS)))
+    for gauge in gauges:
+        records.extend(read_records(gauge))
+        gauge.close()
+    return flights, sorted(records, key=lambda record: record.at)
+
+
+def _role(w: list[int]) -> Role:
+    written = _name(at.ROLES, w[at.W_ROLE])
+    if written != "worker" and (w[at.W_LOADERS] or w[at.W_PROGRESS] > 1):
+        written = "rank" if w[at.W_RANK] >= 0 else "main"
+    return cast("Role", written)
+
+
+def _name(names: tuple[str, ...], number: int) -> str:
+    return names[number] if 0 <= number < len(names) else names[0]
+
+
+def _some(word: int) -> int | None:
+    return None if word < 0 else word
+
+
+def _pace(w: list[int], number: int) -> Pace:
+    base = at.HISTOGRAMS + number * at.KIND_WORDS
+    kind = w[base : base + at.KIND_WORDS]
+    return Pace(
+        count=sum(kind[: at.BUCKETS]),
+        median=quantile(kind, 0.5),
+        p99=quantile(kind, 0.99),
+        longest=kind[at.LONGEST] / NANO,
+        total=kind[at.TOTAL] / NANO,
+    )
+
+
+def _steps(w: list[int]) -> tuple[Step, ...]:
+    """Recent steps: the first ones all, later one in thirty-two unless they are slow."""
+    done = w[at.W_RING]
+    steps = []
+    for number in range(max(0, done - at.RING_STEPS), done):
+        place = at.RING + number % at.RING_STEPS * at.STEP_WORDS
+        ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[place : place + 6])
+        steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[place + 6], number=w[place + 7]))
+    return tuple(steps)
