@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from unstuck.model import Case, Finding, Question
+from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
 
-HEADINGS = ("What it sees", "Why training stops", "Evidence", "Fix", "When it is wrong")
+HEADINGS = ("What it sees", "Why it matters", "Evidence", "Fix", "When it is wrong")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,24 @@ class Rule:
 
     gathers: bool = False
     """Its evidence becomes better as the run goes on: what it says later takes the place of what it said first."""
+
+    def finding(
+        self,
+        *,
+        severity: Severity,
+        confidence: float,
+        title: str,
+        evidence: tuple[str, ...],
+        where: Where,
+        fix: Fix,
+        seen_by: SeenBy,
+        consequences: tuple[str, ...] = (),
+        also: tuple[Where, ...] = (),
+    ) -> Finding:
+        """What this rule has found."""
+        return Finding(
+            self.name, self.family, severity, confidence, title, evidence, where, fix, seen_by, consequences, also=also
+        )
 
     @property
     def page(self) -> str:

@@ -22,7 +22,7 @@ What it sees
     - another thing
       over two lines
 
-Why training stops
+Why it matters
     Each waits for the other.
 
 Fix

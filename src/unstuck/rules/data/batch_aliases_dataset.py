@@ -7,7 +7,7 @@ What it sees
     left it, and that was changed once more. Before that it is a warning; where writing again changes nothing, it is
     information. Of a stream nothing is said before that: it may read everything anew.
 
-Why training stops
+Why it matters
     It does not. But each pass starts from what the pass before left: normalised twice, noise upon noise, values that
     fade to nothing or grow without bound. A validation on the same data set sees them too.
 
@@ -44,9 +44,7 @@ def decide(case: Case) -> Iterable[Finding]:
         file, number, function = line or about.settings.site or (None, None, None)
         spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
         harm = ", and later passes see changed data" if batch.harm else ", and the data set has changed"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error" if batch.harm else "info" if batch.again else "warning",
             confidence=0.97 if line else 0.9,
             title=f"{spot} writes into {held} itself: the batch is no copy{harm}",

@@ -3,7 +3,7 @@
 What it sees
     The labels within a batch vary far less than those of all batches together.
 
-Why training stops
+Why it matters
     Each batch pulls the model towards its own class, and the next class undoes it: the loss is low within a class and
     jumps where the next begins. Batch normalization sees one class at a time, too.
 
@@ -98,9 +98,7 @@ def _finding(data: Data, labels: LabelCounts) -> Finding:
     jumps = _jumps(data)
     how = OWN if data.loader.own_batches else PLAIN if data.has_loader else SLICED
     fails = jumps is not None or _never_leaves(data)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning" if fails and not data.loader.own_order else "info",
         confidence=0.85,
         title=f"The batches are not shuffled: each holds hardly more than one of {labels.classes} classes",

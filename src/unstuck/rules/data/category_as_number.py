@@ -4,7 +4,7 @@ What it sees
     A column of whole numbers that says much of the target if each value is taken for itself, and at most a third of
     that if it is taken as a quantity.
 
-Why training stops
+Why it matters
     A layer can only weigh the number: code 7 counts as seven times code 1, and the order of the codes, which means
     nothing, is what it has to go by.
 
@@ -55,9 +55,7 @@ def _coded(column: ColumnStats) -> tuple[ColumnStats, Link] | None:
 def _finding(data: Data, part: PartSeen, codes: list[tuple[ColumnStats, Link]]) -> Finding:
     worst, _ = max(codes, key=lambda pair: pair[1].as_category)
     name = called(part, worst.column).replace("column", "Column", 1)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="info",
         confidence=0.7,
         title=f"{name} holds codes, but is given to the model as a number",

@@ -3,7 +3,7 @@
 What it sees
     A column whose lowest and highest value are one, over all samples read; or one that is NaN in every sample.
 
-Why training stops
+Why it matters
     It does not stop, but the column says nothing. Standardizing it divides by a deviation of 0: from then on it is NaN,
     and with it the loss.
 
@@ -57,9 +57,7 @@ def _finding(data: Data, part: PartSeen, same: list[ColumnStats]) -> Finding:
     values = [(column.column, number(column.numbers.min)) for column in same[:3] if column.numbers is not None]
     what = "NaN" if lost else values[0][1]
     others = f", and {len(same) - 1} more columns are constant too" if len(same) > 1 else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="info",
         confidence=0.95 if data.scanned else 0.8,
         title=f"{called(part, places[0])} is {what} in every sample{others}".replace("column", "Column", 1),

@@ -4,7 +4,7 @@ What it sees
     A file was open when the workers were forked, so they and main have one open file description, with one offset for
     all. Each of them saw that offset move while it did not touch the file itself: so at least two of them move it.
 
-Why training stops
+Why it matters
     Between one worker's `seek` and its `read` another one seeks: the samples are parts of other samples, silently, or
     they do not decode and the worker raises. Which sample it hits changes from run to run.
 
@@ -65,9 +65,7 @@ def decide(case: Case) -> Iterable[Finding]:
         held = f"{settings.dataset or 'the data set'}.{named.attribute}" if named else "a file opened before"
         site, giving = named.opened if named else None, settings.dataset_site
         file, line, function = site or giving or settings.site or (None, None, None)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.95,
             title=f"{len(users.workers)} workers read through one open {os.path.basename(users.file)} ({held}): "

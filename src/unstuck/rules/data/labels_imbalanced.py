@@ -3,7 +3,7 @@
 What it sees
     The labels of the samples read, counted.
 
-Why training stops
+Why it matters
     A model that always names the most frequent class is right most of the time: the loss falls at once to that and may
     stay there. Rare classes give hardly any gradient.
 
@@ -45,9 +45,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue  # the batches that were read say nothing of the others
         (most, often), (least, rarely) = labels.counts[0], labels.counts[-1]
         if often > TIMES * (rarely + (0 if data.scanned else CHANCE)):
-            yield Finding(
-                rule=RULE.name,
-                family=RULE.family,
+            yield RULE.finding(
                 severity="info",
                 confidence=0.9,
                 title=f"Class {most:g} is {often / rarely:,.0f} times as frequent as class {least:g}",

@@ -4,7 +4,7 @@ What it sees
     NaN or infinity in a column of the input; one exact value that comes again and again, far outside of everything else
     in its column; texts with nothing in them.
 
-Why training stops
+Why it matters
     One NaN makes the loss of its batch NaN, and with the next update every weight. A code that stands for "unknown" is
     taken at its face value: it outweighs all real values of its column.
 
@@ -123,9 +123,7 @@ def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
     else:
         samples = empty[0].samples
         title = f"The data has gaps: `batch{empty[0].path}` holds empty texts"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=_severity(data, gaps),
         confidence=0.95 if any(gap.code is None for gap in gaps) else 0.75,
         title=title,

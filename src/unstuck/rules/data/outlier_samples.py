@@ -4,7 +4,7 @@ What it sees
     A column in which a few values lie far outside (a robust z-score, by median and median distance), and far beyond the
     next ones too; or an image or sequence whose brightness or contrast does.
 
-Why training stops
+Why it matters
     Such a value gives a loss and a gradient many times larger than usual: the step it takes undoes hundreds of others,
     or blows the training up. Most often it is an error: a wrong unit, a lost decimal point, a broken file.
 
@@ -101,9 +101,7 @@ def _finding(data: Data, found: list[Far]) -> Finding:
     samples = list(dict.fromkeys(sample for far in found for sample in far.samples))
     which = f"Sample {listed(samples)}" if samples else "A few samples"
     value, sample = worst.values[0]
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="info",
         confidence=0.8,
         title=f"{which}: {worst.article}{worst.of} is {number(value)}, far away from all others",

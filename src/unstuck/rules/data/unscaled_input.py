@@ -4,7 +4,7 @@ What it sees
     A column of the input with values beyond ±50, or a hundred times wider than the others, or far away from 0 for its
     width, or no value at all beyond a ten-thousandth; and that a layer which does not normalize is given it as it is.
 
-Why training stops
+Why it matters
     A sum of large numbers drives sigmoid and tanh to where they are flat, and ReLU units to where they never answer:
     the gradient is 0 from the first step. Where it is not, one column outweighs all others, and the learning rate that
     suits it does not suit them. Numbers next to nothing are lost beside the bias of the first layer, whose weights get
@@ -117,9 +117,7 @@ def _finding(data: Data, part: PartSeen, scale: Scale, why: list[Reason]) -> Fin
         "uneven": "columns of very different size",
         "off-centre": "values far from 0",
     }[why[0].kind]
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=severity,
         confidence=confidence,
         title=f"The input {called(part)} is not scaled: {extent}",

@@ -4,7 +4,7 @@ What it sees
     torch's own check in batch normalisation raised: in training mode it got one value per channel, which happens
     when a batch has one sample.
 
-Why training stops
+Why it matters
     The variance of one value is zero: there is nothing to normalise by, so torch refuses. Most often the number of
     samples leaves a rest of one, and the last batch of every epoch is that one.
 
@@ -43,9 +43,7 @@ def decide(case: Case) -> Iterable[Finding]:
     got = f"a batch of shape {shape}" if shape else "a batch of one sample"
     which = f"batch {batch.number + 1} of the pass" if batch is not None else "the batch"
     line = user_line(error)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.98,
         title=f"batch normalisation got a single sample at {spot(line)}"

@@ -3,7 +3,7 @@
 What it sees
     The run ended of torch's OutOfMemoryError: its allocator could not get one more piece of the GPU's memory.
 
-Why training stops
+Why it matters
     The exception is not caught, as a rule: the step cannot be made. Either every step keeps a little more than the one
     before, or one step needs more than there is: a larger batch, a longer sequence, a validation with gradients.
 
@@ -64,9 +64,7 @@ def _finding(case: Case, died: Died) -> Finding:
     if held is not None:
         evidence.append(sentence(held))
     leak = held is not None and _grows(told)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.97,
         title="the GPU's memory was used up" + (f": {held.path} grows with every step" if leak and held else ""),

@@ -4,7 +4,7 @@ What it sees
     ENOSPC or EDQUOT in the exception the run died of; or a failure inside `torch.save`, whose own error has no
     number, while the file system it wrote to was measured to be full.
 
-Why training stops
+Why it matters
     A checkpoint, a log line or a cached file cannot be written, and the exception is not caught.
 
 Evidence
@@ -48,9 +48,7 @@ def decide(case: Case) -> Iterable[Finding]:
     shown: tuple[Failed, Raised] = next((pair for pair in end.errors if user_line(pair[1])), (failed, failed.raised))
     line, numbers = user_line(shown[1]), [raised.errno for raised in whole(failed.raised)]
     what = "the quota is used up" if errno.EDQUOT in numbers else f"{mount} is full"
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.98 if any(number in NO_ROOM for number in numbers) else 0.93,
         title=f"{what}: {os.path.basename(path) or 'a file'} could not be written",

@@ -3,7 +3,7 @@
 What it sees
     SIGTERM, SIGHUP or SIGKILL ended the training or one of its workers, and nothing proves that memory ran out.
 
-Why training stops
+Why it matters
     A scheduler's time limit, an eviction, a closed terminal, or a person: the run was asked to end, or made to.
 
 Evidence
@@ -63,9 +63,7 @@ def _through_us(case: Case) -> Iterable[Finding]:
     severity: Severity = "info" if person or by_itself else "error"
     flight = next((f for f in case.flights if f.pid == case.root), None)
     end = Death(case, case.root or 0, root)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity=severity,
         confidence=0.97,
         title=f"the run was ended from outside: {name} from {_who(first)}",
@@ -131,9 +129,7 @@ def _fix(case: Case, sender: Sender) -> str:
 def _direct(end: Death) -> Finding:
     name = signal_name(end.exit.signal or 0)
     kill = end.exit.signal == signal.SIGKILL
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.85 if kill else 0.9,
         title=f"the training (pid {end.pid}) was ended from outside with {name}",
@@ -157,9 +153,7 @@ def _direct(end: Death) -> Finding:
 def _of_worker(end: Death, worker: WorkerEnd) -> Finding:
     flight = worker.flight
     on = f" while on sample {flight.sample}" if flight is not None and flight.sample is not None else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.85,
         title=f"{worker.who} was ended from outside with {worker.signal}",

@@ -4,7 +4,7 @@ What it sees
     The loss function raised, and the labels it was given, read in the dying process, hold one that is negative or
     not below the number of classes.
 
-Why training stops
+Why it matters
     Cross-entropy looks up the score of the labelled class; for a class that does not exist there is none.
 
 Evidence
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
     raised = next((each for each in whole(end.died.raised) if user_line(each)), end.died.raised)
     line, sample = user_line(raised), _sample(end, labels)
     where = replace(end.where(line, end.died), sample=sample, worker=None)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.98,
         title=f"label {label} is not a class: the model has {classes} (0 to {classes - 1})"

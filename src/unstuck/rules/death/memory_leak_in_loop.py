@@ -6,7 +6,7 @@ What it sees
     running total that is a tensor (`total += loss`), activations kept by a hook, hooks registered in every step,
     batches kept by `itertools.cycle`.
 
-Why training stops
+Why it matters
     Each kept loss keeps the graph behind it, and with it the activations of its step. Memory is finite: sooner or
     later the kernel kills the run, or an allocation fails; until then it crowds out everything else.
 
@@ -174,9 +174,7 @@ def _finding(case: Case, pid: int, holder: Grower, rise: Rise, severity: Severit
         evidence.append(f"at this pace the {memory.size(rise.limit)} there are will be full in {seconds(rise.left)}")
     if _died_of_it(case):
         evidence.append("in the end an allocation failed")
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=severity,
         confidence=0.95 if holder.graph and holder.times > ANSWERS else 0.85,
         title=f"{_which(rise)} grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",

@@ -3,7 +3,7 @@
 What it sees
     The training, or a worker of it, died of SIGSEGV, SIGABRT, SIGFPE, SIGILL or SIGBUS.
 
-Why training stops
+Why it matters
     The kernel ends a process that touches memory it does not have, divides by zero in an instruction, or gives up
     by itself. No exception can be caught.
 
@@ -46,9 +46,7 @@ def decide(case: Case) -> Iterable[Finding]:
         frame = crashed_at(crash)
         who = worker.who if worker is not None else f"the training process (pid {end.pid})"
         on = _sample(flight)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.97 if frame is not None else 0.9,
             title=f"{who} crashed with {name}" + (f" at {spot(frame)}" if frame else "") + (f", {on}" if on else ""),

@@ -4,7 +4,7 @@ What it sees
     The training, or a worker, ended by SIGKILL, and in the same run the kernel's counter of kills for want of memory
     rose in the memory cgroup of that process. Where there is no such counter: memory stood at the limit.
 
-Why training stops
+Why it matters
     A process that asks for more memory than the container, the job or the machine has is killed by the kernel at
     once: no exception, no message, no checkpoint. A worker killed so shows in main as a broken data loader.
 
@@ -120,9 +120,7 @@ def _finding(case: Case, victim: Victim, proof: str, group: MemoryGroup, confide
     where = replace(place(held) if held else Where(), pid=victim.pid, step=main.step if main else None)
     if flight is not None:
         where = replace(where, worker=flight.worker, rank=flight.rank)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=confidence,
         title=f"the kernel killed {memory.who(case, victim.pid)} for want of memory: {limit}",

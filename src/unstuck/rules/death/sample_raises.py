@@ -4,7 +4,7 @@ What it sees
     An exception came out of the data set, a transform or `collate_fn` while a batch was made, in a worker or in
     main, and the run died of it.
 
-Why training stops
+Why it matters
     A worker hands the exception over to main, which raises it again where the next batch is asked for. The batch
     is lost, and without a `try` the run is.
 
@@ -48,9 +48,7 @@ def decide(case: Case) -> Iterable[Finding]:
     who = f"worker {number} (pid {failed.pid})" if number is not None else f"the main process (pid {failed.pid})"
     first = origin(failed.raised)
     line = user_line(first, *whole(failed.raised))
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.97 if end.certain else 0.8,
         title=f"{what} raised {first.type} at {spot(line)}" + (f", reading {os.path.basename(file)}" if file else ""),

@@ -4,7 +4,7 @@ What it sees
     A worker died of SIGBUS while it put a batch into shared memory, or an exception says that shared memory could
     not be had, and /dev/shm is too small for the batches in flight.
 
-Why training stops
+Why it matters
     Workers hand batches over in /dev/shm. The room is only claimed when it is written to; if there is none, the
     kernel ends the writer with SIGBUS, which no `try` catches.
 
@@ -68,9 +68,7 @@ def decide(case: Case) -> Iterable[Finding]:
         happened = f"{short.worker.who} died of SIGBUS while it wrote to shared memory"
     else:
         happened = f"`{said(short.failed.raised)}` in {_who(short.failed)}" if short.failed is not None else ""
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=short.sure,
         title=f"shared memory is full: /dev/shm has {size(total)}"

@@ -4,7 +4,7 @@ What it sees
     A process that was started by `spawn` or `forkserver` dies while it imports the script, at a line of the
     script's top level that is not behind `if __name__ == "__main__":`.
 
-Why training stops
+Why it matters
     Such a process begins with an empty interpreter and imports the script to know its classes. Everything at the
     top level runs again there: it starts workers of its own, or sets the start method a second time, which is an
     error. Main only sees that its workers are gone; their own error is in none of its lines.
@@ -47,9 +47,7 @@ def decide(case: Case) -> Iterable[Finding]:
     who = f"worker {numbers[died.pid]} (pid {died.pid})" if died.pid in numbers else f"process {died.pid}"
     more = f"; {len(deaths)} processes died of it" if len(deaths) > 1 else ""
     main = end.died
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.98 if again else 0.85,
         title=f'{spot(line)} runs again in every worker: it is not behind `if __name__ == "__main__":`',

@@ -4,7 +4,7 @@ What it sees
     EMFILE or ENFILE in the exception the run died of, or an exception of torch's way of handing tensors over, in
     a process that had as many descriptors open as it may have. Or main waits for a batch of a worker at its limit.
 
-Why training stops
+Why it matters
     Every open file, pipe, socket and, with the sharing strategy `file_descriptor`, every tensor received from a
     worker and still kept takes one. At the limit nothing can be opened, not even the next batch.
 
@@ -63,9 +63,7 @@ def decide(case: Case) -> Iterable[Finding]:
     )
     shown = next((pair for pair in (found, *end.errors) if user_line(pair[1])), found)
     line = user_line(shown[1])
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.98 if raised.errno in CROWDED else 0.93,
         title=f"too many open files: {_who(failed, counted)} had {numbers} in use",
@@ -97,9 +95,7 @@ def _standing(case: Case) -> Iterable[Finding]:
         counted = failed.measured.descriptors if failed is not None else None
         kinds = counted.kinds if counted is not None else {}
         numbers = f"{worker.open_files:,} of {worker.open_files_limit:,} descriptors"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.95,
             title=f"too many open files: {who(worker)} has {numbers} in use and cannot hand over its batch",

@@ -3,7 +3,7 @@
 What it sees
     The run died of an exception, or a worker of it ended itself (`sys.exit`, `os._exit`).
 
-Why training stops
+Why it matters
     An exception without a `try` around it ends the process. A worker that ends itself leaves main without the batch
     it waits for.
 
@@ -53,9 +53,7 @@ def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
     if end.flight is not None and end.flight.rank is not None:
         who = f"rank {end.flight.rank}"
     doing = " while it started" if starting else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.9 if end.certain else 0.75,
         title=f"{who} died of {first.type} at {spot(line)}{doing}",
@@ -94,9 +92,7 @@ def _worker_left(end: Death, worker: WorkerEnd) -> Finding:
     how = f"died of {raised.type}" if raised is not None else f"ended itself with exit code {code}"
     call = "os._exit" if left is not None else "sys.exit" if error is not None else "an exit"
     main = end.died
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95 if line is not None else 0.8,
         title=f"{worker.who} {how} at {spot(line)}{on}" if line is not None else f"{worker.who} {how}",
@@ -122,9 +118,7 @@ def _left_itself(end: Death) -> Iterable[Finding]:
     if left is None or not left.code:
         return
     line = next((frame for frame in frames_of(left.frames) if frame.user), None)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="info",
         confidence=0.9,
         title=f"the training ended itself with os._exit({left.code}) at {spot(line)}",

@@ -4,7 +4,7 @@ What it sees
     The run dies while it starts a process by `spawn` or `forkserver`: the data set, the collate function or
     another argument cannot be turned into bytes.
 
-Why training stops
+Why it matters
     Such a process shares nothing with its parent. All it is given is pickled, and locks, open files, lambdas and
     functions inside functions cannot be.
 
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
     found = end.died.pickling or Unpicklable()
     path, what, line = found.path, found.what, user_line(error)
     named = f"`{path}` is {what}" if path else "something it holds"
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.97 if path else 0.9,
         title=f"a worker could not be started: {named}{', which' if path else ''} cannot be pickled",

@@ -3,7 +3,7 @@
 What it sees
     The stuck thread is blocked in flock, fcntl or lockf, and the kernel's list of locks names the holder.
 
-Why training stops
+Why it matters
     The lock is only given up when the holder releases it, closes the file, or ends. If the holder is the training
     process itself, which waits for the very worker that waits for the lock, that never happens.
 
@@ -35,9 +35,7 @@ def decide(case: Case) -> Iterable[Finding]:
         lock = _lock_of(still)
         path = lock.path if lock else (still.thread.wait.target if still.thread.wait else "")
         holder = _holder(still, lock)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits for a lock on {path} that {_name(holder, lock)} holds",

@@ -5,7 +5,7 @@ What it sees
     memory, and no thread of its own can release it. The fork copied the lock as it was, held, but not the
     thread that held it.
 
-Why training stops
+Why it matters
     Only the forking thread exists in a forked child. A lock that another thread held at that instant stays held
     for ever in the child; a pool's or consumer's thread is simply not there.
 
@@ -42,9 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
         name, word = lock_name(still.thread), awaited(still.thread)
         holder = _holder(parent, name)
         what = f"the lock `{name}`" if word == LOCK and name else "a lock" if word == LOCK else f"a {word}"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence if holder or word != LOCK else min(still.confidence, 0.9),
             title=f"{who(still.process)} waits for {what} that was lost in the fork",

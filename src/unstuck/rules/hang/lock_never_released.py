@@ -4,7 +4,7 @@ What it sees
     The stuck thread waits for a threading or multiprocessing lock that another thread or process took and keeps,
     or that it took itself further up.
 
-Why training stops
+Why it matters
     A plain lock is given back only by code that runs. If its holder waits too, has ended, or is the waiting thread
     itself, no such code will run.
 
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
         name = lock_name(still.thread)
         holder = find_holder(still, name)
         lock = f"the lock `{name}`" if name else "a lock"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits for {lock} {_held(still, holder)}",

@@ -4,7 +4,7 @@ What it sees
     The main thread burns CPU in the user's own code, between batches and steps, and no seam is passed. Successive
     looks find it on different lines of the same function, or on a loop in plain Python.
 
-Why training stops
+Why it matters
     The loop's own condition is never met; the training loop around it waits for it to end.
 
 Evidence
@@ -35,9 +35,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         frame = culprit_frame(still)
         loop = f"the loop at {lines(frame.loop)} of " if frame and frame.loop else ""
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.7 if still.asked else 0.85,
             title=f"the training process computes without end in {loop}{place(frame)}",

@@ -4,7 +4,7 @@ What it sees
     A child is blocked writing to a pipe. The only process that has the other end open is its parent, and that one
     does not read: it waits for the child to end, or is itself blocked writing to the child.
 
-Why training stops
+Why it matters
     A pipe holds 64 KiB. Once it is full the writer waits for a reader, and the reader waits for the writer.
 
 Evidence
@@ -38,9 +38,7 @@ def decide(case: Case) -> Iterable[Finding]:
         writer, reader = pair
         frame = user_frame(reader) or user_frame(still.trail[0])
         stream = _stream(writer)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(writer)} is stuck writing to a full pipe that {who(reader)} does not read",

@@ -3,7 +3,7 @@
 What it sees
     No batch, no step, no byte and no change of stack for a very long time, and no other rule fits.
 
-Why training stops
+Why it matters
     Not known. This is the honest last resort: it shows everything that was seen and claims nothing.
 
 Evidence
@@ -33,9 +33,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if not still.long or still.stall.standing < case.times.suspect / 2 or (case.asked and not still.proven):
             continue  # to who attaches, that nothing is established is no finding: the page says where it stands
         seen = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.5,
             title=f"nothing has moved for {still.lasting}; the cause is not established",

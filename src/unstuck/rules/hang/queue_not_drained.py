@@ -4,7 +4,7 @@ What it sees
     A process waits for a child to end; the child's queue feeder thread is still writing to its pipe, and the only
     reader of that pipe is the one who waits.
 
-Why training stops
+Why it matters
     A process that put items on a multiprocessing queue does not end before they are flushed. The pipe takes
     64 KiB; the rest waits for a `get()` that comes only after the `join()`.
 
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if child.pid == joiner.pid:
             yield _at_exit(still, joiner)
             continue
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(joiner)} joins {who(child)}, whose queue it has not emptied",
@@ -88,9 +86,7 @@ def _at_exit(still: Standstill, process: Process) -> Finding:
     readers = [who(p) for pid in (wait.others if wait else ()) if (p := process_of(still.look, pid))]
     reader = f"only {' and '.join(readers)} could read it, and does not" if readers else "no living process reads it"
     script = next((word for word in still.case.command[1:] if word.endswith(".py")), None)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=still.confidence,
         title=f"{who(process)} cannot end: a queue of its own still holds data that nobody takes",

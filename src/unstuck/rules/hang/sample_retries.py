@@ -3,7 +3,7 @@
 What it sees
     The same sample sleeps, opens a file or connects, fails, and starts over, for the whole standstill.
 
-Why training stops
+Why it matters
     The error that would have named the broken sample is caught inside the loop, so nobody hears of it, and the
     batch never comes.
 
@@ -51,9 +51,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if not _enough(still, took) and not still.long:
             continue
         frame = retrying_frame(still) or culprit_frame(still)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.93 if fails_again(still) else 0.85,
             title=f"{what_sample(still)} fails and is retried without end at {place(frame)}",

@@ -4,7 +4,7 @@ What it sees
     A thread burns CPU inside the data set, a transform, `collate_fn` or the sampler, and it is the same sample
     for the whole standstill.
 
-Why training stops
+Why it matters
     The batch with that sample is never finished, and batches are handed out in order: main waits for it although
     other workers may have theirs ready.
 
@@ -49,9 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
         frame = culprit_frame(still)
         loop = f"loop at {lines(frame.loop)}" if frame and frame.loop else "code"
         more = excess(case, still.process)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.95 if outside else 0.9 if more else still.confidence,
             title=f"{what_sample(still)} never finishes: the {loop} of {place(frame)} does not end",

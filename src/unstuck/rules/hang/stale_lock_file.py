@@ -4,7 +4,7 @@ What it sees
     A loop sleeps and tests again and again whether a lock file is gone (or tries to create it exclusively), and
     no living process has anything to do with that file.
 
-Why training stops
+Why it matters
     A lock file is a promise to delete it. Whoever made it was killed before it could, so it stays for ever.
 
 Evidence
@@ -41,9 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         frame = next((f for f in still.thread.frames if f.polls), culprit_frame(still))
         name = fact.path if fact else expression
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.95 if orphan else 0.75,
             title=f"waits for the lock file {name} to go away, and nobody is there to remove it",

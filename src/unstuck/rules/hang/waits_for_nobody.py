@@ -4,7 +4,7 @@ What it sees
     The stuck thread waits in a queue's get or put, for an event, a condition, a barrier, a future or a thread, and
     whoever should answer has died, was never started, or is itself waiting for this one.
 
-Why training stops
+Why it matters
     Such waits have no time limit by default: they end only when the other party acts.
 
 Evidence
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         word = _word(still)
         deaths = _deaths(still)
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits at a {word} for somebody who will not come",

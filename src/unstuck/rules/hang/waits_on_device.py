@@ -4,7 +4,7 @@ What it sees
     The main thread of a process that uses a device sits, blocked or burning CPU, in one call that must wait for
     the device (`.item()`, `.cpu()`, `synchronize()`), and its Python line never changes.
 
-Why training stops
+Why it matters
     Work on a device is queued. The first line that needs a result waits for all of it, so the guilty operation
     came earlier: a collective another rank did not join, a kernel that does not end.
 
@@ -42,9 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
         if not _on_device(still) or not still.long:
             continue
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits for its device at {place(still.frame)}",

@@ -3,7 +3,7 @@
 What it sees
     The main process, or a child it waits for, reads standard input.
 
-Why training stops
+Why it matters
     In a job, under nohup or in a container nobody sees the question, and the read waits for ever.
 
 Evidence
@@ -35,9 +35,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         where = "a terminal" if at_terminal else f"a {case.stdin or 'pipe'} from which nothing comes"
         frame = still.frame
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="info" if at_terminal else "error",
             confidence=0.95,
             title=f"{who(still.process)} waits for an answer on standard input",

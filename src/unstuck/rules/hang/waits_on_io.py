@@ -3,7 +3,7 @@
 What it sees
     The stuck thread is inside a system call on a file, FIFO, pipe or socket, or in uninterruptible sleep.
 
-Why training stops
+Why it matters
     The other side sends nothing: a server that does not answer, a FIFO nobody writes to, a file server that is gone.
 
 Evidence
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         wait = still.thread.wait
         target = wait.target if wait and wait.target else "a descriptor that could not be named"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits for {target}, from which nothing comes",

@@ -3,7 +3,7 @@
 What it sees
     The main thread of a rank sits in a call of torch.distributed.
 
-Why training stops
+Why it matters
     A collective ends when every rank has come to it.
 
 Evidence
@@ -34,9 +34,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if not in_collective(still.thread) or not still.certain:
             continue
         call = next(f for f in still.thread.frames if f.file.endswith(_COLLECTIVES))
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=still.confidence,
             title=f"{who(still.process)} waits in {call.function} for a rank that does not come",

@@ -4,7 +4,7 @@ What it sees
     Right in front of the loss function there is the activation that the loss function applies itself: a softmax or
     sigmoid before cross entropy, a sigmoid before `binary_cross_entropy_with_logits`.
 
-Why training stops
+Why it matters
     What comes out of the first activation lies between 0 and 1. The second one makes nearly equal probabilities of
     that: the loss has a floor far above 0, and the gradients are small everywhere, most of all where the model is sure.
 
@@ -80,9 +80,7 @@ def _finding(learning: Learning, head: LossHead) -> Finding:
         )
     else:
         evidence.append(f"{floor}the loss then cannot go below {_floor(head):.3g}, however right the model is{now}")
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title=f"A {head.after} is applied to the output, and the loss function applies its own {inner} to that",

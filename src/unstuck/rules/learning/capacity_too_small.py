@@ -5,7 +5,7 @@ What it sees
     training runs is in order: gradients arrive, weights move, shapes and ranges agree. Whether a larger model would
     learn cannot be seen from that; it takes an experiment.
 
-Why training stops
+Why it matters
     A model that cannot represent the answer has nothing to learn but the mean.
 
 Evidence

@@ -4,7 +4,7 @@ What it sees
     `clip_grad_norm_` scales the gradient down at nearly every step, by a factor of a hundred and more on average, and
     the loss falls little.
 
-Why training stops
+Why it matters
     Clipping is there for the rare gradient that is far too large. Where it acts at every step it sets the size of each
     step itself: learning rate times `max_norm`, however far there is to go.
 
@@ -60,9 +60,7 @@ def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
     number, limit = curves.number, clips.max_norm
     factor = clips.sum_ratio / clips.clipped
     usual = factor * limit
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.85,
         title=f"Clipping to {limit:g} makes nearly every gradient {factor:,.0f} times smaller",

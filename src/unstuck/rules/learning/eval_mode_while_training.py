@@ -4,7 +4,7 @@ What it sees
     Steps whose forward pass ran with dropout switched off and batch norm using its stored statistics, because the whole
     model was in eval mode: after a validation that did not put it back, or from the start.
 
-Why training stops
+Why it matters
     Nothing stops. Dropout does nothing from then on, so the model overfits; batch norm neither normalizes by the batch
     nor updates what it will use later.
 
@@ -75,9 +75,7 @@ def _finding(learning: Learning, name: str, before: list[Mode], late: list[Mode]
         )
     elif never:
         evidence.append("the statistics of its batch norms were never updated: it does not normalize at all")
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error" if before or never else "warning",
         confidence=0.93 if before or never else 0.7,
         title=f"`{name}` is trained in eval mode" + (f" since about step {first:,}" if before else ""),

@@ -4,7 +4,7 @@ What it sees
     Of what the optimizer was given nothing, or nothing but a few biases and scales, wants a gradient, while the weights
     are still the random ones the model was made with.
 
-Why training stops
+Why it matters
     The steps are made, and change nothing that matters.
 
 Evidence
@@ -59,9 +59,7 @@ def _finding(learning: Learning, optimizer: BuiltOptimizer, frozen: list[Paramet
     kept = f"only {count(left)} of {layers(left, 3)} are left to train" if left else "nothing is left to train"
     whole = sum(each.numel for each in frozen + left)
     share = sum(each.numel for each in frozen) / max(whole, 1)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.9 if left else 0.95,
         title=f"{share:.0%} of what the optimizer has is frozen: {kept}",

@@ -4,7 +4,7 @@ What it sees
     Between two steps of an optimizer there was no backward pass before which its gradients were cleared: what the step
     before had used was still there, nearly every time it was looked.
 
-Why training stops
+Why it matters
     `backward` adds to the gradients that are there. Without `zero_grad` a step follows the sum of all gradients of the
     run: the loss swings with ever larger steps instead of falling, whatever the learning rate.
 
@@ -60,9 +60,7 @@ def _finding(learning: Learning, optimizer: BuiltOptimizer) -> Finding:
     grown = _grown(learning, optimizer)
     if grown:
         evidence.append(grown)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.97,
         title=_title(optimizer),

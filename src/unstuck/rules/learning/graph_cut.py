@@ -5,7 +5,7 @@ What it sees
     and then the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values,
     `no_grad` around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf.
 
-Why training stops
+Why it matters
     It goes on, but everything before the cut keeps the weights it began with. Where the loss itself is cut off, nothing
     is trained at all.
 
@@ -58,9 +58,7 @@ def _flat(learning: Learning) -> Iterable[Finding]:
     if flat is None or not behind or not all(each.seen >= ENOUGH and each.zero == each.seen for each in behind):
         return
     operation = flat.operation
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error",
         confidence=0.96,
         title=f"no gradient comes through `{operation}`: {layers(behind)} cannot learn",
@@ -88,9 +86,7 @@ def _part(learning: Learning, cut: GraphCut, lost: list[Parameter]) -> Iterable[
     called = [each for each in lost if each.called and any(_in(each, name) for name in cut.lost)]
     if not called or not cut.training or not cut.proven or trained_before(called):
         return
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error" if cut.proven > 1 else "warning",
         confidence=0.95 if cut.proven > 1 else 0.75,
         title=_title(cut),
@@ -146,9 +142,7 @@ def _word(op: str) -> str:
 def _nothing_left(learning: Learning, cut: GraphCut | None, lost: list[Parameter]) -> Finding:
     site = (cut.site if cut is not None else None) or loss_site(learning)
     by = f" ({_word(cut.op)} at {line(site)})" if cut is not None and cut.op else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.96,
         title="the loss has no graph: backward reaches no parameter at all",

@@ -5,7 +5,7 @@ What it sees
     can be measured while the training runs is in order. Pairs that were mixed up look just like a hard task; only an
     experiment tells them apart.
 
-Why training stops
+Why it matters
     There is nothing to learn: inputs sorted one way and targets another, or a shuffle of one of the two.
 
 Evidence

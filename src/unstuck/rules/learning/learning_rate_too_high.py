@@ -4,7 +4,7 @@ What it sees
     Within the first updates a weight matrix changes by more than its own size, or by a tenth and more again and again,
     while the loss rises, breaks or stays where it was.
 
-Why training stops
+Why it matters
     Such a step throws away what the weights were. The loss jumps over every valley; units are pushed to where they
     never answer again; in the end numbers overflow.
 
@@ -102,9 +102,7 @@ def _finding(
         f", and no number at step {loss.nonfinite_step}" if loss.nonfinite else f", and is {number(curves.ended(loss))}"
     )
     rate = steps.peak(optimizer)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.9 if ratio > 1 else 0.75,
         title=f"The learning rate of {rate:g} is too high: one step changed {parameter.name or 'a weight'} by "

@@ -4,7 +4,7 @@ What it sees
     A step changes the weights by less than a millionth of their size (or all steps of the run together by less than a
     hundredth), the gradients are not small, and the loss stands.
 
-Why training stops
+Why it matters
     It does not stop: at this pace the weights would need hundreds of thousands of steps to get anywhere.
 
 Evidence
@@ -75,9 +75,7 @@ def _rises(optimizer: Optimizer) -> bool:
 
 def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, ratio: float, gradient: float) -> Finding:
     rate = steps.peak(optimizer)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.85,
         title=f"The learning rate of {rate:g} is too low: a step changes the weights by {ratio:.1e} of their size",

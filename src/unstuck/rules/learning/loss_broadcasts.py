@@ -4,7 +4,7 @@ What it sees
     Between the prediction and the loss the shape grows: a prediction of shape [32, 1] and a target of shape [32] give
     differences of shape [32, 32].
 
-Why training stops
+Why it matters
     Every prediction is pulled towards the targets of all samples, that is, to their mean: the model learns to give the
     same for everything, with a loss that looks like the variance of the targets.
 
@@ -72,9 +72,7 @@ def _finding(learning: Learning, head: LossHead, given: list[int], whole: list[i
             f"the loss can then not get far below the variance of the targets, {curves.number(deviation**2)}; it is "
             f"{curves.number(curves.ended(loss))} after {loss.count:,} steps"
         )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title=f"The loss compares a prediction of shape {given} with a target of shape {target}: they are broadcast to "

@@ -4,7 +4,7 @@ What it sees
     The updates of steps that follow each other point in opposite directions, and the loss goes up and down by a good
     part of itself without getting lower.
 
-Why training stops
+Why it matters
     The step is longer than the valley is wide: each one lands on the other side, as high as before. With momentum the
     swing is slower, and goes on after the rate would have been right.
 
@@ -65,9 +65,7 @@ def _not_falling(loss: Loss) -> bool:
 def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, cosine: float, swing: float) -> Finding:
     number = curves.number
     momentum = steps.setting(optimizer, "momentum")
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.8,
         title="The loss swings without falling: each update undoes the one before",

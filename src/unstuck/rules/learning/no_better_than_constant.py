@@ -4,7 +4,7 @@ What it sees
     At the end of the run, or after many steps, the loss is still that of the best constant prediction: the entropy of
     the class frequencies, or the variance of the targets. No other rule of this family speaks.
 
-Why training stops
+Why it matters
     The model has learned how frequent each answer is and nothing from its inputs. Either the inputs say nothing of the
     targets (labels mixed up, shuffled apart from the samples), or what they say does not get through.
 
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
 def _finding(learning: Learning, head: LossHead, loss: Loss, best: float) -> Finding:
     numbers = head.op in ("mse", "squared")
     which = "always giving the mean of the targets" if numbers else "always giving the frequencies of the classes"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="info",
         confidence=0.6,
         title=f"After {loss.count:,} steps the model does no better than {which}; the cause is not established",

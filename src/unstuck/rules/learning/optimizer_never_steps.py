@@ -4,7 +4,7 @@ What it sees
     Backward passes, and an optimizer that was built for the parameters they reach, but whose `step` never ran; or whose
     steps found no gradient, because they were cleared between `backward` and `step`.
 
-Why training stops
+Why it matters
     It does not stop, but no weight ever changes: the loss stays where it was at the start.
 
 Evidence
@@ -80,9 +80,7 @@ def _without_step(learning: Learning, optimizer: BuiltOptimizer, held: list[Para
     ]
     if optimizer.clears:
         evidence.append(f"its gradients were cleared {optimizer.clears:,} times, unused")
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title=f"{learning.backwards:,} backward passes, but the optimizer never makes a step",
@@ -100,9 +98,7 @@ def _without_gradient(learning: Learning, optimizer: BuiltOptimizer, held: list[
     loss = main_loss(learning)
     site = loss.site if loss is not None else optimizer.site
     seen = max(each.seen for each in held)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93,
         title="the gradients are gone when the optimizer steps: no weight ever moves",

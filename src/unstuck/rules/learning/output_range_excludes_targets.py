@@ -4,7 +4,7 @@ What it sees
     The loss of a regression is computed right after a ReLU, sigmoid, tanh or softmax, and a good part of the targets
     lies where that cannot reach. Or logits that went through a ReLU, so that no probability is below one half.
 
-Why training stops
+Why it matters
     The model gets as close as the activation allows and stays there: at the edge of its range, where a sigmoid or tanh
     is flat and a ReLU gives no gradient at all.
 
@@ -87,9 +87,7 @@ def _finding(learning: Learning, head: LossHead) -> Finding:
             f"no output in that range brings the loss below about {number(beyond.floor)}; it is "
             f"{number(curves.ended(loss))} after {loss.count:,} steps"
         )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93,
         title=f"The model ends in a {head.after} (output {RANGES[head.after]}), and {beyond.share:.0%} of the "
@@ -102,9 +100,7 @@ def _finding(learning: Learning, head: LossHead) -> Finding:
 
 
 def _always_one(learning: Learning, head: LossHead) -> Finding:
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title="The model ends in a softmax over one single number: its output is always 1",
@@ -118,9 +114,7 @@ def _always_one(learning: Learning, head: LossHead) -> Finding:
 
 
 def _relu_logits(learning: Learning, head: LossHead) -> Finding:
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.9,
         title="The logits go through a ReLU: no probability below 0.5 can come out, and half of the targets are 0",

@@ -5,7 +5,7 @@ What it sees
     plain list or dict, layers put in after the optimizer was built, a model other than the one the optimizer was given,
     a part that was forgotten.
 
-Why training stops
+Why it matters
     It goes on, with these layers at the random weights they began with. What is learned is what the rest can make of
     them.
 
@@ -78,9 +78,7 @@ def _findings(
     if why is None or (why.sure < SURE and not ended and max(each.steps for each in stepping) < PATIENT):
         return
     share = sum(each.numel for each in lost) / max(whole, 1)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="error" if why.loud else "info",
         confidence=why.sure,
         title=f"{layers(lost, 2)}: in the model, but in no optimizer, so never trained",

@@ -4,7 +4,7 @@ What it sees
     In all the last batches that were read, (nearly) every prediction falls on one class: the one that is more than ten
     times as frequent as the rarest.
 
-Why training stops
+Why it matters
     With 97 % of one class, always saying that class is right 97 % of the time, and a loss averaged over samples gives
     the few others too little weight. The accuracy looks good; the model has learned nothing.
 
@@ -94,9 +94,7 @@ def _finding(learning: Learning, head: LossHead, loss: Loss, collapse: Collapse)
     given = head.prediction
     best = curves.constant(head)
     beside = f"; a constant prediction gives {best:.3g}" if best is not None else ""
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.85,
         title=f"The model gives class {given.top} for everything, which {collapse.most:.0%} of the samples are",

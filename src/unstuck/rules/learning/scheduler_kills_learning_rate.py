@@ -5,7 +5,7 @@ What it sees
     meant for epochs that is stepped at every batch, a plateau watcher that looks the wrong way, a decay that is too
     strong. Or a cosine that was to fall once goes up and down many times.
 
-Why training stops
+Why it matters
     From there on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
 
 Evidence
@@ -88,9 +88,7 @@ def _killed(learning: Learning, optimizer: Optimizer, loss: Loss, gone: int) -> 
     how = f"; it was stepped {scheduler.steps:,} times in {learning.steps:,} training steps" if scheduler.steps else ""
     title = f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {scheduler.kind} "
     title += "is stepped at every batch" if every else "lets it fall too fast"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93 if every else 0.85,
         title=title,
@@ -149,9 +147,7 @@ def _cycles(learning: Learning, loss: Loss) -> Iterable[Finding]:
     falls = scheduler.steps / (2 * length)
     if falls < CYCLES:
         return
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="warning" if curves.ended(loss) > 0.3 * curves.first(loss) else "info",
         confidence=0.85,
         title=f"The cosine schedule is stepped at every batch and swings: {falls:.0f} times down and up again",

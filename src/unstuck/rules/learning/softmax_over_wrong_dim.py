@@ -4,7 +4,7 @@ What it sees
     The softmax or log-softmax that gives the output runs over another dimension than that of the classes, mostly
     dimension 0, the samples of the batch.
 
-Why training stops
+Why it matters
     The samples of a batch compete with each other for every class. What the model is trained for then depends on which
     samples happen to be together, and its output for one sample alone is always 1.
 
@@ -81,9 +81,7 @@ def _finding(learning: Learning, head: LossHead, op: str, dim: int, shape: list[
         if rows and _off(head)
         else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1"
     )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93,
         title=f"The {op} that gives the output runs over {over} (dim={dim}), not over the classes",

@@ -4,7 +4,7 @@ What it sees
     The run came to its end, and over its last third the loss fell steadily, by a good part of what there is, while it
     is still far from 0 (or from the best it was compared with).
 
-Why training stops
+Why it matters
     The script trains for a fixed number of epochs, and that number was too small for this rate and model.
 
 Evidence
@@ -89,9 +89,7 @@ def _finding(learning: Learning, loss: Loss) -> Finding:
     lasted = fmean(step for step, _ in third[-edge:]) - fmean(step for step, _ in third[:edge])
     halves = lasted * log(2) / log(then / now) if then > now else lasted
     number = curves.number
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="info",
         confidence=0.7,
         title=f"The loss was still falling when the run ended after {learning.steps:,} steps: stopped early, not stuck",

@@ -4,7 +4,7 @@ What it sees
     Targets of a regression whose size is in the hundreds or more, or whose spread is a hundred times that of the
     predictions, while the loss has not come below what a constant prediction gives.
 
-Why training stops
+Why it matters
     A fresh model gives values around 1. To reach 50,000 the weights of the last layer have to grow by that factor, at
     steps whose size the learning rate sets: with Adam it takes as many steps as the targets are large, with SGD the
     squared error gives gradients so large that the run blows up.
@@ -103,9 +103,7 @@ def _finding(learning: Learning, head: LossHead, loss: Loss, scale: Scale, broke
         if given.mean is not None and not broke
         else ""
     )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error" if broke else "warning",
         confidence=0.85,
         title=f"The targets are around {number(scale.size)} in size, far from what the model gives",

@@ -4,7 +4,7 @@ What it sees
     The decay term (weight decay times weight) is larger than the gradient at most steps, the weights have shrunk to a
     part of what they were, and the loss is no better than at the beginning.
 
-Why training stops
+Why it matters
     What the gradient builds up the decay takes away. The output goes towards a constant, with weights near 0.
 
 Evidence
@@ -85,9 +85,7 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, pulled: list[
         if optimizer.kind in DECOUPLED
         else f"; the decay term was {number(_share(worst, decay))} times its gradient at the beginning"
     )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.85,
         title=f"A weight decay of {decay:g} pulls the weights to 0 harder than the gradients teach them",

@@ -5,7 +5,7 @@ What it sees
     probabilities; binary cross entropy with targets outside 0 to 1; cross entropy over one single class; class numbers
     as targets of a squared error; a cross entropy or squared error with a minus in front, which is made larger.
 
-Why training stops
+Why it matters
     The loss has a floor that no model can pass, or no floor at all, or is the same whatever the model says. The
     optimizer does what it is told; the number it minimises has little to do with the task.
 
@@ -218,9 +218,7 @@ def _finding(
     severity: Severity = "error",
     confidence: float = 0.95,
 ) -> Finding:
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=severity,
         confidence=confidence,
         title=title,

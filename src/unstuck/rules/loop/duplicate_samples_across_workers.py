@@ -3,7 +3,7 @@
 What it sees
     An IterableDataset with several workers: within one pass, samples come again from another worker.
 
-Why training stops
+Why it matters
     It does not, but an epoch has each sample once per worker: it takes that many times as long, and neighbouring
     batches are copies of each other.
 
@@ -42,9 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         if state.own * (workers - 1) * 4 > other:
             continue  # the data repeats within each worker too: then it is the data itself
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="info" if about.settings.asks_worker else "warning",
             confidence=0.95,
             title=f"all {workers} workers give the same samples: each comes {workers} times in an epoch",

@@ -3,7 +3,7 @@
 What it sees
     A pass over a loader ends before its first batch, from the first pass on, and not one training step was made.
 
-Why training stops
+Why it matters
     The loop over it has nothing to do: a script that counts epochs is over at once without having trained, one that
     counts steps never ends.
 
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue  # a first look at a validation loader; the training may be about to begin
         why, fix = _reason(about)
         passes = "a pass" if state.empty == 1 else f"{state.empty:,} passes"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity=("warning" if state.trains else "info") if steps else "error",
             confidence=0.97,
             title=f"{about.name} gives no batch{why and ': ' + why}",

@@ -5,7 +5,7 @@ What it sees
     gives the same samples again and again, and its code shows no end; or a plain `for` goes over a data set by its
     `__getitem__`, which never raises IndexError. And nothing in the loop that draws from it can end the drawing.
 
-Why training stops
+Why it matters
     The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.
 
 Evidence
@@ -140,9 +140,7 @@ def _outside(loop: Loop, place: int) -> list[list[tuple[str, str]]]:
 
 
 def _finding(where: Where, title: str, evidence: tuple[str, ...], fix: str, also: Where | None = None) -> Finding:
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title=title,

@@ -5,7 +5,7 @@ What it sees
     the same beginning: something of the last step (a hidden state, a running loss) goes into the next one without
     `detach`.
 
-Why training stops
+Why it matters
     Each backward pass goes through every step so far, so a step takes longer and keeps more memory than the one before,
     until memory ends or nobody waits any longer. It is also why `retain_graph=True` was needed.
 
@@ -54,9 +54,7 @@ def _finding(case: Case, graph: LossGraph) -> Finding:
     file, line, function = graph.site or (None, None, None)
     shown = points[:1] + points[1:-1][-3:] + points[-1:]
     counts = ", ".join(f"{p.old:,}{'+' if p.capped else ''} at {_when(p)}" for p in shown)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.95,
         title="the graph behind the loss grows with every step: something of the last step is never detached",

@@ -3,7 +3,7 @@
 What it sees
     A loader that has given batches in an earlier pass ends at once in a later one.
 
-Why training stops
+Why it matters
     Every further epoch is empty. A script that counts epochs finishes early with a fraction of the training; one that
     counts steps goes round for ever without making any.
 
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         times = "a pass" if state.empty == 1 else f"{state.empty:,} passes"
         given = "one pass" if state.full_passes == 1 else f"{state.full_passes:,} passes"
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error" if state.empty > 1 else "warning",
             confidence=0.97 if state.empty > 1 else 0.8,
             title=f"{what} is used up after {given}: every further pass is empty",
@@ -69,9 +67,7 @@ def _iterators(case: Case) -> Iterable[Finding]:
         state = about.state
         if state.again < AGAIN or passes.get((state.pid, state.number), 0) > state.passes:
             continue
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error",
             confidence=0.95,
             title=f"the iterator made at {about.line} is used up: every further epoch gets nothing from it",

@@ -3,7 +3,7 @@
 What it sees
     Passes over a loader are begun about once a step and left after their first batch.
 
-Why training stops
+Why it matters
     It crawls: each new iterator starts its workers, shuffles all indices and waits for a first batch.
 
 Evidence
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
         each = state.opening / max(state.passes, 1)
         anew = f"{state.loaders:,} DataLoaders were made and " if state.loaders > 2 else ""
         workers = f", its {state.workers} workers included" if state.workers else ""
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="warning" if share >= COSTLY else "info",
             confidence=0.95,
             title=f"{about.line} starts the loader anew for every step"

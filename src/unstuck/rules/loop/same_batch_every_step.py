@@ -4,7 +4,7 @@ What it sees
     The contents of the batches that the loader gives are identical step after step, although the loader has more than
     one batch: usually `next(iter(loader))`, which begins a new pass each time and takes its first batch.
 
-Why training stops
+Why it matters
     It does not stop, but it learns one batch by heart: the loss falls, and everything else stays as bad as it was.
 
 Evidence
@@ -41,9 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
         rebuilt = state.short >= state.same - 1
         if not rebuilt and state.passes > 1 and state.batches <= state.same:
             continue  # the first batch of many passes: drawn now and then, to look at
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="error" if rebuilt else "info",
             confidence=0.95 if rebuilt else 0.7,
             title=f"{state.same + 1} batches {'in a row' if state.apart == 1 else 'that were compared'} had the same "

@@ -4,7 +4,7 @@ What it sees
     With persistent workers, the main process changes an attribute of the data set between passes; the workers still
     have the data set as it was when they were started, and the code that makes samples reads that attribute.
 
-Why training stops
+Why it matters
     It does not, but what the change was for (a new epoch's shuffling, a curriculum, an augmentation switched off)
     never happens.
 
@@ -39,9 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         name, then, now = change.name, change.then, change.now
         about = settings.get(loader) or LoaderSettings()
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="warning",
             confidence=0.95,
             title=f"the workers never see {dataset.dataset}.{name} = {now!r}: they still have {then!r}",

@@ -5,7 +5,7 @@ What it sees
     what it was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour
     slows a step down but does not make it compute more.
 
-Why training stops
+Why it matters
     The work of a step grows with all the steps before it: a list that is gone through every time, hooks registered
     again and again, a graph that reaches back. The total grows with the square of the steps, so the end moves away.
 
@@ -144,9 +144,7 @@ def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Findi
     if held is not None:
         evidence.append(sentence(held))
     where = place(held) if held is not None and held.site else _loop_site(case, pid)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning" if known_size or (held is not None and held.kind == "hooks") else "info",
         confidence=0.9 if known_size else 0.6,
         title=f"each step takes longer than the one before, {growth.ratio:.1f} times as long by now",

@@ -6,7 +6,7 @@ What it sees
     value it is compared with; nothing in the loop changes what is tested; a counter is set back each time round; a
     `break` leaves only the inner loop.
 
-Why training stops
+Why it matters
     It does not: it goes on past the end that the script itself names.
 
 Evidence
@@ -87,9 +87,7 @@ def _before(outer: Loop, inner: Loop) -> list[DescribedLoop]:
 
 def _finding(loop: Loop, where: Where, why: str, fix: str) -> Finding:
     since = f"{loop.steps_since:,} training steps" if loop.steps_since else f"{loop.passes_since:,} passes"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95 if len(loop.earlier) > 1 else 0.9,
         title=f"the loop at line {loop.line} cannot end: {_in_short(why)}",

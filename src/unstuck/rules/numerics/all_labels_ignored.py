@@ -4,7 +4,7 @@ What it sees
     The cross entropy of a batch whose labels are all `ignore_index` (-100 unless it was set): the mean over no label
     at all, which is NaN; or a sum, which is 0 with a gradient of 0.
 
-Why training stops
+Why it matters
     Nothing is learned from such a batch, and its NaN goes into every mean, scheduler and early stopping that the loss
     feeds. Where the loss is weighted or combined with others, the NaN reaches the parameters too.
 
@@ -52,9 +52,7 @@ def _finding(learning: Learning, origin: Origin, loss_function: Operation) -> Fi
     step, batch = origin.birth.step, origin.birth.batch
     samples = (batch[0].indices if batch else None) or []
     why = reason(loss_function)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=origin.severity,
         confidence=0.97,
         title=f"A batch has no label that counts: {why}",
@@ -74,9 +72,7 @@ def _without_nan(learning: Learning) -> Iterable[Finding]:
     for head in learning.heads:
         target = head.target
         if head.op in ("cross_entropy", "nll") and target.count == 0 and target.batches >= BATCHES:
-            yield Finding(
-                rule=RULE.name,
-                family=RULE.family,
+            yield RULE.finding(
                 severity="error",
                 confidence=0.95,
                 title=f"All of {target.batches:,} batches read have no label that counts",

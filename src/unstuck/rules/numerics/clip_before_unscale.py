@@ -4,7 +4,7 @@ What it sees
     `clip_grad_norm_` is called between `scaler.scale(loss).backward()` and `scaler.step(optimizer)` without
     `scaler.unscale_(optimizer)` before it, and it does clip.
 
-Why training stops
+Why it matters
     Gradients are 65,536 times too large at that moment (the scale), so every one of them is cut down to the limit; the
     division by the scale comes after it, and what is left for the update is the limit divided by the scale.
 
@@ -54,9 +54,7 @@ def _finding(learning: Learning, clips: Clips, scale: float) -> Finding:
     left = clips.max_norm / scale
     kinds = [each.kind for each in learning.optimizers]
     adaptive = bool(kinds) and all(kind in ADAPTIVE for kind in kinds)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning" if adaptive else "error",
         confidence=0.95,
         title=f"Gradients are clipped before they are unscaled: a norm of {left:.2g} at most is left",

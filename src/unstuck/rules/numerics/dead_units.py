@@ -3,7 +3,7 @@
 What it sees
     A ReLU most of whose units gave 0 for every sample of all batches looked at lately.
 
-Why training stops
+Why it matters
     A unit that gives 0 for everything gets no gradient and stays so. Where a whole layer is dead, nothing in front of
     it is trained any more, and the model gives the same answer to everything.
 
@@ -69,9 +69,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
     died = each.late_dead - each.dead
     loss = main_loss(learning)
     how = f"{died} of them were alive at first" if died else "they have been so from the start"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error" if whole else "warning",
         confidence=0.9 if whole else 0.7,
         title=f"{each.late_dead} of {each.units} units behind {layer} are dead",

@@ -7,7 +7,7 @@ What it sees
     gradient a hundred times its usual norm, after which the loss is ten times its level or no number at all. Or weights
     that became ten times larger between two looks, after which the loss is no number.
 
-Why training stops
+Why it matters
     An update of many times the weight's own size destroys what was learned. The next forward pass overflows: the loss
     is NaN from then on, and every parameter with it.
 
@@ -49,9 +49,7 @@ def _finding(learning: Learning, found: Explosion) -> Finding:
     step = birth.step if birth is not None else found.step
     forward = found.origin.line if found.origin is not None else None
     clips = learning.clips
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93 if found.parameter is not None else 0.8,
         title=_title(found),

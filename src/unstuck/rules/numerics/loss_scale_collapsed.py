@@ -4,7 +4,7 @@ What it sees
     `GradScaler` found infinite or NaN gradients in step after step: its scale has fallen below 1, or it skipped twelve
     steps in a row and more.
 
-Why training stops
+Why it matters
     A step whose gradients are not finite is skipped. Where every step is, nothing is learned at all; and no scale helps
     if the gradient overflows without any.
 
@@ -37,10 +37,7 @@ def decide(case: Case) -> Iterable[Finding]:
         scale, first, row = scaler.scale, scaler.first, scaler.skipped_in_row
         loss = main_loss(learning)
         broken = f"{loss.nonfinite:,} losses were no number" if loss is not None and loss.nonfinite else ""
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
-            severity="error",
+        yield RULE.finding(severity="error",
             confidence=0.93,
             title=f"The loss scale fell from {first:,.6g} to {scale:.3g}: gradients overflow",
             evidence=(

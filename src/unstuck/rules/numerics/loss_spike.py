@@ -4,7 +4,7 @@ What it sees
     After the first hundred values, a loss more than three times its usual level and twelve mean deviations above it;
     and what sets these batches apart: a sample that is in all of them, or rows far larger than the others.
 
-Why training stops
+Why it matters
     Each spike is one large update in the direction of a few bad samples: it undoes what many good ones taught.
 
 Evidence
@@ -87,9 +87,7 @@ def _finding(
     times = worst.value / worst.usual if worst.usual > 0 else 0.0
     named = samples or sorted({sample for spike, row in rows for sample in _samples_of(spike, row)})
     culprit = f"sample {listed(named[:6], len(named))}" if named else f"rows of `{rows[0][1].name}`"
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.85 if samples and rows else 0.75,
         title=f"The loss spikes {len(spikes)} time{'s' * (len(spikes) != 1)}, up to {times:,.0f}-fold: {culprit}",

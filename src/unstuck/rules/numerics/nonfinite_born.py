@@ -6,7 +6,7 @@ What it sees
     softmax over a row that is masked everywhere, a standard deviation of one value. Or the loss is finite and its
     gradient is not: the slope of a root at 0.
 
-Why training stops
+Why it matters
     The gradient of such a loss is NaN, and with the next update every parameter is. All later losses are NaN.
 
 Evidence
@@ -68,9 +68,7 @@ def _explained(learning: Learning, case: Case) -> bool:
 def _skipped(learning: Learning, steep: Operation, scaler: Scaler) -> Finding:
     """A loss scaler leaves out step after step, and to this day an operation has a slope that is no number."""
     called = loss_site(learning)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.93,
         title=_title(steep, steep.site, ""),
@@ -93,9 +91,7 @@ def _finding(learning: Learning, origin: Origin, done: Operation) -> Finding:
     if samples:
         evidence.append(f"sample {listed(samples)} of the data set")
     evidence.append(origin.toll())
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=origin.severity,
         confidence=0.95 if origin.line else 0.85,
         title=_title(done, origin.line, f" makes the loss {birth.value}"),
@@ -130,9 +126,7 @@ def _unplaced(learning: Learning, origin: Origin) -> Finding:
     """That it broke is certain; which operation did it is not."""
     title, known = _broken_by(origin)
     unknown = () if origin.birth.late else ("no value of the data and no single operation was found that did it",)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=origin.severity,
         confidence=0.55,
         title=title,

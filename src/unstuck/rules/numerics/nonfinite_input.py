@@ -4,7 +4,7 @@ What it sees
     The loss became NaN or infinite, and a tensor that no operation of the model made (the batch, or its target) holds
     such values already.
 
-Why training stops
+Why it matters
     One such value makes the loss of its whole batch NaN, the gradient of every parameter, and with the next update the
     parameters themselves: from then on every loss is NaN.
 
@@ -46,9 +46,7 @@ def _finding(learning: Learning, origin: Origin, data: Given) -> Finding:
     tensor, samples, step = data.tensor, data.samples, origin.birth.step
     name = f"`{data.name}`" if data.name else ROLES.get(tensor.role, "a tensor of the batch")
     made = data.whole.assigned if data.whole is not None else None
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity=origin.severity,
         confidence=0.97 if tensor.role else 0.85,  # the graph itself was given it
         title=f"The data holds {_what(tensor)}: {name}, {_culprit(data)}",

@@ -4,7 +4,7 @@ What it sees
     A sigmoid or tanh inside the model most of whose inputs lie where it hardly changes any more (beyond 5 and 3), from
     the first batches on.
 
-Why training stops
+Why it matters
     Where an activation is flat its gradient is almost 0: the layers in front of it learn very slowly or not at all.
 
 Evidence
@@ -44,9 +44,7 @@ def _finding(learning: Learning, each: Activation) -> Finding:
     layer = f"`{each.name}`" if each.name else f"activation {each.place + 1} of the forward pass"
     loss = main_loss(learning)
     limit = 5 if each.kind == "sigmoid" else 3
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.75,
         title=f"the {each.kind} behind {layer} is flat for {each.late_saturated:.0%} of its values",

@@ -3,7 +3,7 @@
 What it sees
     Weight matrices all rows of which are the same at the start, element by element, and still are after training steps.
 
-Why training stops
+Why it matters
     Units with the same weights get the same gradient: a layer of many units stays a layer of one. With zeros throughout
     there is no gradient at all.
 
@@ -63,9 +63,7 @@ def _finding(learning: Learning, stuck: list[Parameter], alike: list[Parameter])
         if any(each.moved for each in stuck)
         else f"in {first.seen} steps looked at their gradient was exactly 0"
     )
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.95,
         title=f"all units of {layers(stuck, 2)} have the same weights, and stay so",

@@ -4,7 +4,7 @@ What it sees
     From the start on and to the end, the gradient of the first weight matrix is less than a thousandth of that of the
     last layer, over four matrices or more; and the loss does not fall, or stands where a constant answer would be.
 
-Why training stops
+Why it matters
     The first layers do not move, so what reaches the last ones stays noise: the net learns how frequent each answer is,
     and nothing of the input.
 
@@ -131,9 +131,7 @@ def _finding(learning: Learning, loss: Loss, fall: Fall) -> Finding:
     name = first.name or f"the first layer, of shape {list(first.shape)}"
     ratio = fall.top / median_gradient(first) if median_gradient(first) else float("inf")
     bounded = _bounded(learning)
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="error",
         confidence=0.9,
         title=f"The gradient vanishes: at {name} it is {ratio:,.0f} times smaller than at the last layer",

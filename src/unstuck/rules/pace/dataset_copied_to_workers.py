@@ -6,7 +6,7 @@ What it sees
     became fewer, without anything having been written on purpose (reading a Python object counts its references, and
     that is a write).
 
-Why training stops
+Why it matters
     It crawls where much is pickled at the start of every pass; memory fills up with one copy a worker.
 
 Evidence
@@ -68,9 +68,7 @@ def _slow(waiting: Waiting) -> Finding:
     state = waiting.state
     lost, whole = _lost(waiting)
     share = lost / whole
-    return Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    return RULE.finding(
         severity="warning",
         confidence=0.9,
         title=f"{size(state.pickled)} of data set are copied to each of {waiting.workers} workers, which takes "
@@ -95,9 +93,7 @@ def _large(case: Case) -> Iterable[Finding]:
         if started.pickled * copies < HUGE:
             continue
         about = settings.get((started.pid, started.number))
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="info",
             confidence=0.9,
             title=f"each of {copies} workers has its own copy of the data set, {size(started.pickled)}",
@@ -123,9 +119,7 @@ def _read(case: Case) -> Iterable[Finding]:
         return
     most = max(copied, key=lambda each: each.private - each.private_before)
     about = next(iter(case.loaders), None)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="info",
         confidence=0.8,
         title=f"reading the data set copies it: {len(copied)} forked workers have made {size(grown)} of the parent's "

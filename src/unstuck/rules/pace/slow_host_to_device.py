@@ -4,7 +4,7 @@ What it sees
     A training on a GPU whose loader does not pin its batches, and a tenth of the time of a step or more that copying a
     batch takes longer than out of pinned memory. It asks; it does not decide.
 
-Why training stops
+Why it matters
     It crawls: a copy out of ordinary memory goes through a small buffer of the driver's, and neither the training
     process nor the GPU does anything else meanwhile.
 

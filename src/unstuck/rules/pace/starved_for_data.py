@@ -6,7 +6,7 @@ What it sees
     For two seconds the stacks of those who make the batches were sampled, and the line of the script was found in which
     most of that time is spent.
 
-Why training stops
+Why it matters
     It does not stop, it crawls: the model stands idle while the data set sleeps, reads, decodes or computes.
 
 Evidence
@@ -53,9 +53,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if waiting is None:
         return
     hot = hot_line(waiting)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity=waiting.severity,
         confidence=0.95 if hot is not None else 0.8,
         title=_title(waiting, hot),

@@ -4,7 +4,7 @@ What it sees
     The workers run several threads each, together half as many again as there are processors or more; the run fills
     the processors by itself, its threads wait in the run queue, and the training waits for data.
 
-Why training stops
+Why it matters
     It crawls: threads that wait for each other are put aside while others spin. Several workers need no threads of
     their own: they are the parallelism.
 
@@ -43,9 +43,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if total < FAR * strain.cores or not crowded(strain):
         return
     hot = hot_line(waiting)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="warning",
         confidence=0.85,
         title=f"{waiting.workers} workers compute with {total} threads on {strain.cores:.3g} processors, and the "

@@ -5,7 +5,7 @@ What it sees
     more of them: processors that it may use are idle, or the workers themselves wait for a disk or a network.
     What programs use that they start for a sample counts as theirs.
 
-Why training stops
+Why it matters
     It crawls: batches cannot come faster than those few can make them.
 
 Evidence
@@ -45,9 +45,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if waiting.busy < BUSY or gain < WORTH or take_turns(waiting):
         return
     hot = hot_line(waiting)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="warning",
         confidence=0.85,
         title=f"{_workers(waiting)} cannot keep up: the training waits for data {waiting.share:.0%} of the time; "

@@ -6,7 +6,7 @@ What it sees
     counted), they keep these full by themselves, and the training process is ready to run a tenth of the time or more
     without getting one.
 
-Why training stops
+Why it matters
     It crawls: it waits for what it could have made itself in less time; or its own steps wait in one queue with all
     those workers.
 
@@ -49,9 +49,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if strain is None:
         return
     workers = len(strain.fetchers)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="info",
         confidence=0.8,
         title=f"{workers} workers keep {strain.cores:.3g} processors full: the training waits {strain.delayed:.0%} of "
@@ -79,9 +77,7 @@ def _in_vain(waiting: Waiting) -> Iterable[Finding]:
     if gain < WORTH:
         return
     waited = waiting.state.waited / max(1, waiting.state.drawn)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="warning",
         confidence=0.8,
         title=f"handing batches over takes longer than making them: the training waits {waiting.share:.0%} of the "

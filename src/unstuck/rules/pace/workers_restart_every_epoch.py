@@ -5,7 +5,7 @@ What it sees
     that goes into beginning passes: from asking for the pass to its first batch, less the time that making a batch
     takes anyway.
 
-Why training stops
+Why it matters
     It crawls: the workers are ended at the end of each pass and started again, with all their imports where the start
     method is spawn; nothing is trained until the first of them has made a batch.
 
@@ -41,9 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
         if lost < LEAST or share < COSTLY:
             continue
         state = waiting.state
-        yield Finding(
-            rule=RULE.name,
-            family=RULE.family,
+        yield RULE.finding(
             severity="warning",
             confidence=0.9,
             title=f"{share:.0%} of the time goes into starting the workers again for every pass at "

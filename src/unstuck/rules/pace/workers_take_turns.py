@@ -4,7 +4,7 @@ What it sees
     Several workers are making batches, and in nearly every look at them all but one wait for a lock that processes
     share (a multiprocessing lock, a file lock), while the training waits for data.
 
-Why training stops
+Why it matters
     It crawls: four workers behind one lock are one worker, with the cost of four.
 
 Evidence
@@ -40,9 +40,7 @@ def decide(case: Case) -> Iterable[Finding]:
     if waiting is None or not take_turns(waiting):
         return
     lock = _lock(waiting)
-    yield Finding(
-        rule=RULE.name,
-        family=RULE.family,
+    yield RULE.finding(
         severity="warning",
         confidence=0.95 if lock is not None else 0.8,
         title=f"the workers take turns{f' at {spot(lock)}' if lock else ''}: only one of {_count(waiting)} makes a "
