@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.rules.record_cases import saved_case
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.learning import Learning, Loss, LossHead
@@ -15,9 +15,8 @@ from unstuck.report.curve import curve_of
 from unstuck.report.json_report import report
 from unstuck.report.terminal import render
 from unstuck.rules.diagnose import Diagnosis, diagnose
-from unstuck.serial import dump_text, from_plain, load_case, to_plain
+from unstuck.serial import dump_text, from_plain, to_plain
 
-CASES = Path(__file__).parents[1] / "rules" / "cases"
 FINDING = Finding(
     rule="learning-rate-too-high",
     family="learning",
@@ -140,7 +139,7 @@ def test_it_keeps_to_the_width(width: int, unicode: bool) -> None:
 
 
 def test_a_saved_case_shows_it_and_the_json_report_does_not() -> None:
-    saved = load_case(CASES / "pair-distance-root.json")
+    saved = saved_case("pair-distance-root")
     diagnosis = diagnose(saved)
     text = render(saved, diagnosis, color=False, width=80, live=False)
     assert "Loss · pair-distance-root.py:45\n" in text

@@ -5,6 +5,7 @@ python -m tests.unit.rules.record_cases [NAME …]
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -13,14 +14,26 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from tests import memory_group
 from tests.conftest import FAULTS
+from unstuck.model import Case
+from unstuck.serial import case_from
 
 CASES = Path(__file__).parent / "cases"
 FLAGS = ("--stop-on", "error", "--stall-after", "3", "--grace", "6")
 EXPECTED = json.loads((FAULTS / "expected.json").read_text())
+
+
+def case_file(name: str) -> Path:
+    return CASES / f"{name}.json.gz"
+
+
+@cache
+def saved_case(name: str, folder: Path = CASES) -> Case:
+    return case_from(json.loads(gzip.decompress((folder / f"{name}.json.gz").read_bytes())), name)
 
 
 def record(name: str) -> str:
@@ -54,7 +67,8 @@ def record(name: str) -> str:
         if not found:
             return "no case"
         CASES.mkdir(exist_ok=True)
-        (CASES / f"{name}.json").write_text(lighten(scrub(found[0].read_text(), folder)))
+        light = lighten(scrub(found[0].read_text(), folder))
+        case_file(name).write_bytes(gzip.compress(light.encode(), mtime=0))  # the same Case gives the same bytes
         return str(json.loads((found[0].parent / "report.json").read_text())["findings"][0]["rule"])
 
 

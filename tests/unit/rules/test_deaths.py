@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 
-from tests.unit.rules.record_cases import CASES, EXPECTED
+from tests.unit.rules.record_cases import CASES, EXPECTED, case_file, saved_case
 from unstuck.model import Case, Exit, Flight, Sender
 from unstuck.recorder.records.deaths import BatchFailed, Died, Raised, SampleFailed, SampleInWork, WorkerExit
 from unstuck.rules import death
 from unstuck.rules.diagnose import diagnose
-from unstuck.serial import from_plain, load_case, to_plain
+from unstuck.serial import from_plain, to_plain
 
 MEMORY = ("out-of-memory-kill", "memory-leak-in-loop", "cuda-out-of-memory")
 NAMES = sorted(
     name
     for name, facts in EXPECTED.items()
-    if facts["family"] == "death" and facts["rules"][0] not in MEMORY and (CASES / f"{name}.json").exists()
+    if facts["family"] == "death" and facts["rules"][0] not in MEMORY and case_file(name).exists()
 )
 BY_ERROR = [name for name in NAMES if EXPECTED[name]["rules"][0] != "ended-from-outside"]
-
-
-@cache
-def case_of(name: str) -> Case:
-    return load_case(CASES / f"{name}.json")
 
 
 def said(case: Case) -> list[tuple[str, str]]:
@@ -40,18 +34,18 @@ def rule_of(name: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_cause_and_no_second(name: str) -> None:
-    assert said(case_of(name)) == rule_of(name)
+    assert said(saved_case(name)) == rule_of(name)
 
 
 @pytest.mark.parametrize("name", BY_ERROR)
 def test_a_run_that_came_to_a_good_end_did_not_die(name: str) -> None:
     for outcome in ("finished", "interrupted"):
-        assert said(replace(case_of(name), outcome=outcome, stalls=(), senders=())) == []
+        assert said(replace(saved_case(name), outcome=outcome, stalls=(), senders=())) == []
 
 
 @pytest.mark.parametrize("name", BY_ERROR)
 def test_ctrl_c_is_no_death(name: str) -> None:
-    case = case_of(name)
+    case = saved_case(name)
     root = case.root or 0
     assert said(replace(case, exits=(Exit(root, signal=signal.SIGINT),))) == []
     assert said(replace(case, exits=(Exit(root, code=130),))) == []
@@ -60,13 +54,13 @@ def test_ctrl_c_is_no_death(name: str) -> None:
 @pytest.mark.parametrize("name", BY_ERROR)
 def test_the_text_of_a_message_decides_nothing(name: str) -> None:
     """Messages are only ever compared with each other, to see that two records speak of one exception."""
-    assert said(from_plain(Case, _muted(to_plain(case_of(name))))) == rule_of(name)
+    assert said(from_plain(Case, _muted(to_plain(saved_case(name))))) == rule_of(name)
 
 
 @pytest.mark.parametrize("name", BY_ERROR)
 def test_flight_files_alone_tell_the_same(name: str) -> None:
     """`unstuck report` of bare flight files knows neither the exit status nor, by number, the root."""
-    assert said(replace(case_of(name), exits=(), looks=())) == rule_of(name)
+    assert said(replace(saved_case(name), exits=(), looks=())) == rule_of(name)
 
 
 def _muted(data: Any) -> Any:
@@ -76,7 +70,7 @@ def _muted(data: Any) -> Any:
 
 
 def test_a_worker_without_descriptors_may_leave_main_waiting() -> None:
-    case = load_case(CASES.parent / "more" / "handles-never-closed-standing.json")
+    case = saved_case("handles-never-closed-standing", CASES.parent / "more")
     first = diagnose(case).findings[0]
     assert first.rule == "too-many-open-files"
     assert "254 of 256" in first.title

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
+from tests.unit.rules.record_cases import saved_case as case_of
 from unstuck.model import Case, Finding, Look, Process, Times
 from unstuck.recorder.records.base import Record
 from unstuck.rules import RULES
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.hang.knot import knotted
-from unstuck.serial import from_plain, load_case, to_plain
+from unstuck.serial import from_plain, to_plain
 
-NAMES = sorted(path.stem for path in CASES.glob("*.json"))
+NAMES = sorted(path.name.removesuffix(".json.gz") for path in CASES.glob("*.json.gz"))
 HANGS = [name for name in NAMES if EXPECTED[name]["family"] == "hang"]
 LOOPS = [name for name in NAMES if EXPECTED[name]["family"] == "loop"]
 ENDLESS = [name for name in LOOPS if EXPECTED[name]["rules"][0] in ("endless-epoch", "stop-condition-never-met")]
-
-
-@cache
-def case_of(name: str) -> Case:
-    return load_case(CASES / f"{name}.json")
 
 
 def without_records(case: Case) -> Case:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FAULTS
-from tests.unit.rules.record_cases import CASES, EXPECTED
+from tests.unit.rules.record_cases import EXPECTED, case_file
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.rule import HEADINGS, Rule
 
@@ -43,7 +43,7 @@ def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> N
         assert (FAULTS / "healthy" / f"{name}.py").exists()
         # One that needs a device, or a machine of its own, can be recorded only where there is one.
         needs = EXPECTED[name].get("device") or EXPECTED[name].get("alone")
-        assert (CASES / f"{name}.json").exists() or needs
+        assert case_file(name).exists() or needs
 
 
 def test_what_is_explained_exists() -> None:
