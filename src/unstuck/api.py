@@ -63,7 +63,7 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
         return Watcher(None, None, "already watched by `unstuck run`")
     if not sys.platform.startswith("linux"):
         return Watcher(None, None, "unstuck watches on Linux only")
-    from unstuck.supervise.hangar import make_folder, remove_folder
+    from unstuck.supervise.flight_folder import make_folder, remove_folder
 
     folder, why = make_folder()
     if folder is None:

@@ -224,7 +224,7 @@ OUTSIDE_PARTS = {
     ),
     "drawing": ("import unstuck.report.terminal as t; t.render = broken", "terminal"),
     "run folder": ("import unstuck.report.store as s; s.RunFolder.save = full_disk", "run folder"),
-    "copies": ("from unstuck.supervise.hangar import Hangar; Hangar.keep_copy = full_disk", "run folder"),
+    "copies": ("from unstuck.supervise.flight_folder import FlightFolder; FlightFolder.keep_copy = full_disk", "run folder"),
     "py-spy": (
         "import unstuck.observer.stacks as s; s.find_py_spy = lambda: 'SLEEPS'; "
         "s.PySpy.__init__.__kwdefaults__['limit'] = 0.3",

@@ -12,7 +12,7 @@ import pytest
 from unstuck.observer import cgroups, memory_file
 from unstuck.recorder import layout as at
 from unstuck.supervise import memory
-from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.flight_folder import FlightFolder
 from unstuck.supervise.memory import Asking, Curve, Memory
 from unstuck.supervise.trend import Series
 
@@ -39,7 +39,7 @@ def test_it_is_asked_while_it_grows_then_ever_more_rarely() -> None:
 
 
 def test_what_is_written_can_be_read_back(tmp_path: Path) -> None:
-    watched = Memory(os.getpid(), Hangar(str(tmp_path)))
+    watched = Memory(os.getpid(), FlightFolder(str(tmp_path)))
     for number in range(5):
         watched.tick(float(number))
     root, curves, groups = memory_file.read_back(str(tmp_path))

@@ -11,7 +11,7 @@ import pytest
 from unstuck.observer.flights import read_folder
 from unstuck.observer.gauge import Gauge, one_each, stat_fields
 from unstuck.recorder import layout as at
-from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.flight_folder import FlightFolder
 
 
 def write(folder: Path, name: str, *, pid: int = 0, steps: int = 0, code: int = 0, stack: int = 0) -> None:
@@ -33,7 +33,7 @@ def stem(number: int = 0, pid: int = 0) -> str:
 
 def test_the_later_file_is_the_process(tmp_path: Path) -> None:
     write(tmp_path, stem(), steps=3)
-    hangar = Hangar(str(tmp_path))
+    hangar = FlightFolder(str(tmp_path))
     hangar.scan()
     assert [gauge.number for gauge in hangar.open.values()] == [0]
     write(tmp_path, stem(1))
@@ -52,7 +52,7 @@ def test_other_addresses_are_another_program(tmp_path: Path) -> None:
     gauge = Gauge.open(str(tmp_path / (stem() + at.FLIGHT)))
     assert gauge is not None
     assert (gauge.writer(), gauge.alive()) == ("replaced", False)
-    hangar = Hangar(str(tmp_path))
+    hangar = FlightFolder(str(tmp_path))
     hangar.scan()
     assert not hangar.open
     assert hangar.dead[0].words[at.W_ENDED] == 1
@@ -74,7 +74,7 @@ def test_one_flight_a_process_once_all_is_over(tmp_path: Path, first: int, secon
     write(tmp_path, stem(10, pid=gone), pid=gone)
     (flight,), _ = read_folder(tmp_path)
     assert (flight.step, flight.ended, flight.alive) == (steps, bool(first or second), False)
-    hangar = Hangar(str(tmp_path))
+    hangar = FlightFolder(str(tmp_path))
     hangar.scan()
     assert len(hangar.dead) == 3
     assert hangar.gauge_of(gone) is next(gauge for gauge in hangar.dead if gauge.number == 10)

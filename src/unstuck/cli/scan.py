@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     import time
 
     from unstuck.cli.run import build_command
-    from unstuck.supervise import hangar
+    from unstuck.supervise import flight_folder
     from unstuck.supervise.scanning import Scanning
 
     if not args.module and not args.command:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as error:
         error.next_command = error.next_command.replace("unstuck run", "unstuck scan")
         raise
-    place, why = hangar.make_folder()
+    place, why = flight_folder.make_folder()
     if place is None:
         raise UsageError("no folder to work in", cause=why, next_command="TMPDIR=/some/local/folder unstuck scan …")
     began = time.monotonic()
@@ -76,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
         script.run()
         told, faults = _told(place)
     finally:
-        hangar.remove_folder(place)
+        flight_folder.remove_folder(place)
     script.die_if_told_to()
     return _say(told, faults, script, time.monotonic() - began, args.report)
 
 
 def _told(place: str) -> tuple[Scanned | None, list[ProbeOff]]:
     """What was scanned; and faults of ours."""
-    from unstuck.observer import records
+    from unstuck.observer import journals
     from unstuck.recorder import layout as at
     from unstuck.recorder.records.base import ProbeOff
     from unstuck.recorder.records.scan import Scanned
@@ -92,7 +92,7 @@ def _told(place: str) -> tuple[Scanned | None, list[ProbeOff]]:
     for entry in os.scandir(place):
         if entry.name.endswith((at.SCANNED, at.RECORDS)):
             with open(entry.path, "rb") as file:
-                for record in records.parse(file.read()):
+                for record in journals.parse(file.read()):
                     if isinstance(record, Scanned):
                         told = record
                     elif isinstance(record, ProbeOff):

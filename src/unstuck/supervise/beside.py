@@ -15,7 +15,7 @@ import time
 from unstuck.observer.gauge import stat_fields
 from unstuck.report import store
 from unstuck.supervise.clock import TICK
-from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.flight_folder import FlightFolder
 from unstuck.supervise.options import Options
 from unstuck.supervise.voice import Voice
 from unstuck.supervise.watch import Watch
@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--report")
     args = parser.parse_args(argv)
     options = Options(stall_after=args.stall_after, report=args.report)
-    watch = Watch(args.pid, _command(args.pid), options, Hangar(args.folder), inferred=True)
+    watch = Watch(args.pid, _command(args.pid), options, FlightFolder(args.folder), inferred=True)
     folder = store.create()
     try:
         _until_ended(watch, folder)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from unstuck.families import IN_VAIN
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Pace, PathFact, Question, Stall, Times
-from unstuck.observer.crashes import unseen, with_crash
-from unstuck.observer.flights import read_flight, read_records
+from unstuck.observer.flights import read_flight, read_records, unseen, with_crash
 from unstuck.observer.gauge import one_each
+from unstuck.observer.journals import by_field
 from unstuck.observer.look import Observer
-from unstuck.observer.records import by_field
 from unstuck.recorder import layout as at
 from unstuck.recorder.cores import allowed
 from unstuck.rules import RULES, rule_named

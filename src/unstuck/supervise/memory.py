@@ -15,7 +15,7 @@ from unstuck.recorder import layout as at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import MemoryCurve, MemoryGroup
-    from unstuck.supervise.hangar import Hangar
+    from unstuck.supervise.flight_folder import FlightFolder
 
 POINTS = 256
 CURVES = 320
@@ -72,7 +72,7 @@ class Asking:
 class Memory:
     """Curves by process, groups by path, and who is in which."""
 
-    def __init__(self, root: int, hangar: Hangar) -> None:
+    def __init__(self, root: int, hangar: FlightFolder) -> None:
         self.root, self.hangar = root, hangar
         self._curves: dict[int, Curve] = {}
         self._asking: dict[tuple[int, bool], Asking] = {}

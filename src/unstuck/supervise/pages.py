@@ -13,7 +13,7 @@ from unstuck.recorder import layout as at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import PageCopy
-    from unstuck.supervise.hangar import Hangar
+    from unstuck.supervise.flight_folder import FlightFolder
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MUCH = 100_000_000
@@ -44,7 +44,7 @@ class Seen:
 
 
 class Pages:
-    def __init__(self, hangar: Hangar) -> None:
+    def __init__(self, hangar: FlightFolder) -> None:
         self.hangar = hangar
         self._seen: dict[int, Seen | None] = {}
         self._called = WORTH

@@ -8,7 +8,7 @@ import sys
 import time
 
 from unstuck.families import IN_VAIN
-from unstuck.supervise import child, hangar
+from unstuck.supervise import child, flight_folder
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.options import Options
 from unstuck.supervise.relay import Relay
@@ -44,8 +44,8 @@ class Supervisor:
 
     def run(self) -> int:
         """Start the child and stay until it has ended; gives the exit code for ours, or ends as the child did."""
-        place, why = hangar.make_folder()
-        flights = hangar.Hangar(place)
+        place, why = flight_folder.make_folder()
+        flights = flight_folder.FlightFolder(place)
         self.relay.begin()
         try:
             env = child.environment(place, trace_nan=self.options.trace_nan)

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import Strain
     from unstuck.observer.gauge import Gauge
-    from unstuck.observer.strain import Probe
-    from unstuck.supervise.hangar import Hangar
+    from unstuck.observer.loader_profile import Probe
+    from unstuck.supervise.flight_folder import FlightFolder
 
 LONG = 3.0
 """Seconds that one batch is waited for after which its makers are watched, once, before it is said that the run
@@ -31,7 +31,7 @@ KEPT = 4
 class Starving:
     """By training process: how often it said that it starves, and when it was last watched."""
 
-    def __init__(self, hangar: Hangar) -> None:
+    def __init__(self, hangar: FlightFolder) -> None:
         self.hangar = hangar
         self.strains: list[Strain] = []
         self.fault = ""
@@ -76,7 +76,7 @@ class Starving:
 
     def _waits_long(self, main: Gauge, now: float) -> bool:
         """One batch has been waited for some time, and it is being made."""
-        if main.phase != at.DATA or now - (int(main.words[at.W_SEAM]) >> 3) / 1e9 < LONG:
+        if main.phase != at.DATA or now - at.present(main.words)[1] / 1e9 < LONG:
             return False
         return bool(main.words[at.W_FETCHING]) or any(g.phase == at.FETCH for g in self._workers(main))
 
@@ -88,7 +88,7 @@ class Starving:
         return gauges  # started by a server of forks: those of the only training there is
 
     def _begin(self, main: Gauge) -> None:
-        from unstuck.observer.strain import Probe
+        from unstuck.observer.loader_profile import Probe
         from unstuck.observer.tree import descendants
 
         every = {g.pid for g in self.hangar.open.values()} | set(descendants(main.pid)) | {main.pid}

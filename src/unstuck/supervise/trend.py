@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from unstuck.model import Step, StepTrend
     from unstuck.observer.gauge import Gauge
-    from unstuck.supervise.hangar import Hangar
+    from unstuck.supervise.flight_folder import FlightFolder
 
 KEPT = 256
 EVERY = 4
@@ -83,7 +83,7 @@ class Series:
 
 
 class Trend:
-    def __init__(self, hangar: Hangar) -> None:
+    def __init__(self, hangar: FlightFolder) -> None:
         self.hangar = hangar
         self._series: dict[int, Series] = {}
         self._ticks = 0

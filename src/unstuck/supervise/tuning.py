@@ -8,7 +8,7 @@ import signal
 import time
 
 from unstuck.errors import OwnFault, UnstuckError, UsageError
-from unstuck.supervise import child, from_the_top, hangar
+from unstuck.supervise import child, flight_folder, from_the_top
 from unstuck.tuning.outcome import Tuned, from_plain
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class Tuning:
 
     def run(self) -> Tuned:
         """The result; a UsageError if the script never came to a loader, KeyboardInterrupt if it was told to end."""
-        folder, why = hangar.make_folder()
+        folder, why = flight_folder.make_folder()
         if folder is None:
             raise UsageError(
                 "cannot tune: no temporary folder", cause=why, next_command="set TMPDIR to a local folder with room"
@@ -59,7 +59,7 @@ class Tuning:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            hangar.remove_folder(folder)
+            flight_folder.remove_folder(folder)
         return self._result()
 
     def _environment(self) -> dict[str, str]:

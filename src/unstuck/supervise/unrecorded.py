@@ -12,7 +12,7 @@ from unstuck.observer.gauge import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.supervise.hangar import Hangar
+    from unstuck.supervise.flight_folder import FlightFolder
 
 STAYS = 3.0
 """Seconds: what ends within them is no training."""
@@ -29,7 +29,7 @@ CLEANED = "it was started with an environment of its own"
 class Unrecorded:
     """The tree below `root`, and what was said of it."""
 
-    def __init__(self, root: int, hangar: Hangar) -> None:
+    def __init__(self, root: int, hangar: FlightFolder) -> None:
         self.root, self.hangar = root, hangar
         self._next = 0.0
         self._since: dict[tuple[int, int, bytes], float] = {}

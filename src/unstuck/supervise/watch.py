@@ -10,7 +10,7 @@ import time
 
 from unstuck.observer.gauge import Gauge, stat_fields
 from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
-from unstuck.supervise.hangar import Hangar
+from unstuck.supervise.flight_folder import FlightFolder
 from unstuck.supervise.memory import Memory
 from unstuck.supervise.options import Options
 from unstuck.supervise.pages import Pages
@@ -41,7 +41,7 @@ class Watch:
         root: int,
         command: tuple[str, ...],
         options: Options,
-        hangar: Hangar,
+        hangar: FlightFolder,
         stdin: str = "",
         inferred: bool = False,
     ) -> None:

@@ -107,7 +107,7 @@ def remove_folder(folder: str) -> None:
         pass
 
 
-class Hangar:
+class FlightFolder:
     """All flight files of one run."""
 
     def __init__(self, folder: str | None) -> None:
@@ -179,7 +179,7 @@ class Hangar:
             return ()
         if not self._lone:
             return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
-        from unstuck.observer.records import parse
+        from unstuck.observer.journals import parse
         from unstuck.recorder.records.base import ProbeOff
 
         off = []
