@@ -25,7 +25,7 @@ from tests.integration.observe_scene import Scene, kinds, scene
 from unstuck.attach.target import resolve
 from unstuck.errors import UsageError
 from unstuck.observer import proc
-from unstuck.observer.fds import Descriptors
+from unstuck.observer.descriptors import Descriptors
 from unstuck.observer.look import Observer
 from unstuck.observer.sockets import Sockets
 from unstuck.observer.threads import ThreadReading

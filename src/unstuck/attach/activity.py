@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unstuck.attach.inferred import seat_of
 from unstuck.model import Frame, Process, Thread
-from unstuck.observer.torch_seams import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
+from unstuck.observer.torch_files import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
 from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited
 from unstuck.rules.hang.waits_on_rank import in_collective
 from unstuck.rules.words import place

@@ -17,9 +17,8 @@ from unstuck.model import Case
 from unstuck.observer import proc
 from unstuck.observer.look import Observer
 from unstuck.observer.proc import Trouble
-from unstuck.observer.roles import by_stack
 from unstuck.observer.stacks import PySpy
-from unstuck.observer.tree import Member, Tree
+from unstuck.observer.tree import Member, Tree, by_stack
 from unstuck.report.page import Page
 from unstuck.report.wording import count, duration, program
 from unstuck.rules.words import shorten

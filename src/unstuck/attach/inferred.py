@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unstuck.model import Flight, Frame, Look, Phase, Process, Thread
-from unstuck.observer.torch_seams import FETCH, LOADER, OPTIMIZER, SPAWN, WORKER, is_backward
+from unstuck.observer.torch_files import FETCH, LOADER, OPTIMIZER, SPAWN, WORKER, is_backward
 
 _NUMBER = re.compile(r"-?\d+")
 

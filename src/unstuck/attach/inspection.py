@@ -18,8 +18,8 @@ from unstuck.attach.target import Target
 from unstuck.model import Case, Flight, Look, PathFact, Process, Thread, Times, Wait
 from unstuck.observer import proc
 from unstuck.observer.look import Observer
-from unstuck.observer.sampling import Sample, Sampler
 from unstuck.observer.signal_stacks import SignalStacks
+from unstuck.observer.stack_samples import Sample, Sampler
 from unstuck.observer.stacks import Ladder, PySpy
 from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
@@ -145,7 +145,7 @@ class Inspection:
         if not self.flight_dir:
             return {}
         from unstuck.observer.flights import read_folder
-        from unstuck.observer.records import by_field
+        from unstuck.observer.journals import by_field
 
         flights, records = read_folder(self.flight_dir)
         self._said = by_field(records)

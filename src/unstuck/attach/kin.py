@@ -6,8 +6,7 @@ import os
 
 from unstuck.observer import proc
 from unstuck.observer.proc import Stat
-from unstuck.observer.roles import is_helper, is_launcher
-from unstuck.observer.tree import PYTHON
+from unstuck.observer.tree import PYTHON, is_helper, is_launcher
 
 _CHILD_OF_PYTHON = ("multiprocessing.spawn", "multiprocessing.forkserver", "loky.backend.popen_loky_posix")
 _HIGHEST = 32

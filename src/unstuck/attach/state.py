@@ -12,7 +12,7 @@ from unstuck.attach.inspection import Answer
 from unstuck.attach.standing import Standing
 from unstuck.model import Process
 from unstuck.observer import proc
-from unstuck.observer.fds import is_terminal
+from unstuck.observer.descriptors import is_terminal
 from unstuck.rules.hang.standstill import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 

@@ -9,8 +9,7 @@ from unstuck.attach import refused
 from unstuck.attach.kin import is_ours, root_of, torch_loaded
 from unstuck.observer import proc
 from unstuck.observer.proc import Trouble
-from unstuck.observer.roles import is_launcher, rank_in
-from unstuck.observer.tree import Member, Tree
+from unstuck.observer.tree import Member, Tree, is_launcher, rank_in
 
 _KERNEL_THREAD = 0x00200000
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import cast
 
-from unstuck.model import Flight, Pace, Phase, Role, Step
+from unstuck.model import Crash, Flight, Look, Pace, Phase, Process, Role, Step
 from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
-from unstuck.observer.records import parse
+from unstuck.observer.journals import parse
 from unstuck.recorder import layout as at
 from unstuck.recorder.records.base import ProbeOff, Record
 from unstuck.recorder.records.loops import LoopSnapshot
@@ -23,6 +24,7 @@ KEPT = 24
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     w = [int(word) for word in gauge.words[: at.RING_END]]
+    phase, since = at.present(w)
     fetching = bool(w[at.W_FETCHING])
     position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work
     return Flight(
@@ -33,8 +35,8 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         role=_role(w),
         worker=_some(w[at.W_WORKER]),
         rank=_some(w[at.W_RANK]),
-        phase=cast("Phase", _name(at.PHASES, w[at.W_SEAM] & 7)),
-        since=(w[at.W_SEAM] >> 3) / NANO,
+        phase=cast("Phase", _name(at.PHASES, phase)),
+        since=since / NANO,
         step=w[at.W_STEP],
         batch_bytes=w[at.W_BATCH_BYTES],
         epoch=w[at.W_EPOCH] + (w[at.W_LOADERS] > 0 and w[at.W_STEP] > w[at.W_PASS_STEP]),
@@ -109,7 +111,7 @@ def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Record]]:
     """Everything in a folder of raw flight files, after all else is gone."""
-    from unstuck.observer.crashes import with_crash
+    from unstuck.observer.flights import with_crash
 
     flights: list[Flight] = []
     records: list[Record] = []
@@ -162,3 +164,47 @@ def _steps(w: list[int]) -> tuple[Step, ...]:
         ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[place : place + 6])
         steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[place + 6], number=w[place + 7]))
     return tuple(steps)
+
+
+
+def unseen(flights: Mapping[int, Flight], root: int) -> Look:
+    """What stands for a look where Ctrl-C came before there was one: the processes, and that nothing is known."""
+    now = max((flight.read_at for flight in flights.values()), default=0.0)
+    return Look(at=now, processes=tuple(_process(flight, root) for flight in flights.values()), stacks=True)
+
+
+def _process(flight: Flight, root: int) -> Process:
+    return Process(
+        pid=flight.pid,
+        ppid=0 if flight.pid == root else root,
+        role=flight.role,
+        is_python=True,
+        forked=flight.forked,
+        worker=flight.worker,
+        rank=flight.rank,
+        stacks_missing="it was gone before anything could be read",
+        recorded=True,
+    )
+
+
+def with_crash(flight: Flight, signals: str) -> Flight:
+    """The flight of a dead process, with the crash of which its file `signals` tells."""
+    if flight.alive or flight.ended:
+        return flight
+    from unstuck.observer.signal_stacks import parse_crash
+
+    try:
+        with open(signals, errors="replace") as file:
+            crash = parse_crash(file.read())
+    except OSError:
+        return flight
+    return replace(flight, crash=_annotated(crash)) if crash is not None else flight
+
+
+def _annotated(crash: Crash) -> Crash:
+    from unstuck.observer.source import Source
+
+    source = Source()
+    threads = tuple(replace(t, frames=source.annotate(t.frames)) for t in crash.threads)
+    own = next((t for t in threads if crash.thread is not None and t.tid == crash.thread.tid), None)
+    return replace(crash, thread=own, threads=threads)

@@ -90,7 +90,7 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        return hash((w[at.W_SEAM], w[at.W_STEP], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
+        return hash((max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
 
     @property
     def trains(self) -> bool:
@@ -106,7 +106,7 @@ class Gauge:
 
     @property
     def phase(self) -> int:
-        return int(self.words[at.W_SEAM]) & 7
+        return at.present(self.words)[0]
 
     @property
     def p99(self) -> float:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.model import Flight, Frame, Look, PathFact, Process, Role, Thread, Wait
 
 from . import proc
-from .counters import quiet, read_counters
-from .fds import Descriptors, stdin_kind
+from .descriptors import Descriptors, is_device, stdin_kind
 from .locks import file_locks
-from .match import match_threads
 from .paths import path_fact
 from .proc import Trouble
-from .roles import by_stack, rank_in, roles, world_in
 from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
 from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
-from .threads import Clocks, ThreadReading, read_threads
-from .tree import SAME_START, Member, Tree
+from .threads import Clocks, ThreadReading, match_threads, read_threads
+from .tree import SAME_START, Member, Tree, by_stack, rank_in, roles, world_in
 from .waits import Waits, with_frames
 
 
@@ -263,3 +261,46 @@ def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
 
 def _start(flight: Flight) -> float:
     return flight.started or flight.began
+
+
+_IO = re.compile(r"^[rw]char: (\d+)", re.MULTILINE)
+_LIMIT = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    rss: int
+    io_bytes: int
+    open_files: int | None
+    open_files_limit: int | None
+    device: bool
+
+
+def read_counters(pid: int, descriptors: Descriptors) -> Counters:
+    pages = proc.maybe(f"/proc/{pid}/statm").split()
+    fds = descriptors.of(pid)
+    io = proc.maybe(f"/proc/{pid}/io")
+    limit = _LIMIT.search(proc.maybe(f"/proc/{pid}/limits"))
+    return Counters(
+        rss=int(pages[1]) * proc.PAGE if len(pages) > 1 else 0,
+        io_bytes=sum(int(count) for count in _IO.findall(io)),
+        open_files=None if fds is None else len(fds),
+        open_files_limit=int(limit[1]) if limit else None,
+        device=any(is_device(target) for target in (fds or {}).values()),
+    )
+
+
+def quiet(pid: int, descriptors: Descriptors) -> float | None:
+    """Seconds since anybody wrote to where its output goes: a file, a pipe, a terminal. None: not known.
+
+    Files of a network mount are not touched: asking could block as it may block the target."""
+    written = []
+    for fd in (1, 2):
+        target = descriptors.target(pid, fd)
+        if not target or target == "/dev/null" or descriptors.remote(pid, fd):
+            continue
+        try:
+            written.append(os.stat(f"/proc/{pid}/fd/{fd}").st_mtime)
+        except OSError:
+            continue
+    return max(0.0, time.time() - max(written)) if written else None

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from unstuck.model import Frame
 
-from .file_polls import polled_path, stated_path
-from .retries import tried
+from .paths import polled_path, stated_path, tried
 
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d\.\d+t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")

@@ -16,7 +16,7 @@ from typing import IO, Any, Literal, Protocol
 
 from unstuck.model import Frame
 
-from .loader_frames import all_locals, loader_locals
+from .torch_files import all_locals, loader_locals
 
 TIME_LIMIT = 3.0
 TRIES = 4

@@ -8,15 +8,12 @@ from dataclasses import replace
 
 from unstuck.model import Frame, Wait, WaitKind
 
-from . import futex
-from .ends import Ends
-from .fds import Access, Descriptors
-from .futex import Maps
-from .locks import Holding, Locks, waits_for_lock
-from .mem import Memory
-from .polls import POLLS, has_limit, watched
+from . import locks as futex
+from .descriptors import Access, Descriptors, Ends
+from .locks import Holding, Locks, Maps, waits_for_lock
+from .proc import Memory
 from .sockets import Sockets
-from .syscalls import Call
+from .syscalls import POLLS, Call, has_limit, watched
 from .threads import ThreadReading
 from .tree import Member
 

@@ -47,8 +47,8 @@ def find(argument: str | None = None) -> Saved:
 def case_of_flights(folder: Path) -> Case:
     """A Case from nothing but the files the processes wrote themselves."""
     from unstuck.observer.flights import read_folder
+    from unstuck.observer.journals import by_field
     from unstuck.observer.memory_file import read_back
-    from unstuck.observer.records import by_field
 
     flights, records = read_folder(folder)
     if not flights:

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.attach.stacks import FETCH, IDLE, POLLS, SITE, USER, WAITS, frame, process, thread, worker_frames
 from unstuck.attach.activity import activity, worker_word
 from unstuck.model import Frame, Thread
-from unstuck.observer.sampling import parse_raw
+from unstuck.observer.stack_samples import parse_raw
 
 LIB = "/usr/lib/python3.11/"
 CALL = frame(SITE + "torch/nn/modules/module.py", "Module._call_impl")

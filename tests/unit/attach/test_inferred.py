@@ -7,7 +7,7 @@ import pytest
 from tests.unit.attach.stacks import IDLE, POLLS, SITE, USER, WAITS, frame, look, process, thread, worker_frames
 from unstuck.attach.inferred import flight_of, phase_of, seat_of, with_seats
 from unstuck.model import Frame
-from unstuck.observer.loader_frames import is_index, loader_locals
+from unstuck.observer.torch_files import is_index, loader_locals
 
 GET = frame("/home/me/data.py", "Clips.__getitem__", 12)
 

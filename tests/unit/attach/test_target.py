@@ -11,8 +11,7 @@ from unstuck.attach.access import barrier, curtly, may_trace, way_in
 from unstuck.errors import UsageError
 from unstuck.model import Look, Process
 from unstuck.observer.proc import Stat
-from unstuck.observer.roles import is_launcher
-from unstuck.observer.tree import Member
+from unstuck.observer.tree import Member, is_launcher
 
 
 def member(pid: int, ppid: int, *command: str, python: bool = True) -> Member:

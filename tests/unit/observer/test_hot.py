@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.model import Frame
-from unstuck.observer.hot import drawing_line, hot_line, lock_line
-from unstuck.observer.sampling import Sample
+from unstuck.observer.stack_samples import Sample, drawing_line, hot_line, lock_line
 
 FETCH = Frame("/venv/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py", 54, "fetch")
 LIBRARY = Frame("/venv/lib/python3.11/site-packages/PIL/Image.py", 9, "open")

@@ -6,14 +6,19 @@ import struct
 
 import pytest
 
-from unstuck.observer.fds import access_in, is_device, is_terminal, parse_mounts
-from unstuck.observer.futex import is_private, looks_like_semaphore, shared_mappings
-from unstuck.observer.locks import kind_waited_for, parse_locks, waits_for_lock
-from unstuck.observer.polls import Watched, epoll_targets, has_limit, parse_pollfds
+from unstuck.observer.descriptors import access_in, is_device, is_terminal, parse_mounts
+from unstuck.observer.locks import (
+    is_private,
+    kind_waited_for,
+    looks_like_semaphore,
+    parse_locks,
+    shared_mappings,
+    waits_for_lock,
+)
 from unstuck.observer.proc import parse_stat
 from unstuck.observer.signal_stacks import catches
 from unstuck.observer.sockets import parse_table
-from unstuck.observer.syscalls import Call, name_of, parse_call
+from unstuck.observer.syscalls import Call, Watched, epoll_targets, has_limit, name_of, parse_call, parse_pollfds
 from unstuck.observer.threads import switches_in
 from unstuck.observer.waits import by_channel
 

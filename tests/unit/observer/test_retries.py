@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from unstuck.observer.retries import tried
+from unstuck.observer.paths import tried
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.model import Frame
-from unstuck.observer.file_polls import stated_path
-from unstuck.observer.paths import pid_in
+from unstuck.observer.paths import pid_in, stated_path
 from unstuck.observer.source import Source, facts_of, is_user_code
 
 CODE = """\

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 from unstuck.model import Frame
-from unstuck.observer.match import match_threads
 from unstuck.observer.signal_stacks import parse_dumps, parse_faulthandler
 from unstuck.observer.stacks import PythonThread, local_in, own_frames, parse_py_spy, reason_in
 from unstuck.observer.syscalls import Call
-from unstuck.observer.threads import ThreadReading
+from unstuck.observer.threads import ThreadReading, match_threads
 
 TWO_DUMPS = """\
 Thread 0x00007ff1a03c16c0 (most recent call first):

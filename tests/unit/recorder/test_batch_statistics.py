@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from unstuck.observer import records
+from unstuck.observer import journals
 from unstuck.recorder import flight, journal, loading
 from unstuck.recorder import layout as at
 from unstuck.recorder.probes.data.batch_statistics import MOST, SOURCES, BatchStatistics
@@ -53,7 +53,7 @@ def test_the_whole_is_written_anew_each_time(tmp_path: Path, monkeypatch: pytest
     known.trained = 4
     for _ in range(2):
         probe.last()
-    (record,) = records.parse(Path(path + at.DATA_STATS).read_bytes())
+    (record,) = journals.parse(Path(path + at.DATA_STATS).read_bytes())
     assert isinstance(record, DataSeen)
     (told,) = record.loaders
     assert (told.trains, told.rows, told.batches) == (True, 40, 4)

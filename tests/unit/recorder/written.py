@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from unstuck.observer.records import parse
+from unstuck.observer.journals import parse
 from unstuck.recorder import flight, journal
 from unstuck.recorder.records.base import Record
 

@@ -5,6 +5,7 @@ In a thread of its own; it reads /proc and the flight files, and lets py-spy sam
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -15,9 +16,8 @@ from unstuck.observer.gauge import WORKER, Gauge
 from unstuck.recorder import layout as at
 from unstuck.recorder.cores import allowed
 
-from . import cores, proc
-from .hot import drawing_line, hot_line, lock_line
-from .sampling import Sampler
+from . import proc
+from .stack_samples import Sampler, drawing_line, hot_line, lock_line
 from .syscalls import parse_call
 
 SECONDS = 2.0
@@ -102,10 +102,10 @@ class Probe(threading.Thread):
         return replace(strain, hot=hot, lock=lock, drawing=drawing)
 
     def _look(self, main: Gauge, seen: list[_Seen]) -> Strain | None:
-        began, busy, tree = time.monotonic(), cores.busy(main.pid), self._used()
-        before, trained = cores.delays(main.pid), _own(main.pid)
+        began, busy, tree = time.monotonic(), busy_seconds(main.pid), self._used()
+        before, trained = delays(main.pid), _own(main.pid)
         for each in seen:
-            each.before = cores.delays(each.pid)
+            each.before = delays(each.pid)
         looks = together = alone = 0
         while time.monotonic() < began + SECONDS:
             if self._over.wait(EVERY):
@@ -122,11 +122,11 @@ class Probe(threading.Thread):
                 together += 1
                 alone += sum(kind not in LOCKS for kind in kinds.values()) <= 1
         for each in seen:
-            each.after = cores.delays(each.pid)
+            each.after = delays(each.pid)
             each.before = each.before if each.after[2] else each.after  # it is gone
         if looks < ENOUGH:
             return None
-        lasted, after = time.monotonic() - began, cores.delays(main.pid)
+        lasted, after = time.monotonic() - began, delays(main.pid)
         used = (self._used() - tree) / lasted
         if used < 0:  # processes of the run have ended meanwhile
             return None
@@ -138,7 +138,7 @@ class Probe(threading.Thread):
             cores=allowed(main.pid),
             cpu=used,
             training=max(0.0, _own(main.pid) - trained) / lasted,
-            others=max(0.0, (cores.busy(main.pid) - busy) / lasted - used),
+            others=max(0.0, (busy_seconds(main.pid) - busy) / lasted - used),
             delayed=max(0.0, after[1] - before[1]) / lasted,
             fetchers=tuple(_fetcher(each, looks, lasted) for each in seen),
             together=together,
@@ -204,3 +204,37 @@ def wait_kind(pid: int) -> str:
     if call.name in _SOCKETS:
         return "socket"
     return "running" if call.name in ("running", "") else "other"
+
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def busy_seconds(pid: int) -> float:
+    """Seconds that the processors it may run on have been busy since the machine was started, with anything."""
+    try:
+        mine = {f"cpu{number}" for number in os.sched_getaffinity(pid)}
+    except OSError:
+        return 0.0
+    total = 0
+    for line in proc.maybe("/proc/stat").splitlines():
+        name, *fields = line.split()
+        if name in mine:
+            user, nice, system, _idle, _iowait, irq, soft, steal = (int(field) for field in fields[:8])
+            total += user + nice + system + irq + soft + steal
+    return total / TICKS
+
+
+def delays(pid: int) -> tuple[float, float, dict[int, float]]:
+    """Of a process: processor seconds, seconds its threads were ready without one, and the former by thread."""
+    ran, ready, by_thread = 0.0, 0.0, {}
+    try:
+        tids = proc.numbers(f"/proc/{pid}/task")
+    except OSError:
+        return 0.0, 0.0, {}
+    for tid in tids:
+        words = proc.maybe(f"/proc/{pid}/task/{tid}/schedstat").split()
+        if len(words) == 3:
+            by_thread[tid] = int(words[0]) / 1e9
+            ran += by_thread[tid]
+            ready += int(words[1]) / 1e9
+    return ran, ready, by_thread
