@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
+from unstuck.rules.words import sentence
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
 
@@ -39,16 +40,26 @@ class Rule:
         severity: Severity,
         confidence: float,
         title: str,
-        evidence: tuple[str, ...],
+        evidence: Iterable[str],
         where: Where,
         fix: Fix,
         seen_by: SeenBy,
         consequences: tuple[str, ...] = (),
         also: tuple[Where, ...] = (),
     ) -> Finding:
-        """What this rule has found."""
+        """What this rule has found. Empty lines of evidence are left out; the title becomes a sentence."""
         return Finding(
-            self.name, self.family, severity, confidence, title, evidence, where, fix, seen_by, consequences, also=also
+            rule=self.name,
+            family=self.family,
+            severity=severity,
+            confidence=confidence,
+            title=sentence(title),
+            evidence=tuple(line for line in evidence if line),
+            where=where,
+            fix=fix,
+            seen_by=seen_by,
+            consequences=consequences,
+            also=also,
         )
 
     @property

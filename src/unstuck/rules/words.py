@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 
 from unstuck import text
-from unstuck.model import Frame, Process
+from unstuck.model import Case, Frame, Process
 from unstuck.text import seconds as seconds
+from unstuck.text import size as size
+
+
+def sentence(text: str) -> str:
+    """With a capital letter, unless it begins with a name from the code or a file."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
 def place(frame: Frame | None) -> str:
@@ -32,6 +38,29 @@ def who(process: Process) -> str:
     if process.role == "main":
         return f"the main process (pid {process.pid})"
     return f"`{command(process)}` (pid {process.pid})"
+
+
+def process_name(case: Case, pid: int) -> str:
+    """worker 1 (pid 77), rank 0 (pid 9), the main process (pid 5): by what the processes recorded."""
+    flight = case.flight_of(pid)
+    role, number = flight.role if flight is not None else "unknown", worker_number(case, pid)
+    if number is not None or role == "worker":
+        return f"worker {number} (pid {pid})" if number is not None else f"a worker (pid {pid})"
+    if flight is not None and role == "rank" and flight.rank is not None:
+        return f"rank {flight.rank} (pid {pid})"
+    return f"the main process (pid {pid})" if pid == case.root or role in ("main", "rank") else f"process {pid}"
+
+
+def worker_number(case: Case, pid: int) -> int | None:
+    """Number of a DataLoader worker; None if the process is none, or nobody wrote its number down."""
+    flight = case.flight_of(pid)
+    if flight is not None and flight.worker is not None:
+        return flight.worker
+    for started in case.workers_started:
+        if pid in started.pids:
+            return started.pids.index(pid)
+    exits = (exit_ for failed in (*case.batches_failed, *case.deaths) for exit_ in failed.workers)
+    return next((exit_.worker for exit_ in exits if exit_.pid == pid), None)
 
 
 def command(process: Process) -> str:

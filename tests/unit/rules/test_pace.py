@@ -397,7 +397,7 @@ def test_samples_at_hand_are_information() -> None:
 def test_a_run_without_steps_is_no_training() -> None:
     (finding,) = starved_for_data.decide(case(waits(step=0), None, outcome="finished"))
     assert isinstance(finding, Finding)
-    assert finding.title.startswith("the run waits for data")
+    assert finding.title.startswith("The run waits for data")
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_workers_that_do_not_see_a_change() -> None:
         EPOCH,
         copies=(WorkerDataset(pid=FIRST, passes=2, state={"epoch": 0}), WorkerDataset(pid=99, passes=2)),
     )
-    assert found.title == "the workers never see Records.epoch = 2: they still have 0"
+    assert found.title == "The workers never see Records.epoch = 2: they still have 0"
     assert (found.where.line, found.where.pid) == (9, MAIN)
     assert "a worker (pid 11) has epoch = 0 in its own copy" in found.evidence
 
