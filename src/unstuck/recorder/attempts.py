@@ -26,7 +26,7 @@ class Attempts:
 
     def __init__(self) -> None:
         self._active, self._locks = True, False
-        self._place: tuple[int, ...] = (-1, -1)
+        self._place = -1
         self._attempts = self._sleeps = 0
 
     def install(self) -> None:
@@ -49,7 +49,7 @@ class Attempts:
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         w = flight.words
-        place = (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION])
+        place = at.place_of(w)
         if place != self._place:
             self._place, self._attempts, self._sleeps = place, 0, 0
             w[at.W_ATTEMPTS] = w[at.W_SLEEPS] = 0
@@ -62,13 +62,13 @@ class Attempts:
             return
         self._attempts += 1
         w[at.W_ATTEMPTS] = self._attempts
-        w[at.W_ATTEMPTS_AT] = at.place_of(w)
+        w[at.W_ATTEMPTS_AT] = place
         flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
 
     def last(self) -> str:
         """What the sample in work opened, or connected to, last."""
         w = flight.words
-        if self._attempts and self._place == (w[at.W_SEAM], w[at.W_SAMPLE], w[at.W_POSITION]):
+        if self._attempts and self._place == at.place_of(w):
             return flight.text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE)
         return ""
 

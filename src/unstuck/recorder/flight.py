@@ -8,6 +8,10 @@ from time import monotonic_ns, process_time_ns
 
 from . import layout as at
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _scrap = memoryview(bytearray(at.SIZE)).cast("q")
 words = _scrap  # until a file is there
 path = ""
@@ -38,6 +42,22 @@ _weight = 1
 FULL_STEPS = 64  # so many at first
 SAMPLED = 31  # then one in thirty-two
 SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being sampled
+
+
+_followers: list[Callable[[memoryview[int]], object]] = []
+
+
+def follow(take: Callable[[memoryview[int]], object]) -> None:
+    """Have it called with the words, now and whenever they change: a hook that is hot keeps them at hand."""
+    _followers.append(take)
+    take(words)
+
+
+def _take_up(new: memoryview[int]) -> None:
+    global words
+    words = new
+    for take in _followers:
+        take(new)
 
 
 def steps() -> int:
@@ -73,14 +93,16 @@ def name_stem(folder: str) -> str:
 
 def let_go() -> None:
     """Write into memory of our own: a forked child must not write into its parent's file."""
-    global words, path, recording, _map
-    words, path, recording, _map = _scrap, "", False, None
+    global path, recording, _map
+    path, recording, _map = "", False, None
+    _take_up(_scrap)
 
 
 def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
-    global words, path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight
-    words, recording = _scrap, False  # the parent's map stays until there is another: a failure is told there
+    global path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight
+    recording = False
+    _take_up(_scrap)  # the parent's map stays until there is another: a failure is told there
     pid, (ticks, code, stack) = os.getpid(), identity()
     stem = name_stem(folder)
     handle = os.open(stem + at.FLIGHT, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -97,10 +119,11 @@ def open_file(folder: str, forked: bool) -> str:
     for word in (at.W_SAMPLE, at.W_POSITION, at.W_WORKER, at.W_RANK):
         new[word] = at.NONE
     new[at.W_VERSION], new[at.W_PID], new[at.W_PPID] = at.VERSION, pid, os.getppid()
-    new[at.W_START_TICKS], new[at.W_BEGAN], new[at.W_SEAM] = ticks, now, now << 3 | at.START
+    new[at.W_START_TICKS], new[at.W_BEGAN], new[at.W_SINCE + at.START] = ticks, now, now
     new[at.W_FORKED], new[at.W_THREAD], new[at.W_CODE], new[at.W_STACK] = int(forked), pid, code, stack
     new[at.W_MAGIC] = at.MAGIC  # last: a reader takes the file for whole from here on
-    words, path, _map, _folder, recording = new, stem, new_map, folder, True
+    path, _map, _folder, recording = stem, new_map, folder, True
+    _take_up(new)
     _since, _phase, _step_began = now, at.START, now
     _counts[:] = [0] * len(_counts)
     _longest[:] = [0] * len(_longest)
@@ -133,7 +156,7 @@ def _map_high(handle: int) -> mmap.mmap:
 def enter(phase: int) -> None:
     """Begin a phase: one store. That the word changes is the sign that something moved."""
     now = monotonic_ns()
-    words[at.W_SEAM] = now << 3 | phase
+    words[at.W_SINCE + phase] = now
     if state[FULL]:
         account(now, phase)
 
@@ -171,7 +194,7 @@ def turn() -> None:
     """A step has ended that was sampled, or after which one is."""
     global _weight, _since, _phase, _step_began, _cpu_before
     now, cpu = monotonic_ns(), process_time_ns()
-    words[at.W_SEAM] = now << 3 | at.BETWEEN
+    words[at.W_SINCE + at.BETWEEN], words[at.W_STEP] = now, state[STEPS]
     was_full, made = state[FULL], state[STEPS]
     if was_full:
         account(now, at.BETWEEN)

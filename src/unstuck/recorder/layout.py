@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     Words = memoryview[int] | list[int]
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 3
+VERSION = 4
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
 W_ROLE, W_WORKER, W_RANK, W_FORKED, W_ENDED = range(6, 11)
-W_SEAM, W_STEP, W_EPOCH, W_BATCH, W_PROGRESS = range(11, 16)  # W_SEAM: when the phase began (ns) << 3 | phase
+W_STEP, W_EPOCH, W_BATCH, W_PROGRESS = range(12, 16)
 W_SAMPLE, W_POSITION, W_SAMPLE_SINCE, W_FETCHING, W_PASS_STEP, W_LOADERS = range(17, 23)
 W_ATTEMPTS, W_SLEEPS, W_TARGET_LENGTH, W_KEY_LENGTH = range(23, 27)
 W_REQUEST, W_ANSWERED, W_RING, W_THREAD, W_OFF_LENGTH = range(27, 32)
@@ -25,6 +25,7 @@ W_DEVICE_BYTES = 34  # that torch's allocator had handed out on the present devi
 W_CODE, W_STACK = 36, 37  # addresses in its memory: other ones after an exec, by which it replaces itself
 W_STARVED = 35  # how often it was told that a tenth of the time or more is waited for batches
 W_LAST_LENGTH, W_ATTEMPTS_AT = range(40, 42)  # W_ATTEMPTS_AT: which sample or phase the attempts are of
+W_SINCE = 48  # … 55: nanoseconds at which each phase last began; the newest is the present phase
 WORDS_END = 64
 
 # W_REQUEST: what the supervisor asks for, answered at the next seam and set to 0 again.
@@ -36,6 +37,7 @@ COLLATING = -2  # W_POSITION: every sample of the batch is drawn, collate_fn is 
 ROLES = ("unknown", "main", "rank", "worker", "launcher", "helper")
 PHASES = ("start", "data", "between", "backward", "optimizer", "fetch", "idle", "ended")
 START, DATA, BETWEEN, BACKWARD, OPTIMIZER, FETCH, IDLE, ENDED = range(8)
+SINCE_END = W_SINCE + len(PHASES)
 
 # One histogram of durations a kind: bucket = bit length of the nanoseconds; then total and longest.
 KINDS = ("start", "data", "between", "backward", "optimizer", "fetch", "idle", "sample")
@@ -77,4 +79,10 @@ HIGH = 400  # descriptors we keep open have numbers above this
 
 def place_of(words: Words) -> int:
     """One number for the sample or phase in work."""
-    return (words[W_SEAM] ^ words[W_SAMPLE] * 1_000_003 ^ words[W_POSITION] * 7_368_787) & (1 << 62) - 1
+    return (max(words[W_SINCE:SINCE_END]) ^ words[W_SAMPLE] * 1_000_003 ^ words[W_POSITION] * 7_368_787) & (1 << 62) - 1
+
+
+def present(words: Words) -> tuple[int, int]:
+    """The phase it is in, and when that began, in nanoseconds."""
+    since, phase = max(zip(words[W_SINCE:SINCE_END], range(len(PHASES)), strict=True))
+    return phase, since

@@ -41,9 +41,9 @@ class Loading:
     """One loader. One made anew at the same line, when the one before is gone, carries on what was known of that."""
 
     __slots__ = (
-        "begun", "drawn", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest", "number",
-        "oldest", "opened", "opening", "passes", "pickled", "pickling", "since", "site", "starting", "starts", "steps",
-        "tell_at", "trained", "until", "waited", "workers",
+        "begun", "drawn", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest",
+        "look_at", "look_by", "number", "oldest", "opened", "opening", "passes", "pickled", "pickling", "since",
+        "site", "starting", "starts", "steps", "tell_at", "trained", "until", "waited", "workers",
     )  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -71,7 +71,9 @@ class Loading:
         # Waiting for batches, in nanoseconds; noted by the hook itself at every batch but the first of a pass.
         self.waited = self.longest = self.drawn = 0
         self.until = 0
-        """When the last batch came."""
+        """When a batch was looked at last;"""
+        self.look_at, self.look_by = 1, 0
+        """the next is the first with this number in its pass, or that comes after this time."""
         self.tell_at = SUSPECT
         """How long must have been waited for the next telling; the probe of the waits sets it."""
         # The first batch of a pass is made while nothing else runs: that wait is a cost of beginning.

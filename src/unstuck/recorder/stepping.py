@@ -82,6 +82,7 @@ class ByHand:
 
     def last(self) -> None:
         """At the end of the process: the last update has no backward pass after it."""
+        flight.words[at.W_STEP] = flight.steps()
         if self.active and self._leaves and any(leaf.changed() for leaf in self._leaves):
             count()
 

@@ -97,15 +97,9 @@ def install(module: Any) -> None:
 
     exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
 
-    @wraps(original)
-    def backward(*arguments: Any, **options: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():
-            return original(*arguments, **options)
-        number = state[backwards] = state[backwards] + 1
+    def looked_at(number: int, arguments: Any, options: Any) -> Any:
         if state[close]:
             return closely(arguments, options)
-        if number & state[skipped]:  # steps are so short that reading each loss would be felt
-            return original(*arguments, **options)
         root: Any = arguments[0] if arguments else options.get("tensors")
         if functions() or dispatches():  # modes of the user's: even asking for a size would be seen
             apart(root)
@@ -122,7 +116,7 @@ def install(module: Any) -> None:
         return original(*arguments, **options)
 
     def closely(arguments: Any, options: Any) -> Any:
-        frame = sys._getframe(2)
+        frame = sys._getframe(3)
         guard.attempt("backward", before, arguments[0] if arguments else options.get("tensors"), frame)
         try:
             return original(*arguments, **options)
@@ -132,7 +126,31 @@ def install(module: Any) -> None:
 
     def apart(root: Any) -> None:
         """A loss that stands out, or that cannot be read in passing."""
-        guard.attempt("backward", read_apart, root, sys._getframe(2))
+        guard.attempt("backward", read_apart, root, sys._getframe(3))
+
+    def any_arguments(*arguments: Any, **options: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            return original(*arguments, **options)
+        number = state[backwards] = state[backwards] + 1
+        return looked_at(number, arguments, options)
+
+    def known_arguments(
+        tensors: Any,
+        grad_tensors: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
+        grad_variables: Any = None,
+        inputs: Any = None,
+    ) -> Any:
+        """The same where torch's own parameters are these, as they have always been: nothing is packed."""
+        if torch.compiler.is_dynamo_compiling():
+            return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+        number = state[backwards] = state[backwards] + 1
+        if number & state[skipped] and not state[close]:  # steps so short that reading each loss would be felt
+            return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+        return looked_at(number, (tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs), {})
+
+    backward = wraps(original)(known_arguments if _same_parameters(original, known_arguments) else any_arguments)
 
     def remove() -> None:
         if module.backward is backward:  # not if somebody has wrapped it since
@@ -142,6 +160,11 @@ def install(module: Any) -> None:
     module.backward = backward
     guard.on("backward", remove)
     _wrap_grad(module, torch)
+
+
+def _same_parameters(one: Any, other: Any) -> bool:
+    codes = getattr(one, "__code__", None), other.__code__
+    return codes[0] is not None and len({code.co_varnames[: code.co_argcount] for code in codes}) == 1
 
 
 def before(given: Any, frame: FrameType) -> None:

@@ -1,6 +1,6 @@
 """Seam: every batch that a DataLoader hands out, in the process that draws it. Waiting for it is phase `data`.
 
-The path of an ordinary batch is written out in one closure: two readings of the clock, two stores, four counters.
+The path of an ordinary batch is written out in one closure: two readings of the clock, three stores, three counters.
 Everything else happens in sampled steps, at the first batch of a pass, and at one batch in thirty-two.
 """
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from ..loading import Loading
 
 OPENED, DRAWN = "_unstuck_opened", "_unstuck_drawn"
-"""Of an iterator: the Loading of its loader; the same, once a batch has come."""
+"""Of an iterator: the Loading of its loader; the same, once a batch has come. Set and read as attributes: asking
+for the `__dict__` would make one, and all attributes of the iterator slower."""
 INDICES = "_unstuck_indices"
 SCANS = bool(os.environ.get("UNSTUCK_SCAN"))  # asked once: below compiled code asking would be compiled too
 FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, and those of sampled steps
+ANSWER_WITHIN = 20_000_000  # nanoseconds after which a batch answers what the supervisor asks for
 
 
 def install(module: Any) -> None:
@@ -48,14 +50,22 @@ def install_stateful(module: Any) -> None:
 
 def _wrap_next(kind: Any, name: str) -> None:
     original, clock, state = kind.__next__, monotonic_ns, flight.state
-    seam, request, data, between = at.W_SEAM, at.W_REQUEST, at.DATA, at.BETWEEN
-    full, watched = flight.FULL, flight.WATCHED
+    data, between, step = at.W_SINCE + at.DATA, at.W_SINCE + at.BETWEEN, at.W_STEP
+    full, watched, steps = flight.FULL, flight.WATCHED, flight.STEPS
+    words = flight.words
+
+    def take(new: memoryview[int]) -> None:
+        nonlocal words
+        words = new
+
+    flight.follow(take)
+    kind._unstuck_drawn = None  # of an iterator that was made before us
 
     @wraps(original)
     def __next__(self: Any) -> Any:
         began = clock()
-        flight.words[seam] = began << 3 | data
-        known = self.__dict__.get(DRAWN)
+        words[data] = began
+        known = self._unstuck_drawn
         if known is None or state[full] or state[watched]:
             return closely(self, began)
         try:
@@ -64,15 +74,14 @@ def _wrap_next(kind: Any, name: str) -> None:
             guard.attempt(name, no_batch, self, error)
             raise
         now = clock()
-        flight.words[seam] = now << 3 | between
+        words[between] = now
+        words[step] = state[steps]
         took = now - began
-        known.until = now
         known.waited += took
         known.drawn += 1
         if took > known.longest:
             known.longest = took
-        number = self._num_yielded
-        if number < FIRST or not number & 31 or flight.words[request]:
+        if self._num_yielded >= known.look_at or now > known.look_by:
             guard.attempt(name, look, self, known, batch)
         return batch
 
@@ -87,8 +96,12 @@ def _wrap_next(kind: Any, name: str) -> None:
         guard.attempt(name, came, self, began, batch)
         return batch
 
+    def remove() -> None:
+        kind.__next__ = original
+        del kind._unstuck_drawn
+
     kind.__next__ = __next__
-    guard.on(name, lambda: setattr(kind, "__next__", original))
+    guard.on(name, remove)
 
 
 def asked(iterator: Any, began: int) -> None:
@@ -101,26 +114,25 @@ def asked(iterator: Any, began: int) -> None:
 def came(iterator: Any, began: int, batch: Any) -> None:
     """A batch came. The first of a pass is made while nothing runs beside it: that wait is a cost of beginning."""
     now = monotonic_ns()
-    flight.words[at.W_SEAM] = now << 3 | at.BETWEEN
+    flight.words[at.W_SINCE + at.BETWEEN], flight.words[at.W_STEP] = now, flight.steps()
     if flight.state[flight.FULL]:
         flight.account(now, at.BETWEEN)
         flight.words[at.W_BATCH] = iterator._num_yielded
-    own = iterator.__dict__
-    known, took = own.get(DRAWN), now - began
+    known, took = _of(iterator, DRAWN), now - began
     if known is not None:
         known.waited += took
         known.drawn += 1
         known.longest = max(known.longest, took)
     else:
-        known = own[DRAWN] = own.get(OPENED)
+        known = _of(iterator, OPENED)
         if known is None:
             return
+        object.__setattr__(iterator, DRAWN, known)
         if known.since:
             known.starts += 1
             known.starting += took + known.opened
         else:
             known.since, known.begun = now, took
-    known.until = now
     if flight.state[flight.WATCHED]:
         dispatch.emit("batch_fetched", iterator)
     look(iterator, known, batch)
@@ -128,9 +140,13 @@ def came(iterator: Any, began: int, batch: Any) -> None:
 
 def look(iterator: Any, known: Loading, batch: Any) -> None:
     """A batch that is looked at, or one in thirty-two; what the supervisor asks for is answered here too."""
-    number = iterator._num_yielded
+    number, now = iterator._num_yielded, monotonic_ns()
+    due = number >= known.look_at
+    known.until, known.look_by = now, now + ANSWER_WITHIN
     dispatch.module("loading").trim(known)
-    if flight.full() or number < FIRST or not number & 31:
+    if due:
+        known.look_at = number + 1 if number < FIRST - 1 else (number | 31) + 1
+    if flight.full() or due:
         dispatch.emit("batch_looked_at", known, iterator, batch)
     elif flight.state[flight.FULL]:
         dispatch.ask("passes", "note_size", batch)
@@ -143,9 +159,10 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
 def no_batch(iterator: Any, error: BaseException) -> None:
     """The pass is over, or a batch could not be had."""
     flight.enter(at.BETWEEN)
-    known = iterator.__dict__.get(OPENED)
+    known = _of(iterator, OPENED)
     if type(error) is StopIteration:
         if known is not None:
+            known.until = monotonic_ns()
             dispatch.emit("pass_ended", known, iterator._num_yielded)
             if not known.ended:
                 known.trained += flight.steps() - known.steps
@@ -163,11 +180,11 @@ def _wrap_drawing(kind: Any, name: str) -> None:
     def drawing(self: Any, *arguments: Any, **options: Any) -> None:
         original(self, *arguments, **options)
         try:
-            own = self.__dict__
-            if type(self).__module__ == torchs and own.get("_sampler_iter") is not None:
+            drawn_from = _of(self, "_sampler_iter")
+            if type(self).__module__ == torchs and drawn_from is not None:
                 kept: dict[int, Any] = {}
-                own[INDICES] = kept
-                own["_sampler_iter"] = map(kept.setdefault, count(), own["_sampler_iter"])
+                object.__setattr__(self, INDICES, kept)
+                object.__setattr__(self, "_sampler_iter", map(kept.setdefault, count(), drawn_from))
         except Exception as fault:
             guard.off("indices", fault)
 
@@ -206,11 +223,20 @@ def opened(iterator: Any, loader: Any, took: int) -> None:
     flight.pass_began()
     site = dispatch.module("user_code").call_site()
     known, _ = loading.of(loader, site)
-    own = iterator.__dict__
+    kept = _of(iterator, INDICES)
     dispatch.emit("pass_left", known)
-    known.opened, known.indices, known.oldest = took, own.setdefault(INDICES, {}), 0
+    known.opened, known.indices, known.oldest, known.look_at = took, {} if kept is None else kept, 0, 1
     dispatch.emit("pass_began", known, iterator)
     known.site, known.steps, known.ended = site, flight.steps(), False
     known.passes += 1
-    own[OPENED], own[DRAWN] = known, None
+    object.__setattr__(iterator, OPENED, known)
+    object.__setattr__(iterator, DRAWN, None)
     loading.opened(known, iterator)
+
+
+def _of(iterator: Any, name: str) -> Any:
+    """Its attribute, or None. Nothing of the user's is run."""
+    try:
+        return object.__getattribute__(iterator, name)
+    except AttributeError:
+        return None

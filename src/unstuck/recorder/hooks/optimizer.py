@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+OFTEN = 0.5  # clears a step, from which on gradients are cleared as they should be
+
+
 def nobody() -> None:
     return None
 
@@ -26,13 +29,16 @@ class Counts:
     """By the identity of an optimizer: how often it has stepped, and how often its gradients were cleared.
 
     The one that leads is known by a weak reference, and its numbers are settled when they are asked for: at an ordinary
-    step nothing is looked up, and `id` is not called, of which every audit hook is told."""
+    step nothing is looked up, and `id` is not called, which every audit hook hears. Once it is plain that gradients are
+    cleared, that is no longer counted but taken to go on."""
 
-    __slots__ = ("_clears", "_key", "_since", "_steps", "leader", "led_clears")
+    __slots__ = ("_clears", "_counted", "_key", "_since", "_steps", "leader", "led_clears")
 
     def __init__(self) -> None:
         self._steps: dict[int, int] = {}
         self._clears: dict[int, int] = {}
+        self._counted: dict[int, int] = {}
+        """Steps made when counting ended, of those whose gradients were cleared until then."""
         self.leader: Callable[[], Any] = nobody
         self._key = self._since = self.led_clears = 0
 
@@ -44,8 +50,24 @@ class Counts:
     def stepped(self, optimizer: Any) -> None:
         self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
 
-    def cleared(self, optimizer: Any, times: int = 1) -> None:
-        self._clears[id(optimizer)] = self._clears.get(id(optimizer), 0) + times
+    def built(self, optimizer: Any) -> None:
+        """It may have the place in memory of one that is gone."""
+        self._settle()
+        for kept in (self._steps, self._clears, self._counted):
+            kept.pop(id(optimizer), None)
+
+    def cleared(self, optimizer: Any) -> None:
+        if id(optimizer) in self._counted:
+            return
+        self._clears[id(optimizer)] = self._clears.get(id(optimizer), 0) + 1
+
+    def all_cleared(self) -> bool:
+        """Every optimizer that steps is also cleared; if so, counting ends."""
+        self._settle()
+        if any(self._clears.get(key, 0) < OFTEN * steps for key, steps in self._steps.items()):
+            return False
+        self._counted = {key: steps for key, steps in self._steps.items() if steps}
+        return True
 
     def _settle(self) -> None:
         if self._key:
@@ -61,7 +83,8 @@ class Counts:
     @property
     def clears(self) -> dict[int, int]:
         self._settle()
-        return self._clears
+        going_on = {key: self._clears[key] * self._steps[key] // steps for key, steps in self._counted.items()}
+        return {**self._clears, **going_on}
 
     @property
     def all_clears(self) -> int:
@@ -103,13 +126,15 @@ class Sampling:
         if leads:
             stepping.turn()
             self.change(bool(flight.state[flight.FULL]))
+            if flight.steps() >= flight.FULL_STEPS and self._counts.all_cleared():
+                guard.remove("zero_grad")
 
 
 def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
     counts, state = Counts(), flight.state
-    full, steps, due, step_word = flight.FULL, flight.STEPS, flight.DUE, at.W_STEP
+    full, steps, due = flight.FULL, flight.STEPS, flight.DUE
     leader: Callable[[], Any] = nobody
     rival: Callable[[], Any] = nobody
     sampling = Sampling(module, counts)
@@ -121,8 +146,7 @@ def install(module: Any) -> None:
             return
         if leader() is optimizer:
             rival = nobody
-            made = state[steps] = state[steps] + 1
-            flight.words[step_word] = made
+            made = state[steps] = state[steps] + 1  # the hook of the loader writes it into the flight file, or `turn`
             if made >= state[due]:
                 guard.attempt("optimizer", sampling.stepped, optimizer, True)
             return
@@ -147,7 +171,6 @@ def install(module: Any) -> None:
 
     guard.on("optimizer", remove)
     _wrap_built(module.Optimizer, counts)
-    _wrap_cleared(module.Optimizer, counts)
 
 
 def _wrap_built(kind: Any, counts: Counts) -> None:
@@ -157,7 +180,8 @@ def _wrap_built(kind: Any, counts: Counts) -> None:
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
         original(self, *arguments, **options)
         try:
-            counts.cleared(self, 0)
+            counts.built(self)
+            _wrap_cleared(kind, counts)
             dispatch.emit("optimizer_built", self, sys._getframe(1), counts)
         except Exception as fault:
             guard.off("optimizers built", fault)
@@ -172,8 +196,10 @@ def _wrap_built(kind: Any, counts: Counts) -> None:
 
 
 def _wrap_cleared(kind: Any, counts: Counts) -> None:
-    """It is called at every step, so it does nothing but count."""
+    """Called at every step, it does nothing but count, and is taken out when that has shown enough."""
     original, torch = kind.zero_grad, sys.modules["torch"]
+    if "zero_grad" in guard.OFF or "zero_grad" in guard.installed():
+        return
 
     @wraps(original)
     def zero_grad(self: Any, set_to_none: bool = True) -> Any:
@@ -184,5 +210,9 @@ def _wrap_cleared(kind: Any, counts: Counts) -> None:
                 counts.cleared(self)
         return original(self, set_to_none)
 
+    def remove() -> None:
+        if kind.zero_grad is zero_grad:
+            kind.zero_grad = original
+
     kind.zero_grad = zero_grad
-    guard.on("zero_grad", lambda: setattr(kind, "zero_grad", original))
+    guard.on("zero_grad", remove)
