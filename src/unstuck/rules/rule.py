@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
-from unstuck.rules.words import sentence
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
 
@@ -24,15 +23,13 @@ class Rule:
     explains: frozenset[str] = frozenset()
     """Rules whose findings are shown beneath this one's, as consequences."""
     last_resort: bool = False
-    """Speaks only where no other rule of its family does."""
+    """Its findings count only where no other rule of its family has one."""
     disproved_by_end: bool = False
-    """It says that the run never ends: a run that comes to its own good end was not what it says."""
-
+    """It says that the run never ends: a run that finishes normally disproves it."""
     asks_only: bool = False
-    """Only an experiment can settle it: during a run it says no more than which."""
-
+    """Only an experiment can settle it: during a run it asks for that experiment."""
     gathers: bool = False
-    """Its evidence becomes better as the run goes on: what it says later takes the place of what it said first."""
+    """Its evidence gets better as the run goes on: a later finding replaces the first."""
 
     def finding(
         self,
@@ -42,21 +39,21 @@ class Rule:
         title: str,
         evidence: Iterable[str],
         where: Where,
-        fix: Fix,
-        seen_by: SeenBy,
+        fix: str | Fix,
+        seen_by: SeenBy = "flight",
         consequences: tuple[str, ...] = (),
         also: tuple[Where, ...] = (),
     ) -> Finding:
-        """What this rule has found. Empty lines of evidence are left out; the title becomes a sentence."""
+        """A finding of this rule. Empty lines of evidence are left out, so that a rule can write them inline."""
         return Finding(
             rule=self.name,
             family=self.family,
             severity=severity,
             confidence=confidence,
-            title=sentence(title),
+            title=title,
             evidence=tuple(line for line in evidence if line),
             where=where,
-            fix=fix,
+            fix=Fix(fix) if isinstance(fix, str) else fix,
             seen_by=seen_by,
             consequences=consequences,
             also=also,
