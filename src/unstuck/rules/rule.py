@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
+from unstuck.rules.words import sentence
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
 
@@ -44,13 +45,13 @@ class Rule:
         consequences: tuple[str, ...] = (),
         also: tuple[Where, ...] = (),
     ) -> Finding:
-        """A finding of this rule. Empty lines of evidence are left out, so that a rule can write them inline."""
+        """A finding of this rule. Empty lines of evidence are left out; the title becomes a sentence."""
         return Finding(
             rule=self.name,
             family=self.family,
             severity=severity,
             confidence=confidence,
-            title=title,
+            title=sentence(title),
             evidence=tuple(line for line in evidence if line),
             where=where,
             fix=Fix(fix) if isinstance(fix, str) else fix,

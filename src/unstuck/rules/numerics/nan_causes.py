@@ -185,8 +185,16 @@ def _name(tensor: BadTensor, inputs: list[BadTensor]) -> str:
 
 def _operation_on(tensor: BadTensor, operation: str, why: Why, detail: str, site: Site | None) -> Operation:
     """An operation outside of the graph, with the bad elements of the tensor that shows it."""
-    rows = {"count": tensor.count, "of": tensor.of, "bad_rows": tensor.bad_rows}
-    return Operation(operation=operation, why=why, detail=detail, site=site, rows=tensor.rows, **rows)
+    return Operation(
+        operation=operation,
+        why=why,
+        detail=detail,
+        site=site,
+        count=tensor.count,
+        of=tensor.of,
+        rows=tensor.rows,
+        bad_rows=tensor.bad_rows,
+    )
 
 
 def _grown_weight(birth: Birth) -> GrownWeight | None:
