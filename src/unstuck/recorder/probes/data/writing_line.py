@@ -14,7 +14,7 @@ from time import thread_time
 from types import FunctionType
 
 from ... import governor, guard, hiding, objects, user_code
-from ..loops import inlined
+from ..loops.parsed_source import tree_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class WritingLine:
             if self._is_users(here) and _is_method_of(here, self._owners):
                 return True
             here = None if here in self._marked else here.f_back
-        tree = inlined.tree_of(frame.f_code.co_filename)
+        tree = tree_of(frame.f_code.co_filename)
         statements = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, _WRITING)]
         here_written = [node for node in statements if node.lineno <= line <= (node.end_lineno or line)]
         return any(_names(target, frame, self._owners) for node in here_written for target in _targets(node))

@@ -1,35 +1,39 @@
-"""A condition of the user's piece by piece, each with its text and what it comes to now."""
+"""A condition of the user's piece by piece, each with its text and what it comes to now.
+
+A small function of the user's reads as if it were written where it is called: `stopper.step(loss)` with
+`return self.bad >= self.patience` is `stopper.bad >= stopper.patience`.
+"""
 
 from __future__ import annotations
 
 import ast
+import copy
+from functools import lru_cache
 from types import FunctionType
 
 from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Side, Value
-from . import inlined, source_text
-from .values import BITS, COMPARE, compare, number, truth
+from . import parsed_source
+from .expressions import COMPARE, MOST_BITS, compare, number, truth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .values import Scope
+    from .expressions import Scope
+    from .parsed_source import Function
 
-PARTS = 32
-"""Of an `and` or `or`."""
-CALLS = 3
-"""Functions that are read one inside another."""
-TEXT, SHOWN = 200, 80
-"""Letters of a condition, and of a text that is a value."""
+MOST_PARTS = 32  # of an `and` or `or`
+MOST_CALLS = 3  # functions that are read one inside another
+TEXT, SHOWN = 200, 80  # letters of a condition, and of a text that is a value
 
 
-def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: int = CALLS) -> Condition:
+def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: int = MOST_CALLS) -> Condition:
     """`wanted`: the value that leads to where the condition is on the way. A text stands for what is no expression."""
     if isinstance(node, str):
         return Condition(text=node[:TEXT], wanted=wanted)
-    text = source_text.text(node)[:TEXT]
-    if not source_text.is_small(node):
+    text = parsed_source.text(node)[:TEXT]
+    if not parsed_source.is_small(node):
         return Condition(text=text, wanted=wanted)
     if isinstance(node, ast.BoolOp):
         return _joined(node, text, scope, wanted, calls)
@@ -50,8 +54,8 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
         kind="truth",
         value=truth(value),
         tested=shown(value),
-        names=list(source_text.names(node)),
-        calls=source_text.calls(node),
+        names=list(parsed_source.names(node)),
+        calls=parsed_source.calls(node),
         wanted=wanted,
     )
 
@@ -61,9 +65,9 @@ def names_in(whole: Condition) -> list[str]:
 
 
 def _joined(node: ast.BoolOp, text: str, scope: Scope, wanted: bool, calls: int) -> Condition:
-    parts = [condition(part, scope, calls=calls) for part in node.values[:PARTS]]
+    parts = [condition(part, scope, calls=calls) for part in node.values[:MOST_PARTS]]
     deciding = isinstance(node.op, ast.Or)
-    values = [part.value for part in parts] + [None] * (len(node.values) > PARTS)
+    values = [part.value for part in parts] + [None] * (len(node.values) > MOST_PARTS)
     value = deciding if deciding in values else None if None in values else not deciding
     return Condition(text=text, kind="or" if deciding else "and", value=value, parts=parts, wanted=wanted)
 
@@ -72,17 +76,17 @@ def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool) -> Condi
     right_node, how = node.comparators[0], node.ops[0]
     left, right = scope.find(node.left), scope.find(right_node)
     compared = Comparison(
-        left=Side(text=source_text.text(node.left), value=shown(left)),
+        left=Side(text=parsed_source.text(node.left), value=shown(left)),
         op=COMPARE[type(how)][0],
-        right=Side(text=source_text.text(right_node), value=shown(right)),
+        right=Side(text=parsed_source.text(right_node), value=shown(right)),
     )
     return Condition(
         text=text,
         kind="compare",
         value=truth(compare(how, left, right)),
         compared=compared,
-        names=list(source_text.names(node)),
-        calls=source_text.calls(node),
+        names=list(parsed_source.names(node)),
+        calls=parsed_source.calls(node),
         wanted=wanted,
     )
 
@@ -95,11 +99,11 @@ def _answer(call: ast.Call, scope: Scope) -> ast.expr | None:
     if held is UNKNOWN:
         return None
     if owner is function and type(held) is FunctionType:
-        source = inlined.source_of(held)
-        return None if source is None else inlined.returned(call, source, None)
+        source = parsed_source.source_of(held)
+        return None if source is None else _returned(call, source, None)
     written = in_class(type(held), function.attr if isinstance(function, ast.Attribute) else "__call__")
-    source = None if written is None else inlined.source_of(written[1])
-    return None if source is None else inlined.returned(call, source, owner)
+    source = None if written is None else parsed_source.source_of(written[1])
+    return None if source is None else _returned(call, source, owner)
 
 
 def shown(value: Any) -> Value:
@@ -112,10 +116,59 @@ def shown(value: Any) -> Value:
         return Value(kind="none", text="None")
     if kind is bool:
         return Value(kind="bool", text=str(value))
-    if kind is float or (kind is int and value.bit_length() < BITS):
+    if kind is float or (kind is int and value.bit_length() < MOST_BITS):
         return Value(kind="number", text=repr(value), number=value)
     if kind is int:
         return Value(
             kind="number", text=f"a number of {value.bit_length():,} bits", number=1e308 if value > 0 else -1e308
         )
     return Value(kind="text", text=repr(value[:SHOWN])) if kind is str else Value(kind="object", text=class_name(kind))
+
+
+# --- functions as if they were written where they are called -------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def _returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
+    """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
+    returns = [node.value for node in parsed_source.own_nodes(function) if isinstance(node, ast.Return) and node.value]
+    telling = [value for value in returns if not isinstance(value, ast.Constant)]
+    if len(telling) != 1 or any(value.value for value in returns if isinstance(value, ast.Constant)):
+        return None
+    answer: ast.expr = ast.fix_missing_locations(_Renamed(function, owner, call).visit(copy.deepcopy(telling[0])))
+    return answer
+
+
+@lru_cache(maxsize=128)
+def seen_from(function: Function, owner: ast.expr) -> list[ast.stmt]:
+    """The body of a method as it reads outside, with the object's own name for `self`."""
+    renamed = _Renamed(function, owner, None)
+    return [ast.fix_missing_locations(renamed.visit(copy.deepcopy(statement))) for statement in function.body]
+
+
+class _Renamed(ast.NodeTransformer):
+    """Parameters become what they were given, the function's other names ones that mean nothing to the caller."""
+
+    def __init__(self, function: Function, owner: ast.expr | None, call: ast.Call | None) -> None:
+        names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+        self._given: dict[str, ast.expr] = {}
+        if owner is not None and names:
+            self._given[names.pop(0)] = owner
+        if call is not None:
+            self._given.update(zip(names, call.args, strict=False))
+            self._given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
+        stored = [
+            node.id
+            for node in parsed_source.own_nodes(function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        keywords = [parameter.arg for parameter in function.args.kwonlyargs]
+        self._hidden = {*names, *stored, *keywords} - self._given.keys()
+        self._function = function.name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self._given:
+            return ast.copy_location(copy.deepcopy(self._given[node.id]), node)
+        if node.id in self._hidden:
+            return ast.copy_location(ast.Name(f"{node.id} in {self._function}", node.ctx), node)
+        return node

@@ -7,32 +7,45 @@ out of them and what guards these, and what inside them changes the names that a
 from __future__ import annotations
 
 import ast
+import itertools
+from dataclasses import replace
 from functools import lru_cache
 
-from ... import flight, journal, user_code
+from ... import flight, journal, lengths, user_code
 from ... import layout as at
+from ...objects import UNKNOWN, class_name, ids, in_class
 from ...probe import Probe
-from ...records.loops import DescribedLoop, LoopFrame, LoopSnapshot, Side
-from . import inlined, iterated, loop_exits, source_text
-from .assignments import assignments, owner_of
+from ...records.loops import Counter, DescribedLoop, Iterated, LoopFrame, LoopSnapshot, Side, WayOut
+from . import parsed_source
 from .conditions import condition, names_in, shown
-from .statements import LOOPS, SCOPES
-from .values import scope_of
+from .expressions import is_numpys, scope_of
+from .parsed_source import expression, text
+from .statements import LOOPS, SCOPES, assignments, beneath, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
+    from typing import Any, Literal
 
     from ...records.loops import Assignment
-    from .values import Scope
+    from .expressions import Scope
+    from .statements import Placed
 
     LoopNode = ast.While | ast.For | ast.AsyncFor
 
-FRAMES = 12
-STACK = 5000
-"""How far down the stack is gone."""
-NAMES = 1000
-DEEP = 3
+MOST_FRAMES = 12  # that are described
+MOST_STACK = 5000  # frames that are gone down
+MOST_NAMES = 1000  # of a function
+MOST_EXITS = 16  # of a loop
+ROUNDS = 3  # what is tested, what decides whether that is changed, and once more
+_LEAVING = ("sys.exit", "exit", "quit", "os._exit")
+_STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
+_THROUGH = frozenset(("enumerate", "tqdm", "track", "iter", "progress_bar", "prefetch", "auto"))
+_ENDING = frozenset(("range", "islice", "trange", "list", "tuple", "sorted", "reversed", "takewhile", "items", "keys"))
+_ENDLESS = frozenset(("count", "cycle"))
+_BOUNDED = ids(list, tuple, dict, set, frozenset, str, bytes, range)
+_ROUND = ids(itertools.count, itertools.cycle)
+_WRITTEN_OUT = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.Constant)
 
 
 class Loops(Probe):
@@ -51,18 +64,18 @@ class Loops(Probe):
 
 
 def _frames(frame: FrameType) -> list[LoopFrame]:
-    found: list[LoopFrame] = []
+    frames: list[LoopFrame] = []
     here: FrameType | None = frame
-    for _ in range(STACK):
-        if here is None or len(found) == FRAMES:
+    for _ in range(MOST_STACK):
+        if here is None or len(frames) == MOST_FRAMES:
             break
         code = here.f_code
         if here.f_lineno is not None and user_code.is_user_file(code.co_filename):
             function, around = _around(code, here.f_lineno)
             if around:
-                found.append(_described(here, function, around))
+                frames.append(_described(here, function, around))
         here = here.f_back
-    return found
+    return frames
 
 
 def _described(frame: FrameType, function: ast.AST, around: list[LoopNode]) -> LoopFrame:
@@ -73,57 +86,16 @@ def _described(frame: FrameType, function: ast.AST, around: list[LoopNode]) -> L
         function=user_code.name_of(code),
         number=id(frame),
         generator=bool(code.co_flags & 0x220),  # an asynchronous one, too
-        local=sorted(code.co_varnames)[:NAMES] if code.co_name != "<module>" else None,
+        local=sorted(code.co_varnames)[:MOST_NAMES] if code.co_name != "<module>" else None,
         loops=[_loop(node, function, code.co_filename, scope) for node in around],
     )
-
-
-def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> DescribedLoop:
-    exits = loop_exits.ways_out(node, scope)
-    head = node.test if isinstance(node, ast.While) else node.target
-    wanted = {*source_text.names(head), *(name for way in exits for guard in way.guards for name in names_in(guard))}
-    assigned: dict[str, list[Assignment]] = {}
-    tree = inlined.tree_of(file)
-    for _ in range(DEEP if tree is not None else 0):  # what is tested, then what decides whether that is changed
-        assigned.update(assignments(node.body, function, tree, wanted, scope))  # type: ignore[arg-type]
-        guards = [guard for given in assigned.values() for each in given for guard in each.guards]
-        wanted = {name for guard in guards for name in names_in(guard)} - assigned.keys()
-    accounted = [name for name in assigned if not name.isidentifier() and owner_of(name, scope) is not None]
-    header = node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno
-    if isinstance(node, ast.While):
-        return DescribedLoop(
-            kind="while",
-            text=f"while {source_text.text(node.test)}"[:200],
-            first=node.lineno,
-            header=header,
-            test=condition(node.test, scope),
-            exits=exits,
-            assigned=assigned,
-            accounted=accounted,
-        )
-    return DescribedLoop(
-        kind="for",
-        text=f"for {source_text.text(node.target)} in {source_text.text(node.iter)}"[:200],
-        first=node.lineno,
-        header=header,
-        iterates=iterated.describe(node.iter, scope),
-        targets=[Side(text=name, value=shown(_value(name, scope))) for name in source_text.names(node.target)],
-        counts=iterated.counts(node, scope),
-        exits=exits,
-        assigned=assigned,
-        accounted=accounted,
-    )
-
-
-def _value(name: str, scope: Scope) -> object:
-    return scope.find(source_text.expression(name))
 
 
 @lru_cache(maxsize=512)
 def _around(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
     """The function that runs, and its loops around a line, outermost first."""
-    tree = inlined.tree_of(code.co_filename)
-    function: ast.AST | None = tree if code.co_name == "<module>" else inlined.definition(code)
+    tree = parsed_source.tree_of(code.co_filename)
+    function: ast.AST | None = tree if code.co_name == "<module>" else parsed_source.definition(code)
     if tree is None or function is None:
         return ast.Module([], []), []
     loops: list[LoopNode] = []
@@ -137,3 +109,111 @@ def _around(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
             loops.append(node)
         waiting.extend(ast.iter_child_nodes(node))
     return function, sorted(loops, key=lambda loop: (loop.lineno, loop.col_offset))
+
+
+def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> DescribedLoop:
+    exits = _exits(node, scope)
+    head = node.test if isinstance(node, ast.While) else node.target
+    wanted = {*parsed_source.names(head), *(name for way in exits for guard in way.guards for name in names_in(guard))}
+    assigned: dict[str, list[Assignment]] = {}
+    tree = parsed_source.tree_of(file)
+    for _ in range(ROUNDS if tree is not None else 0):
+        assigned.update(assignments(node.body, function, tree, wanted, scope))  # type: ignore[arg-type]
+        guards = [guard for given in assigned.values() for assignment in given for guard in assignment.guards]
+        wanted = {name for guard in guards for name in names_in(guard)} - assigned.keys()
+    loop = DescribedLoop(
+        first=node.lineno,
+        header=node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno,
+        exits=exits,
+        assigned=assigned,
+        accounted=[name for name in assigned if not name.isidentifier() and owner_of(name, scope) is not None],
+    )
+    if isinstance(node, ast.While):
+        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=condition(node.test, scope))
+    names = parsed_source.names(node.target)
+    return replace(
+        loop,
+        kind="for",
+        text=f"for {text(node.target)} in {text(node.iter)}"[:200],
+        iterates=_iterated(node.iter, scope),
+        targets=[Side(text=name, value=shown(scope.find(expression(name)))) for name in names],
+        counts=_counter(node, scope),
+    )
+
+
+# --- ways out ------------------------------------------------------------------------------------------------------
+
+
+def _exits(loop: LoopNode, scope: Scope) -> list[WayOut]:
+    """Each `break`, `return` and call that leaves the loop, with the conditions on its way."""
+    leaving = ((placed, kind) for placed in beneath(loop.body) if (kind := _leaves(placed)) is not None)
+    return [
+        WayOut(
+            line=placed.statement.lineno,
+            kind=kind,
+            guards=[condition(guard, scope, wanted) for guard, wanted in placed.guards],
+        )
+        for placed, kind in itertools.islice(leaving, MOST_EXITS)
+    ]
+
+
+def _leaves(placed: Placed) -> Literal["break", "return", "raise", "exit"] | None:
+    statement = placed.statement
+    if isinstance(statement, ast.Break):
+        return None if placed.nested else "break"
+    if isinstance(statement, ast.Return):
+        return "return"
+    if isinstance(statement, ast.Raise) and statement.exc is not None:
+        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return "raise" if text(raised).rpartition(".")[2] in _STOPS else None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return "exit" if text(statement.value.func) in _LEAVING else None
+    return None
+
+
+# --- what a `for` goes through: something that ends by itself, something endless, or something of the user's ---------
+
+
+def _iterated(node: ast.expr, scope: Scope) -> Iterated:
+    written = text(node)[:120]
+    if isinstance(node, ast.Call):
+        name = text(node.func).rpartition(".")[2]
+        if name in _THROUGH and node.args and parsed_source.is_small(node):
+            return _iterated(node.args[0], scope)
+        return Iterated(text=written, ends=_call_ends(name, node.args, scope))
+    if isinstance(node, _WRITTEN_OUT):
+        return Iterated(text=written, ends=True)
+    return _iterated_thing(scope.find(node), written)
+
+
+def _call_ends(name: str, arguments: list[ast.expr], scope: Scope) -> bool | None:
+    if name == "zip":
+        return True if any(_iterated(part, scope).ends for part in arguments[:16]) else None
+    if name in _ENDING:
+        return True
+    return False if name in _ENDLESS or (name == "repeat" and len(arguments) == 1) else None
+
+
+def _iterated_thing(thing: Any, written: str) -> Iterated:
+    if thing is UNKNOWN:
+        return Iterated(text=written)
+    kind = type(thing)
+    if id(kind) in _BOUNDED or is_numpys(thing):
+        return Iterated(text=written, ends=True, type=class_name(kind))
+    if id(kind) in _ROUND:
+        return Iterated(text=written, ends=False, type=class_name(kind))
+    by_index = in_class(kind, "__getitem__") is not None and in_class(kind, "__iter__") is None
+    length = lengths.length(thing) if by_index else None
+    return Iterated(text=written, type=class_name(kind), by_index=by_index, length=length)
+
+
+def _counter(node: ast.For | ast.AsyncFor, scope: Scope) -> Counter | None:
+    """The name that counts the rounds of a `for … in enumerate(…)`, and the most it can come to."""
+    call = node.iter
+    if not (isinstance(call, ast.Call) and text(call.func) == "enumerate" and len(call.args) == 1):
+        return None
+    if not isinstance(node.target, ast.Tuple) or not isinstance(node.target.elts[0], ast.Name):
+        return None
+    thing = scope.find(call.args[0])
+    rounds = None if thing is UNKNOWN else lengths.length(thing)
+    return None if rounds is None else Counter(name=text(node.target.elts[0]), most=rounds - 1)

@@ -1,4 +1,4 @@
-"""Whether a stream's code goes round for ever: read from its source, not run.
+"""Whether a stream's code goes round forever: read from its source, not run.
 
 A stream may repeat its samples on purpose, so and so often. Only a loop around its `yield` that has no end, or one of
 `itertools` that has none, shows that it will not stop.
@@ -7,17 +7,17 @@ A stream may repeat its samples on purpose, so and so often. Only a loop around 
 from __future__ import annotations
 
 import ast
-from types import CodeType, FunctionType
+from types import FunctionType
 
-from ...objects import class_name, in_class, instance_dict, module_of, some_of
-from . import snippets
+from ...objects import class_name, instance_dict, module_of, some_of
+from ..data.sample_code import method_of, names_in
+from .parsed_source import function_alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FUNCTIONS = 40
-"""Of the stream's, at most, that are read."""
+MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")
 _BOUNDED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.NotEq)
 _LIBRARIES = ("builtins", "torch", "numpy")
@@ -30,38 +30,25 @@ def goes_round(stream: Any) -> bool:
     if any(module_of(kind) == "itertools" and class_name(kind) in ROUNDS for kind in kinds):
         return True
     read: set[FunctionType] = set()
-    waiting = [(kind, f) for kind in kinds if (f := _function(kind, "__iter__")) is not None]
-    while waiting and len(read) < FUNCTIONS:
+    waiting = [(kind, method) for kind in kinds if (method := method_of(kind, "__iter__")) is not None]
+    while waiting and len(read) < MOST_FUNCTIONS:
         kind, function = waiting.pop()
         if function in read or _is_of_library(function):
             continue
         read.add(function)
-        written = snippets.definition(function.__code__)
+        written = function_alone(function.__code__)
         if written is not None and _endless(written, function.__name__):
             return True
-        for name in {name for code in _codes(function) for name in code.co_names}:
-            called = _function(kind, name) or dict.get(function.__globals__, name)
+        for name in names_in(function):
+            called = method_of(kind, name) or dict.get(function.__globals__, name)
             if type(called) is FunctionType:
                 waiting.append((kind, called))
     return False
 
 
-def _function(kind: type, name: str) -> FunctionType | None:
-    """A method of the class as it is written: nothing is bound, nothing runs."""
-    found = in_class(kind, name)
-    return found[1] if found is not None and type(found[1]) is FunctionType else None
-
-
 def _is_of_library(function: FunctionType) -> bool:
     module = function.__module__
     return type(module) is str and module.partition(".")[0] in _LIBRARIES
-
-
-def _codes(function: FunctionType) -> list[CodeType]:
-    found = [function.__code__]
-    for code in found:  # it grows
-        found.extend(each for each in code.co_consts if type(each) is CodeType)
-    return found
 
 
 def _endless(tree: ast.AST, name: str) -> bool:

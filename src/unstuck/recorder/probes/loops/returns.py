@@ -13,26 +13,24 @@ from types import FunctionType
 
 from ... import lengths
 from ...objects import UNKNOWN, class_dict, ids, in_class, mro_of
-from . import snippets
-from .values import NUMBERS, Scope, number, truth
+from .expressions import NUMBERS, Scope, number, truth
+from .parsed_source import function_alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-ELEMENTS = 500
-"""That one comprehension goes through."""
-NUMBERS_SUMMED = 100_000
-STATEMENTS = 100
+MOST_ELEMENTS = 500  # that one comprehension goes through
+MOST_SUMMED = 100_000  # numbers
+MOST_STATEMENTS = 100
 _LISTED = ids(list, tuple, set, frozenset, range)
-_NOTHING: Any = type("Nothing", (), {})()
-"""No `return` was come to."""
+_NOTHING: Any = type("Nothing", (), {})()  # no `return` was reached
 
 
 def given_back(function: FunctionType, thing: Any, owner: type, deep: int) -> Any:
     """What a method of `owner` without arguments would give back for `thing`, or UNKNOWN."""
-    written = snippets.definition(function.__code__)
+    written = function_alone(function.__code__)
     if written is None or len(written.args.args) != 1:
         return UNKNOWN
     closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
@@ -58,7 +56,7 @@ class Body(Scope):
 
     def run(self, body: list[ast.stmt]) -> Any:
         """Its answer; `_NOTHING` where the end was reached without one, UNKNOWN where something is not plain."""
-        for statement in body[:STATEMENTS]:
+        for statement in body[:MOST_STATEMENTS]:
             if isinstance(statement, ast.Return):
                 return UNKNOWN if statement.value is None else number(self.find(statement.value))
             if isinstance(statement, ast.If):
@@ -125,7 +123,7 @@ class Body(Scope):
             return UNKNOWN
         if name == "__len__" and not arguments:
             return self._length(held)
-        if type(held) is dict and not arguments and name in ("values", "keys") and len(held) <= ELEMENTS:
+        if type(held) is dict and not arguments and name in ("values", "keys") and len(held) <= MOST_ELEMENTS:
             return list(getattr(dict, name)(held))
         shape = lengths.shape_of(held) if name == "size" and len(arguments) == 1 else None
         place = self.visit(arguments[0]) if shape else None
@@ -166,7 +164,7 @@ class Body(Scope):
         each = node.generators[0]
         through = self.visit(each.iter)
         plain = len(node.generators) == 1 and not each.is_async and isinstance(each.target, ast.Name)
-        if not plain or id(type(through)) not in _LISTED or len(through) > ELEMENTS:
+        if not plain or id(type(through)) not in _LISTED or len(through) > MOST_ELEMENTS:
             return UNKNOWN
         found: list[Any] = []
         for value in list(through):
@@ -187,7 +185,7 @@ def _computed(compute: Callable[..., Any], given: list[Any]) -> Any:
     """Of numbers, or of one short list of numbers."""
     listed = len(given) == 1 and id(type(given[0])) in _LISTED
     numbers: Iterable[Any] = given[0] if listed else given
-    if listed and (len(given[0]) > NUMBERS_SUMMED or compute not in _OF_LISTS):
+    if listed and (len(given[0]) > MOST_SUMMED or compute not in _OF_LISTS):
         return UNKNOWN
     plain = [number(each) for each in numbers]
     if any(id(type(each)) not in NUMBERS for each in plain):

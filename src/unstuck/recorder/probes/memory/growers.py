@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 
 from ... import user_code
-from ..loops import inlined
+from ..loops.parsed_source import tree_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _table(file: str) -> dict[str, list[tuple[int, str]]]:
 
 
 def _statements(file: str) -> Iterator[tuple[str, int, str]]:
-    tree = inlined.tree_of(file)
+    tree = tree_of(file)
     if tree is None:
         return
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]

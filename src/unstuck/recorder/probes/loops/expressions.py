@@ -10,15 +10,14 @@ import ast
 import operator
 
 from ...objects import FAST, KEYS, UNKNOWN, attribute, entry, ids, locals_of, module_of
-from . import source_text
+from .parsed_source import is_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-BITS = 1000
-"""Larger whole numbers are not computed with."""
+MOST_BITS = 1000  # larger whole numbers are not computed with
 NUMBERS = ids(bool, int, float)
 _PLAIN = NUMBERS | ids(str, type(None))
 _CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
@@ -54,7 +53,7 @@ class Scope(ast.NodeVisitor):
 
     def find(self, node: ast.expr) -> Any:
         """The object an expression stands for, or UNKNOWN."""
-        return self.visit(node) if source_text.is_small(node) else UNKNOWN
+        return self.visit(node) if is_small(node) else UNKNOWN
 
     def generic_visit(self, node: ast.AST) -> Any:
         return UNKNOWN
@@ -143,7 +142,7 @@ def truth(value: Any) -> bool | None:
 
 
 def _is_handy(value: Any) -> bool:
-    return id(type(value)) in NUMBERS and (type(value) is not int or value.bit_length() <= BITS)
+    return id(type(value)) in NUMBERS and (type(value) is not int or value.bit_length() <= MOST_BITS)
 
 
 def _count(held: Any) -> Any:

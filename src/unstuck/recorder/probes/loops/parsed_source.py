@@ -1,0 +1,206 @@
+"""The user's source, parsed and never run: whole files, single functions, and each piece of them as text.
+
+What was read is kept for a while: the same loops are asked about again and again.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import stat
+import textwrap
+from functools import lru_cache
+from itertools import islice
+from types import CodeType, FunctionType, MethodType
+
+from ... import user_code
+from ...objects import class_dict, mro_of, some_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+MOST_BYTES = 300_000  # of a file that is parsed whole: more would be felt
+MOST_BYTES_READ = 4_000_000  # of a file of which one function is parsed
+MOST_LINES = 500  # of such a function
+MOST_NODES = 120  # larger expressions are neither shown nor worked out: nobody writes one by hand
+MOST_LETTERS = 300  # of a text
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPOUND = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith)
+
+
+# --- files and functions -------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def tree_of(path: str) -> ast.Module | None:
+    """The parsed source of a file."""
+    source = _source(path, MOST_BYTES)
+    return None if source is None else _parsed(source)
+
+
+def _source(path: str, most: int) -> bytes | None:
+    """The file, or the cell of a notebook; None where it is too large or not there. A script may also come through a
+    pipe: what is in there is not ours to take."""
+    try:
+        status = os.stat(path)
+        if stat.S_ISREG(status.st_mode) and status.st_size < most:
+            with open(path, "rb") as file:
+                return file.read(most)
+    except (OSError, ValueError):
+        cell = linecache.cache.get(path)
+        if type(cell) is tuple and len(cell) == 4 and sum(map(len, cell[2])) < most:
+            return "".join(cell[2]).encode()
+    return None
+
+
+def _parsed(source: bytes | str) -> ast.Module | None:
+    """Warnings about the source were given when it was imported. `catch_warnings` would make Python forget which ones
+    it has given already, so that it gives them again: only the list of filters is put aside."""
+    import warnings
+
+    before = warnings.filters
+    warnings.filters = [("ignore", None, Warning, None, 0)]
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    finally:
+        warnings.filters = before
+
+
+def definition(code: CodeType) -> Function | ast.ClassDef | None:
+    """What this is the code of, in the tree of its file."""
+    tree = tree_of(code.co_filename)
+    nodes = _definitions(tree).get(code.co_firstlineno, ()) if tree is not None else ()
+    return next((node for node in nodes if node.name == code.co_name), None)
+
+
+@lru_cache(maxsize=32)
+def _definitions(tree: ast.Module) -> dict[int, list[Function | ast.ClassDef]]:
+    """By the line at which they begin, decorators included."""
+    by_line: dict[int, list[Function | ast.ClassDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            by_line.setdefault(first, []).append(node)
+    return by_line
+
+
+def source_of(function: Any) -> Function | None:
+    """The definition of a Python function in one of the user's files."""
+    if type(function) is MethodType:
+        function = function.__func__
+    if type(function) is not FunctionType or not user_code.is_user_file(function.__code__.co_filename):
+        return None
+    return definition(function.__code__)  # type: ignore[return-value]  # the code of a function
+
+
+def methods_of(thing: object) -> Iterator[Function]:
+    """Definitions of the methods of an object's class, and of the user's classes it comes from."""
+    values = (value for kind in mro_of(type(thing)) for _, value in some_of(class_dict(kind).items()))
+    return (method for method in map(source_of, values) if method is not None)
+
+
+@lru_cache(maxsize=256)
+def function_alone(code: CodeType) -> Function | None:
+    """A function parsed by itself, where its file may be long and is read for this alone; None if it cannot be read."""
+    source = _source(code.co_filename, MOST_BYTES_READ)
+    lines = [] if source is None else source.splitlines(keepends=True)[code.co_firstlineno - 1 :][:MOST_LINES]
+    first = next((n for n, line in enumerate(lines) if line.lstrip().startswith((b"def ", b"async def "))), len(lines))
+    lines = lines[first:]
+    if not lines:
+        return None
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    end = next((n for n, line in enumerate(islice(lines, 1, None), 1) if _ends(line, indent)), len(lines))
+    tree = _parsed(textwrap.dedent(b"".join(lines[:end]).decode("utf-8", "replace")))
+    written = tree.body[0] if tree is not None and tree.body else None
+    return written if isinstance(written, FUNCTIONS) and written.name == code.co_name else None
+
+
+def _ends(line: bytes, indent: int) -> bool:
+    text = line.strip()
+    return bool(text) and not text.startswith((b"#", b")", b"]", b"}")) and len(line) - len(line.lstrip()) <= indent
+
+
+# --- pieces of source as text --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def text(node: ast.AST) -> str:
+    """As it is written, in one line. Two nodes that are too large to be shown have different texts."""
+    if isinstance(node, ast.Name):
+        return node.id[:MOST_LETTERS]
+    written = ast.unparse(node) if is_small(node) else ""
+    if written and len(written) <= MOST_LETTERS:
+        return written
+    return f"{written[:60]}… (line {getattr(node, 'lineno', 0)}, column {getattr(node, 'col_offset', 0)})"
+
+
+@lru_cache(maxsize=8192)
+def is_small(node: ast.AST) -> bool:
+    nodes = 0
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        nodes += 1
+        if nodes > MOST_NODES or (isinstance(node, ast.Constant) and _is_long(node.value)):
+            return False
+        waiting.extend(ast.iter_child_nodes(node))
+    return True
+
+
+def _is_long(value: object) -> bool:
+    if isinstance(value, (str, bytes)):
+        return len(value) > MOST_LETTERS
+    return isinstance(value, int) and value.bit_length() > 1000
+
+
+@lru_cache(maxsize=4096)
+def first_line(statement: ast.stmt) -> str:
+    """The statement, or its head where others are within it."""
+    if isinstance(statement, _COMPOUND):
+        statement = type(statement)(**{**vars(statement), "body": [], "orelse": []})
+    return text(statement).partition("\n")[0][:120]
+
+
+@lru_cache(maxsize=2048)
+def expression(name: str) -> ast.expr:
+    try:
+        return ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError):  # the text of something that is too large to be shown
+        return ast.Name(name, ast.Load())
+
+
+@lru_cache(maxsize=4096)
+def names(node: ast.AST) -> tuple[str, ...]:
+    """Names, attributes and items an expression reads, as written; not those it calls, but what these are given."""
+    read: list[str] = []
+    waiting: list[ast.AST] = [node] if is_small(node) else []
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.Call):
+            waiting[:0] = [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            read.append(text(node))
+        else:
+            waiting[:0] = ast.iter_child_nodes(node)
+    return tuple(dict.fromkeys(read))
+
+
+def calls(node: ast.AST) -> bool:
+    return not is_small(node) or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+def own_nodes(function: Function) -> Iterator[ast.AST]:
+    """Those of the function itself, not of functions and classes that are defined in it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
