@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.recorder.records.base import Site
-from unstuck.recorder.records.data import LoaderData
-from unstuck.recorder.records.scan import SampleErrors, Scanned
+from unstuck.recorder.records import Site
+from unstuck.recorder.records.data import LoaderData, SampleErrors, Scanned
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.rules.words import seconds as in_words
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union
 
 from unstuck.errors import UsageError
 from unstuck.model import CASE_SCHEMA, Case
+from unstuck.recorder.records import Struct
 
 T = TypeVar("T")
 
@@ -31,8 +32,9 @@ def to_plain(obj: Any) -> Any:
         return obj
     if isinstance(obj, float):
         return obj if math.isfinite(obj) else str(obj)
-    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-        return {field.name: to_plain(getattr(obj, field.name)) for field in dataclasses.fields(obj)}
+    kind: Any = type(obj)
+    if names := _fields(kind):
+        return {name: to_plain(getattr(obj, name)) for name in names}
     if isinstance(obj, dict):
         return {str(key): to_plain(value) for key, value in obj.items()}
     if isinstance(obj, (tuple, list, set, frozenset)):
@@ -107,6 +109,14 @@ def case_from(data: Any, source: str) -> Case:
 
 
 @functools.cache
+def _fields(cls: Any) -> tuple[str, ...]:
+    """Names of the fields of a dataclass or a record; none of anything else."""
+    if isinstance(cls, type) and issubclass(cls, Struct):
+        return cls.FIELDS
+    return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
+
+
+@functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
@@ -128,7 +138,7 @@ def _read(hint: Any, data: Any, at: str) -> Any:
         if not isinstance(data, dict):
             raise _misfit(at, "an object", data)
         return {key: _read(arguments[1], value, f"{at}.{key}") for key, value in data.items()}
-    if dataclasses.is_dataclass(hint):
+    if _fields(hint):
         return _read_dataclass(typing.cast(type, hint), data, at)
     return _plain_value(hint, data, at)
 
@@ -137,7 +147,7 @@ def _read_dataclass(cls: type, data: Any, at: str) -> Any:
     if not isinstance(data, dict):
         raise _misfit(at, f"a {cls.__name__}", data)
     hints = _hints(cls)
-    known = {name: _read(hints[name], data[name], f"{at}.{name}") for name in hints if name in data}
+    known = {name: _read(hints[name], data[name], f"{at}.{name}") for name in _fields(cls) if name in data}
     try:
         return cls(**known)
     except TypeError as error:

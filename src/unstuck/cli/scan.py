@@ -19,8 +19,8 @@ from unstuck.errors import OwnFault, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.recorder.records.base import ProbeOff
-    from unstuck.recorder.records.scan import Scanned
+    from unstuck.recorder.records import ProbeOff
+    from unstuck.recorder.records.data import Scanned
     from unstuck.supervise.scanning import Scanning
 
 FOUND = 1
@@ -85,8 +85,8 @@ def _told(place: str) -> tuple[Scanned | None, list[ProbeOff]]:
     """What was scanned; and faults of ours."""
     from unstuck.observer import journals
     from unstuck.recorder import layout as at
-    from unstuck.recorder.records.base import ProbeOff
-    from unstuck.recorder.records.scan import Scanned
+    from unstuck.recorder.records import ProbeOff
+    from unstuck.recorder.records.data import Scanned
 
     told, faults = None, []
     for entry in os.scandir(place):

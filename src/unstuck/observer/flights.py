@@ -13,7 +13,7 @@ from unstuck.model import Crash, Flight, Look, Pace, Phase, Process, Role, Step
 from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
 from unstuck.observer.journals import parse
 from unstuck.recorder import layout as at
-from unstuck.recorder.records.base import ProbeOff, Record
+from unstuck.recorder.records import ProbeOff, Record
 from unstuck.recorder.records.loops import LoopSnapshot
 
 WHOLE = (at.LEARNING, at.DATA_STATS)

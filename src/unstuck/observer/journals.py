@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from unstuck.model import Case
-from unstuck.recorder.records.base import ProbeOff, Record
+from unstuck.recorder.records import ProbeOff, Record
 from unstuck.serial import MisfitError, from_plain
 
 

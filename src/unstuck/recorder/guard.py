@@ -67,7 +67,7 @@ def _raised_by_handler(fault: BaseException) -> bool:
 
 def _tell(name: str, why: str) -> None:
     try:
-        from .records.base import ProbeOff
+        from .records import ProbeOff
 
         sys.modules[__package__ + ".journal"].write(ProbeOff(probe=name, why=why))
     except Exception:

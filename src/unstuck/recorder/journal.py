@@ -7,12 +7,13 @@ import time
 
 from . import flight
 from . import layout as at
+from .records import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .records.base import Record
+    from .records import Record
 
 LIMIT = 4000  # lines a process; a hook gone wild must not fill the disk
 LAST = frozenset(("Died", "LeftByExit"))  # of these there is one, at the end
@@ -85,9 +86,8 @@ def encode(record: Record) -> bytes:
 
 def plain(value: Any) -> Any:
     """Records as dicts, all the way down."""
-    fields = getattr(type(value), "__dataclass_fields__", None)
-    if fields is not None:
-        return {name: plain(getattr(value, name)) for name in fields}
+    if issubclass(type(value), Struct):
+        return {name: plain(getattr(value, name)) for name in value.FIELDS}
     if type(value) in (list, tuple):
         return [plain(each) for each in value]
     return {key: plain(each) for key, each in value.items()} if type(value) is dict else value

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypedDict
 
-    from .records.base import Site
+    from .records import Site
     from .records.numerics import DrawnBatch
 
     class LoaderAbout(TypedDict):

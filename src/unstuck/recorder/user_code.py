@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    from .records.base import Site
+    from .records import Site
 
 
 def call_site() -> Site | None:

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.report.page import Page, Piece
 from unstuck.report.plot import Mark, draw, is_log

@@ -10,7 +10,7 @@ from typing import Any
 from unstuck import serial
 from unstuck.errors import UsageError
 from unstuck.model import Case, Exit, Flight, Outcome
-from unstuck.recorder.records.base import Record
+from unstuck.recorder.records import Record
 from unstuck.recorder.records.deaths import Died
 from unstuck.report.store import CASE, FLIGHT, FOLDER, REPORT, RUN
 from unstuck.rules.diagnose import Diagnosis

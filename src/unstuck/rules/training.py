@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean, median, pstdev
 
 from unstuck.model import Case, Finding, Where
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Activation, Learning, Loss, LossHead, Optimizer, Parameter
 
 MIN_GRAPHS = 3  # that end in a loss function: the last batch of an epoch may have another shape

@@ -180,7 +180,7 @@ class FlightFolder:
         if not self._lone:
             return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
         from unstuck.observer.journals import parse
-        from unstuck.recorder.records.base import ProbeOff
+        from unstuck.recorder.records import ProbeOff
 
         off = []
         for name in sorted(self._lone):

@@ -21,7 +21,7 @@ from unstuck.recorder import flight, governor, hiding, journal, loading
 from unstuck.recorder.probes.data import dataset_tensors, watched_memory
 from unstuck.recorder.probes.data.aliases import Aliases
 from unstuck.recorder.probes.data.watched_memory import Sharing
-from unstuck.recorder.records.sharing import AliasedBatch
+from unstuck.recorder.records.loaders import AliasedBatch
 
 Told = list[AliasedBatch]
 SITE = ("a.py", 1, "f")

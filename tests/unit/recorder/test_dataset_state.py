@@ -22,7 +22,7 @@ from unstuck.recorder.loading import Loadings
 from unstuck.recorder.probes.data import dataset_state
 from unstuck.recorder.probes.data.dataset_state import DatasetState, state
 from unstuck.recorder.probes.data.sample_code import asks_its_worker, names_read
-from unstuck.recorder.records.sharing import ChangedDataset, WorkerDataset
+from unstuck.recorder.records.loaders import ChangedDataset, WorkerDataset
 
 
 class Flip:

@@ -13,7 +13,7 @@ from tests.unit.recorder.written import make_step, set_steps, written
 from unstuck.model import Case
 from unstuck.recorder.probes.memory import graph_growth
 from unstuck.recorder.probes.memory.graph_growth import GraphGrowth
-from unstuck.recorder.records.growth import LossGraph
+from unstuck.recorder.records.loops import LossGraph
 from unstuck.rules.loop import graph_grows_every_step
 
 

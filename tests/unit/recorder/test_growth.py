@@ -21,7 +21,7 @@ from torch import nn
 
 from tests.unit.recorder.written import make_step, set_steps, written
 from unstuck.recorder.probes.memory.growth import Growth
-from unstuck.recorder.records.growth import Grower, GrowthSnapshot
+from unstuck.recorder.records.loops import Grower, GrowthSnapshot
 
 
 @pytest.fixture(autouse=True)

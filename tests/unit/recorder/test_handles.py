@@ -17,7 +17,7 @@ from unstuck.recorder import layout as at
 from unstuck.recorder.loading import Loading
 from unstuck.recorder.probes.data import handle_names, shared_handles
 from unstuck.recorder.probes.data.shared_handles import SharedHandles
-from unstuck.recorder.records.sharing import MovedHandle
+from unstuck.recorder.records.loaders import MovedHandle
 
 TOLD = list[MovedHandle]
 

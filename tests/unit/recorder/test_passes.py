@@ -15,7 +15,7 @@ from unstuck.recorder.hooks.processes import pickles
 from unstuck.recorder.probes.data import fingerprints
 from unstuck.recorder.probes.data.fingerprints import Fingerprints
 from unstuck.recorder.probes.data.passes import Passes
-from unstuck.recorder.records.base import Record
+from unstuck.recorder.records import Record
 from unstuck.recorder.records.loaders import (
     AskedAfterEnd,
     EmptyPass,

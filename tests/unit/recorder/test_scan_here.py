@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from unstuck.recorder.records.scan import Scanned
+from unstuck.recorder.records.data import Scanned
 from unstuck.recorder.scan import plan as scan_plan
 from unstuck.recorder.scan import report, scan_pass
 

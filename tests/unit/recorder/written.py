@@ -8,7 +8,7 @@ from typing import Any
 
 from unstuck.observer.journals import parse
 from unstuck.recorder import flight, journal
-from unstuck.recorder.records.base import Record
+from unstuck.recorder.records import Record
 
 
 @contextmanager

@@ -11,9 +11,8 @@ import torch
 from unstuck.model import Case, Finding
 from unstuck.recorder.probes.data import statistics_report
 from unstuck.recorder.probes.data.statistics import Gathered
-from unstuck.recorder.records.data import DataSeen, GivenLayer, LabelCounts, LoaderData, Scale
+from unstuck.recorder.records.data import DataSeen, GivenLayer, LabelCounts, LoaderData, Scale, Scanned
 from unstuck.recorder.records.learning import Learning, Loss, LossHead, Targets
-from unstuck.recorder.records.scan import Scanned
 from unstuck.rules import data as family
 from unstuck.rules.data.batches_not_shuffled import _jumps
 from unstuck.rules.data.missing_values import is_code

@@ -28,7 +28,7 @@ from unstuck.recorder.records.deaths import (
     TensorsAlike,
     WorkerExit,
 )
-from unstuck.recorder.records.growth import Grower, GrowthSnapshot
+from unstuck.recorder.records.loops import Grower, GrowthSnapshot
 from unstuck.rules.death import cuda_out_of_memory, memory_leak_in_loop, out_of_memory_kill
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.loop import step_time_grows

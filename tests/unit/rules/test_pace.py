@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from unstuck.model import Case, Fetcher, Finding, Flight, HotLine, Pace, PageCopy, Stall, Strain
-from unstuck.recorder.records.base import Record
+from unstuck.recorder.records import Record
 from unstuck.recorder.records.loaders import DataWait, GpuCopies, LoaderSettings, WorkersStarted
 from unstuck.rules import rule_named
 from unstuck.rules.diagnose import diagnose

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.loaders import LoaderSettings, WorkersStarted
-from unstuck.recorder.records.sharing import (
+from unstuck.recorder.records.loaders import (
     AliasedBatch,
     ChangedAttribute,
     ChangedDataset,
+    LoaderSettings,
     MovedHandle,
     WorkerDataset,
+    WorkersStarted,
 )
 from unstuck.rules.data import batch_aliases_dataset, file_handle_shared_across_workers
 from unstuck.rules.loop import stale_dataset_in_workers

@@ -1,79 +1,63 @@
-"""What is in the data that a model is given: each part of a batch with its columns, and the labels."""
+"""What is in the data: each part of a batch with its columns, the labels; and what a scan of a whole dataset found."""
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from .base import Record, Site, record
+from . import Record, Site, Struct
 from .learning import LossOp
 
-PartKind = Literal["label", "number", "features", "image", "sequence", "mask", "tokens"]
-"""Of a part, by type and shape alone."""
+PartKind = Literal["label", "number", "features", "image", "sequence", "mask", "tokens"]  # by type and shape alone
 PartRole = Literal["target", "other", "label", "features", "image", "sequence", "mask", "tokens"]
-"""What a part is for. "other": it may be the target of a second task, a weight or an index."""
+# What a part is for. "other": it may be the target of a second task, a weight or an index.
 
 
-@record
-class LargestColumn:
+class LargestColumn(Struct):
     column: int = 0
-    size: float = 0.0
-    """Its mean and twice its deviation together."""
+    size: float = 0.0  # its mean and twice its deviation together
     low: float = 0.0
     high: float = 0.0
 
 
-@record
-class WidestColumn:
+class WidestColumn(Struct):
     column: int = 0
     deviation: float = 0.0
-    middle: float = 0.0
-    """The median of the deviations of all columns."""
+    middle: float = 0.0  # the median of the deviations of all columns
 
 
-@record
-class OffsetColumn:
+class OffsetColumn(Struct):
     """The column furthest from 0 for its width."""
 
     column: int = 0
-    times: float = 0.0
-    """Its mean, in units of its deviation."""
+    times: float = 0.0  # its mean, in units of its deviation
     mean: float = 0.0
     deviation: float = 0.0
 
 
-@record
-class Scale:
+class Scale(Struct):
     """How far the columns of a part are from each other and from 0."""
 
-    columns: int = 0
-    """So many have two numbers or more."""
+    columns: int = 0  # with two numbers or more
     largest: LargestColumn
-    widest: WidestColumn | None = None
-    """None: none of them changes, and so below."""
+    widest: WidestColumn | None = None  # None: none of them changes, and so below
     offset: OffsetColumn | None = None
 
 
-@record
-class Numbers:
-    """Of those values of a column that are numbers."""
+class Numbers(Struct):
+    """Of the finite values of a column."""
 
     min: float = 0.0
     max: float = 0.0
     mean: float = 0.0
     sd: float = 0.0
-    at_min: int = 0
-    """So many are just the lowest,"""
-    at_max: int = 0
-    """or the highest."""
+    at_min: int = 0  # so many are just the lowest,
+    at_max: int = 0  # or the highest
     whole: bool = False
-    lowest: list[tuple[float, int]] = field(default_factory=list)
-    """Value and sample; -1: a sample whose index nobody knows."""
-    highest: list[tuple[float, int]] = field(default_factory=list)
+    lowest: list[tuple[float, int]] = []  # value and sample; -1: its index is not known
+    highest: list[tuple[float, int]] = []
 
 
-@record
-class Spread:
+class Spread(Struct):
     """Of a fair choice of rows, in one column."""
 
     kept: int = 0
@@ -82,144 +66,163 @@ class Spread:
     q50: float = 0.0
     q75: float = 0.0
     q99: float = 0.0
-    mad: float = 0.0
-    """Median distance from the median."""
+    mad: float = 0.0  # median distance from the median
     distinct: int = 0
-    inner_low: float = 0.0
-    """Of what lies strictly between the lowest and the highest value."""
+    inner_low: float = 0.0  # of what lies strictly between the lowest and the highest value
     inner_high: float = 0.0
     inner_distinct: int = 0
 
 
-@record
-class Link:
+class Link(Struct):
     """How much a column of whole numbers says of the target, less what chance gives."""
 
     as_category: float = 0.0
     as_number: float = 0.0
-    codes: int = 0
-    """Distinct values."""
+    codes: int = 0  # distinct values
 
 
-@record
-class ColumnStats:
+class ColumnStats(Struct):
     """One column, feature or channel over all rows read; or the means, or deviations, of all samples of a part."""
 
     column: int = 0
     rows: int = 0
-    count: int = 0
-    """Numbers among them."""
+    count: int = 0  # finite values among them
     nan: int = 0
-    plus: int = 0
-    """Of plus infinity,"""
+    plus: int = 0  # infinities
     minus: int = 0
     zeros: int = 0
-    numbers: Numbers | None = None
-    """None: there are none."""
-    spread: Spread | None = None
-    """None: no row was kept."""
+    numbers: Numbers | None = None  # None: there are none
+    spread: Spread | None = None  # None: no row was kept
     link: Link | None = None
 
 
-@record
-class PartSeen:
+class PartSeen(Struct):
     """One tensor of the batch, over all batches read."""
 
     path: str
     role: PartRole
     dtype: str = ""
-    shape: list[int] = field(default_factory=list)
-    """Of one sample."""
+    shape: list[int] = []  # of one sample
     rows: int = 0
-    ragged: bool = False
-    """Its shape changes from batch to batch."""
-    width: int = 0
-    """Columns it has in all."""
-    columns: list[ColumnStats] = field(default_factory=list)
-    """Those worth a look, of what a model computes with; else none."""
+    ragged: bool = False  # its shape changes from batch to batch
+    width: int = 0  # columns it has in all
+    columns: list[ColumnStats] = []  # those worth a look, of what a model computes with; else none
     scale: Scale | None = None
-    bad_rows: int = 0
-    """With NaN or infinity,"""
-    bad_samples: list[int] = field(default_factory=list)
-    """and some of these, where their indices are known."""
-    means: ColumnStats | None = None
-    """Of images and sequences: the mean of each sample,"""
-    deviations: ColumnStats | None = None
-    """and its standard deviation."""
+    bad_rows: int = 0  # with NaN or Inf,
+    bad_samples: list[int] = []  # and some of these, where their indices are known
+    means: ColumnStats | None = None  # of images and sequences: the mean of each sample,
+    deviations: ColumnStats | None = None  # and its standard deviation
 
 
-@record
-class TextsSeen:
+class TextsSeen(Struct):
     path: str
     lines: int = 0
     empty: int = 0
-    samples: list[int] = field(default_factory=list)
-    """Some of the empty ones."""
+    samples: list[int] = []  # some of the empty ones
 
 
-@record
-class LabelCounts:
+class LabelCounts(Struct):
     classes: int = 0
     floats: bool = False
-    counts: list[tuple[float, int]] = field(default_factory=list)
-    """Label and how often, the most frequent first; of many, both ends."""
+    counts: list[tuple[float, int]] = []  # label and how often, the most frequent first; of many, both ends
     samples: int = 0
     entropy: float = 0.0
-    batch_entropy: float | None = None
-    """Mean over `batches` of `batch` samples each."""
+    batch_entropy: float | None = None  # mean over `batches` of `batch` samples each
     batches: int = 0
     batch: float = 0.0
 
 
-@record
-class LoaderData:
-    """What one loader gives; or what a model is given, where that comes from no loader."""
+class LoaderData(Struct):
+    """What one loader gives; or what a model gets, where that comes from no loader."""
 
-    loader: int = -1
-    """Its number; -1: there is none."""
-    site: Site | None = None
-    """Where it is iterated; without a loader, where the model is called."""
+    loader: int = -1  # its number; -1: there is none
+    site: Site | None = None  # where it is iterated; without a loader, where the model is called
     made: Site | None = None
-    dataset_site: Site | None = None
-    """Where samples are given out, if that is written by the user."""
-    dataset: str = ""
-    """Its class."""
+    dataset_site: Site | None = None  # of the user's code that gives the samples
+    dataset: str = ""  # its class
     samples: int | None = None
     sampler: str = ""
-    own_batches: bool = False
-    """The batch sampler is the user's,"""
-    own_order: bool = False
-    """or the sampler."""
-    trains: bool = False
-    """Steps are made between its batches."""
+    own_batches: bool = False  # the batch sampler is the user's,
+    own_order: bool = False  # or the sampler
+    trains: bool = False  # the training makes steps between its batches
     rows: int = 0
     batches: int = 0
-    parts: list[PartSeen] = field(default_factory=list)
-    texts: list[TextsSeen] = field(default_factory=list)
-    target: str | None = None
-    """Path of the part that is the target."""
-    target_op: LossOp | Literal[""] = ""
-    """The loss function that was seen to be given it."""
+    parts: list[PartSeen] = []
+    texts: list[TextsSeen] = []
+    target: str | None = None  # path of the part that is the target
+    target_op: LossOp | Literal[""] = ""  # the loss function that got it
     labels: LabelCounts | None = None
 
 
-@record
-class GivenLayer:
-    """A layer that is given data as it came."""
+class GivenLayer(Struct):
+    """A layer that gets data as it came."""
 
     layer: str = ""
-    kind: str = ""
-    """Its class."""
-    shape: list[int] = field(default_factory=list)
-    away: bool = False
-    """What it is given is on a GPU."""
+    kind: str = ""  # its class
+    shape: list[int] = []
+    away: bool = False  # its input is on a GPU
     scale: Scale | None = None
 
 
-@record
 class DataSeen(Record):
-    """All that is known of the data of one process; each telling is the whole."""
+    """All that is known of the data of one process; each one is the whole."""
 
-    loaders: list[LoaderData] = field(default_factory=list)
-    given: list[GivenLayer] = field(default_factory=list)
+    loaders: list[LoaderData] = []
+    given: list[GivenLayer] = []
     step: int = 0
+
+
+class BadSample(Struct):
+    sample: int | None = None  # its index; of a dataset with other keys, the order it was drawn in; None: not known
+    key: str = ""  # such a key, as text
+
+
+class FailedSample(BadSample):
+    message: str = ""
+
+
+class SampleErrors(Struct):
+    """Samples that raise the same error at the same line."""
+
+    type: str
+    site: Site | None = None  # the innermost line of the user's
+    count: int = 0
+    first: list[FailedSample] = []
+
+
+class HungSample(BadSample):
+    seconds: float = 0.0
+    spins: bool = False  # it burns processor time
+    site: Site | None = None  # the innermost line of the user's, where it hung
+
+
+class KillingSample(BadSample):
+    """The worker died of it."""
+
+    exitcode: int | None = None
+
+
+class Scanned(Record):
+    """What a scan of one dataset found."""
+
+    data: LoaderData
+    done: int = 0  # samples (or batches) read, whatever came of it,
+    of: int | None = None  # of so many, where that is known
+    what: Literal["samples", "batches"] = "samples"
+    stream: bool = False  # it is iterated, not indexed
+    limited: bool = False
+    workers: int = 0  # 0: it was read in the very process of the script
+    why: str = ""  # why one process read it
+    seconds: float = 0.0
+    interrupted: bool = False
+    gave_up: bool = False  # too many samples hang or kill their worker
+    failed: int = 0
+    errors: list[SampleErrors] = []
+    hung: list[HungSample] = []
+    died: list[KillingSample] = []
+    median: float = 0.0  # seconds of a sample
+    slow: list[tuple[float, int]] = []  # seconds and sample
+    duplicates: list[list[int]] = []  # samples with the very same content, in groups,
+    duplicated: int = 0  # and how many are too many, in all
+    unprinted: int = 0  # not compared: they have parts of unknown types
+    odd: dict[str, int] = {}  # samples that could not be read for statistics, by the error

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from .base import Record, Site, record
+from . import Record, Site, Struct
 from .numerics import DrawnBatch
 
-TracedLine = tuple[str, int, str, bool]
-"""File, line and function of a frame, and whether it is the user's own code."""
+TracedLine = tuple[str, int, str, bool]  # file, line and function of a frame, and whether it is the user's own code
 
 
-@record
-class Raised:
+class Raised(Struct):
     """One exception."""
 
     type: str
     message: str = ""
-    frames: list[TracedLine] = field(default_factory=list)
-    """Innermost first."""
+    frames: list[TracedLine] = []  # innermost first
     errno: int | None = None
-    files: list[str] = field(default_factory=list)
-    """That an OSError names."""
-    notes: list[str] = field(default_factory=list)
-    how: Literal["", "cause", "context", "hidden"] = ""
-    """In a chain: raised from it; raised while it was handled; the same, but hidden by `from None`."""
-    chain: list[Raised] = field(default_factory=list)
-    """What it came from, the latest first."""
+    files: list[str] = []  # that an OSError names
+    notes: list[str] = []
+    how: Literal["", "cause", "context", "hidden"] = ""  # in a chain: `from` it; while handling it; `from None`
+    chain: list[Raised] = []  # what it came from, the latest first
 
 
-@record
-class Descriptors:
+class Descriptors(Struct):
     """How many a process had open."""
 
     open: int = 0
     limit: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)
-    """Pipes, sockets, folders of files …, the most first; counted where there are many."""
-    pid: int | None = None
-    """A worker of the process that counted; None: the process itself."""
+    kinds: dict[str, int] = {}  # pipes, sockets, folders of files …, the most first; counted where there are many
+    pid: int | None = None  # a worker of the process that counted; None: the process itself
 
 
-@record
-class FileSystem:
-    path: str = ""
-    """What was to be written there."""
+class FileSystem(Struct):
+    path: str = ""  # of what was being written there
     mount: str = ""
     kind: str = ""
     size: int = 0
@@ -54,109 +42,82 @@ class FileSystem:
     no_inodes: bool = False
 
 
-@record
 class SharedMemory(FileSystem):
-    users: list[tuple[int, int]] = field(default_factory=list)
-    """Processes, and the bytes of it that each has mapped."""
+    users: list[tuple[int, int]] = []  # processes, and the bytes of it that each has mapped
 
 
-@record
-class Measured:
+class Measured(Struct):
     """Measured when something failed: a second later it may be gone."""
 
     descriptors: Descriptors | None = None
-    crowded: list[Descriptors] = field(default_factory=list)
-    """Workers that have hardly any left."""
+    crowded: list[Descriptors] = []  # workers that have hardly any left
     shared_memory: SharedMemory | None = None
-    sharing: str = ""
-    """torch's strategy for tensors that processes share."""
-    file_systems: list[FileSystem] = field(default_factory=list)
-    """Where there was no room, or something was being saved."""
+    sharing: str = ""  # torch's strategy for tensors that processes share
+    file_systems: list[FileSystem] = []  # that were full, or written to at that moment
 
 
-@record
-class SampleInWork:
+class SampleInWork(Struct):
     """What a process was fetching."""
 
     worker: int | None = None
     sample: int | None = None
-    key: str = ""
-    """The index as text where it is no integer."""
+    key: str = ""  # the index as text where it is no integer
     collating: bool = False
-    opened: str = ""
-    """The file it opened last."""
+    opened: str = ""  # the file it opened last
 
 
-@record
-class WorkerExit:
+class WorkerExit(Struct):
     worker: int
     pid: int
-    exitcode: int | None = None
-    """None: it lives."""
+    exitcode: int | None = None  # None: it lives
 
 
-@record
 class Failed(Record):
     raised: Raised
-    step: int = 0
-    """Training steps made by the process."""
-    measured: Measured = field(default_factory=Measured)
+    step: int = 0  # training steps of the process
+    measured: Measured = Measured()
 
 
-@record
 class SampleFailed(Failed):
     """An exception came out of a fetch, in a worker or in main."""
 
-    in_work: SampleInWork = field(default_factory=SampleInWork)
-    position: int | None = None
-    """Of the sample in its batch."""
-    starting: bool = False
-    """It came out of the start of a worker."""
+    in_work: SampleInWork = SampleInWork()
+    position: int | None = None  # of the sample in its batch
+    starting: bool = False  # it came out of the start of a worker
 
 
-@record
 class BatchFailed(Failed):
     """A batch could not be had."""
 
-    worker: int | None = None
-    """That handed over its exception."""
-    workers: list[WorkerExit] = field(default_factory=list)
+    worker: int | None = None  # that handed over its exception
+    workers: list[WorkerExit] = []
 
 
-@record
-class Labels:
-    """What a loss function was given as class labels."""
+class Labels(Struct):
+    """What a loss function got as class labels."""
 
-    shape: list[int] = field(default_factory=list)
-    scores: list[int] = field(default_factory=list)
-    """Shape of the scores."""
+    shape: list[int] = []
+    scores: list[int] = []  # shape of the scores
     device: str = ""
-    classes: int | None = None
-    """None: they could not be looked at, and all below is not known."""
+    classes: int | None = None  # None: they could not be read, and all below is unknown
     ignored: int | None = None
-    wrong: int = 0
-    """So many are no class."""
+    wrong: int = 0  # so many are no class
     least: int | None = None
     most: int | None = None
-    label: int | None = None
-    """The first wrong one,"""
-    place: int | None = None
-    """and the place of its sample in the batch."""
+    label: int | None = None  # the first wrong one,
+    place: int | None = None  # and its sample's index in the batch
 
 
-@record
-class Unpicklable:
-    """What a new process was to be given and cannot be pickled."""
+class Unpicklable(Struct):
+    """What a new process was to get and cannot be pickled."""
 
     path: str = ""
-    what: str = ""
-    """In words."""
+    what: str = ""  # in words
     kind: Literal["function", "class", "object"] = "object"
     site: Site | None = None
 
 
-@record
-class Owners:
+class Owners(Struct):
     """Bytes on the device by what they are."""
 
     parameters: int = 0
@@ -165,19 +126,17 @@ class Owners:
     others: int = 0
 
 
-@record
-class TensorsAlike:
-    """Tensors that are none of the model's or the optimizer's, of one shape."""
+class TensorsAlike(Struct):
+    """Tensors of one shape that belong neither to the model nor to the optimizer."""
 
-    shape: list[int] = field(default_factory=list)
+    shape: list[int] = []
     dtype: str = ""
     graph: bool = False
     count: int = 0
     bytes: int = 0
 
 
-@record
-class DeviceState:
+class DeviceState(Struct):
     """Memory of a GPU when its allocator had no more to give."""
 
     device: int = 0
@@ -185,51 +144,41 @@ class DeviceState:
     total: int = 0
     allocated: int = 0
     reserved: int = 0
-    free: int | None = None
-    """None: the device did not say."""
-    curve: list[tuple[int, int]] = field(default_factory=list)
-    """Step, and bytes handed out before its backward pass."""
+    free: int | None = None  # None: the device did not say
+    curve: list[tuple[int, int]] = []  # step, and bytes handed out before its backward pass
     owners: Owners | None = None
-    shapes: list[TensorsAlike] = field(default_factory=list)
-    """The largest."""
-    all_seen: bool = True
-    """False: there was more to look through than time for it."""
+    shapes: list[TensorsAlike] = []  # the largest
+    all_seen: bool = True  # False: there was more to look through than time for it
 
 
-@record
 class Died(Failed):
-    """The exception that a process ended of."""
+    """The exception that ended a process."""
 
-    workers: list[WorkerExit] = field(default_factory=list)
-    in_work: SampleInWork = field(default_factory=SampleInWork)
-    batches: list[DrawnBatch] = field(default_factory=list)
+    workers: list[WorkerExit] = []
+    in_work: SampleInWork = SampleInWork()
+    batches: list[DrawnBatch] = []
     labels: Labels | None = None
-    batch_norm: list[int] | None = None
-    """Shape that batch normalisation refused."""
+    batch_norm: list[int] | None = None  # shape that batch normalisation refused
     pickling: Unpicklable | None = None
     device: DeviceState | None = None
 
 
-@record
 class ThreadDied(Record):
-    """The exception that a thread ended of."""
+    """The exception that ended a thread."""
 
     raised: Raised
     thread: str = ""
 
 
-@record
 class LeftByExit(Record):
     """A process called os._exit."""
 
     code: int = 0
-    frames: list[TracedLine] = field(default_factory=list)
-    """Innermost first."""
+    frames: list[TracedLine] = []  # innermost first
     step: int = 0
-    in_work: SampleInWork = field(default_factory=SampleInWork)
+    in_work: SampleInWork = SampleInWork()
 
 
-@record
 class ChildEnded(Record):
     """A child that multiprocessing started was reaped, and had failed."""
 

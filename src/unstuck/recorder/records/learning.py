@@ -1,11 +1,10 @@
-"""How a training learns: losses, optimizers, parameters, activations, what the loss function is given."""
+"""How a training learns: losses, optimizers, parameters, activations, what the loss function gets."""
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from .base import Record, Site, record
+from . import Record, Site, Struct
 from .numerics import Birth, Clips, Operation, Scaler, Spike
 
 LossOp = Literal[
@@ -19,245 +18,177 @@ ActivationKind = Literal[
 Setting = bool | int | float | str | list[int] | list[float] | None
 
 
-@record
-class Loss:
+class Loss(Struct):
     """One loss, by the line that calls backward."""
 
     site: Site | None = None
     count: int = 0
-    first: list[float] = field(default_factory=list)
-    """Its first values, as they were."""
-    points: list[tuple[int, float]] = field(default_factory=list)
-    """Over the whole run: training step, and mean over a stretch of `stride` values up to it."""
-    recent: list[float] = field(default_factory=list)
-    """Its last values, as they were."""
+    first: list[float] = []  # its first values
+    points: list[tuple[int, float]] = []  # of the whole run: training step, and mean of `stride` values up to it
+    recent: list[float] = []  # its last values
     stride: int = 1
     last: float = 0.0
-    nonfinite: int = 0
-    """Values that were NaN or infinite; they are not in `count`."""
-    nonfinite_step: int = -1
-    """Of the first of these; -1: there was none."""
+    nonfinite: int = 0  # NaN or Inf values; they are not in `count`
+    nonfinite_step: int = -1  # of the first of these; -1: there was none
 
 
-@record
-class Optimizer:
+class Optimizer(Struct):
     """One optimizer, from its first step on."""
 
     number: int = 0
     kind: str = ""
     steps: int = 0
-    lrs: list[tuple[int, float]] = field(default_factory=list)
-    """Training step at which it was seen to change, and the highest rate of its groups from then on."""
-    settings: dict[str, Setting] = field(default_factory=dict)
-    cosines: list[float] = field(default_factory=list)
-    """Between the updates of two sampled steps that followed each other: below 0 they undo each other."""
-    site: Site | None = None
-    """Where it was made."""
+    lrs: list[tuple[int, float]] = []  # training step of a change, and the highest rate of its groups from then on
+    settings: dict[str, Setting] = {}
+    cosines: list[float] = []  # of the updates of two consecutive sampled steps: below 0 they undo each other
+    site: Site | None = None  # where it was made
 
 
-@record
-class BuiltOptimizer:
+class BuiltOptimizer(Struct):
     """One optimizer from its constructor on; it may never have stepped."""
 
     number: int = 0
     kind: str = ""
     site: Site | None = None
     steps: int = 0
-    clears: int = 0
-    """Calls of its zero_grad."""
-    stale: int = 0
-    """Of so many `checked` pairs of its steps the gradients of the first were there at every backward between."""
-    checked: int = 0
+    clears: int = 0  # calls of its zero_grad
+    stale: int = 0  # pairs of its steps with the first one's gradients still there at every backward between,
+    checked: int = 0  # of so many
     parameters: int = 0
     trainable: int = 0
     in_graph: int = 0
     moved: int = 0
 
 
-@record
-class Scheduler:
+class Scheduler(Struct):
     kind: str = ""
     site: Site | None = None
     steps: int = 0
-    per_batch: int = 0
-    """So many of its steps came one training step after the one before."""
-    settings: dict[str, Setting] = field(default_factory=dict)
+    per_batch: int = 0  # of its steps: came one training step after the one before
+    settings: dict[str, Setting] = {}
 
 
-@record
-class Parameter:
-    name: str = ""
-    """As the script reaches it (`model.fc1.weight`); empty where no name was found."""
-    module: str = ""
-    """Class of the module it belongs to."""
-    shape: list[int] = field(default_factory=list)
+class Parameter(Struct):
+    name: str = ""  # as the script reaches it (`model.fc1.weight`); empty where no name is known
+    module: str = ""  # class of the module it belongs to
+    shape: list[int] = []
     numel: int = 0
-    owner: int | None = None
-    """Number of the optimizer that has it and has stepped."""
+    owner: int | None = None  # number of the optimizer that has it and has stepped
     requires: bool = True
-    seen: int = 0
-    """Sampled optimizer steps in which it was looked at."""
-    none: int = 0
-    """… and had no gradient."""
-    zero: int = 0
-    """… and had one of nothing but zeros."""
-    in_graph: int = 0
-    """Sampled losses whose graph ends in it."""
-    grads: list[tuple[int, float]] = field(default_factory=list)
-    """Training step and norm of the gradient; the first ones all, later ones thinned."""
-    weights: list[float] = field(default_factory=list)
-    moves: list[tuple[int, float]] = field(default_factory=list)
-    """Training step and norm of the update."""
-    held: int | None = None
-    """Number of the optimizer, as built, that has it; also of one that never stepped."""
-    fresh: bool = False
-    """It still has the random weights it began with: no training, no checkpoint."""
-    moved: bool = True
-    """It is no longer what it was at the first backward pass."""
-    alike: Literal["", "same", "zero"] = ""
-    """All rows of the matrix were the same at first; or all zero."""
+    seen: int = 0  # sampled optimizer steps in which it was looked at,
+    none: int = 0  # of these: without a gradient,
+    zero: int = 0  # and with one of nothing but zeros
+    in_graph: int = 0  # sampled losses whose graph ends in it
+    grads: list[tuple[int, float]] = []  # training step and norm; the first ones all, later ones thinned
+    weights: list[float] = []
+    moves: list[tuple[int, float]] = []  # training step and norm of the update
+    held: int | None = None  # number of the optimizer, as built, that has it; also of one that never stepped
+    fresh: bool = False  # it still has the random weights it began with: no training, no checkpoint
+    moved: bool = True  # it is no longer what it was at the first backward pass
+    alike: Literal["", "same", "zero"] = ""  # all rows of the matrix were the same at first; or all zero
     still_alike: bool = False
-    called: int = 0
-    """Observed steps in which its module was called."""
-    idle: int = 0
-    """… but only while no graph was recorded."""
-    trainable: bool = True
-    """It wants a gradient, at the time of writing."""
-    is_parameter: bool = True
-    """An nn.Parameter, not a plain tensor."""
+    called: int = 0  # observed steps in which its module was called,
+    idle: int = 0  # of these: only while no graph was recorded
+    trainable: bool = True  # its requires_grad at the time of writing
+    is_parameter: bool = True  # an nn.Parameter, not a plain tensor
 
 
-@record
-class Range:
-    """Lowest, highest and mean of the sums of rows of probabilities."""
+class Range(Struct):
+    """Of the sums of rows of probabilities."""
 
     min: float = 0.0
     max: float = 0.0
     mean: float = 0.0
 
 
-@record
-class OutOfReach:
+class OutOfReach(Struct):
     """Targets that an activation cannot reach."""
 
     share: float = 0.0
-    floor: float = 0.0
-    """Mean square of what is missed: no loss of squares can come below it."""
+    floor: float = 0.0  # mean square of what is missed: no loss of squares can come below it
 
 
-@record
-class Targets:
-    """What a loss function was given as targets, over the batches read."""
+class Targets(Struct):
+    """What a loss function got as targets, over the batches read."""
 
     batches: int = 0
     count: int = 0
     dtype: str = ""
-    shape: list[int] = field(default_factory=list)
-    expanded: list[int] = field(default_factory=list)
-    """Shape before it was blown up by `expand`; empty if it was not."""
+    shape: list[int] = []
+    expanded: list[int] = []  # shape before `expand`; empty if there was none
     min: float | None = None
     max: float | None = None
     mean: float | None = None
     sd: float | None = None
-    constant: float | None = None
-    """The loss of the best prediction that is the same for every sample."""
-    integer: bool | None = None
-    """All are whole numbers; None: not looked at."""
-    ids: str | None = None
-    """Name of a tensor of whole numbers in the training that holds the same."""
-    values: list[float] | None = None
-    """Distinct values, where they are whole and few."""
-    beyond: dict[str, OutOfReach] = field(default_factory=dict)
-    """By activation: relu, sigmoid, tanh."""
+    constant: float | None = None  # the loss of the best prediction that is the same for every sample
+    integer: bool | None = None  # all are whole numbers; None: not looked at
+    ids: str | None = None  # name of a tensor of whole numbers in the training that holds the same
+    values: list[float] | None = None  # distinct values, where they are whole and few
+    beyond: dict[str, OutOfReach] = {}  # by activation: relu, sigmoid, tanh
     classes: int | None = None
     majority: float | None = None
     minority: float | None = None
-    of: int | None = None
-    """The class that most have."""
-    rows: Range | None = None
-    """Sums of the rows, where the targets are probabilities."""
+    of: int | None = None  # the most frequent class
+    rows: Range | None = None  # sums of the rows, where the targets are probabilities
     negative: bool = False
-    floor: float | None = None
-    """Below this no prediction can bring the loss."""
+    floor: float | None = None  # no prediction can bring the loss below this
 
 
-@record
-class Predictions:
-    """What a loss function was given as predictions, over the batches read."""
+class Predictions(Struct):
+    """What a loss function got as predictions, over the batches read."""
 
     min: float | None = None
     max: float | None = None
     mean: float | None = None
     sd: float | None = None
-    recent: int = 0
-    """Batches of the later half of the run in which classes were counted,"""
-    samples: int = 0
-    """with so many samples,"""
-    top: int | None = None
-    """of which most were predicted to be of this class:"""
-    share: float | None = None
-    rows: Range | None = None
-    """Sums of exp(row): 1 where the loss is given log-probabilities."""
+    recent: int = 0  # batches of the later half of the run in which classes were counted,
+    samples: int = 0  # and their samples;
+    top: int | None = None  # the class predicted most often,
+    share: float | None = None  # and its share
+    rows: Range | None = None  # sums of exp(row): 1 where the loss gets log-probabilities
 
 
-@record
-class LossHead:
-    """The loss function at the end of a graph, and what it was given."""
+class LossHead(Struct):
+    """The loss function at the end of a graph, and what it got."""
 
     op: LossOp
     times: int = 0
-    site: Site | None = None
-    """The line that computes it."""
-    called: Site | None = None
-    """The line that calls backward: that of the loss it belongs to."""
-    shape: list[int] = field(default_factory=list)
-    """Of what the loss was computed on."""
+    site: Site | None = None  # the line that computes it
+    called: Site | None = None  # the line that calls backward: that of the loss it belongs to
+    shape: list[int] = []  # of what the loss was computed on
     dim: int | None = None
-    after: ActivationKind | Literal[""] = ""
-    """The activation right in front of the loss; empty if there is none."""
+    after: ActivationKind | Literal[""] = ""  # the activation right in front of the loss
     after_dim: int | None = None
-    after_shape: list[int] = field(default_factory=list)
-    broadcast: tuple[list[int], list[int]] | None = None
-    """Shape of the prediction, and the larger one it was blown up to."""
-    bare: bool = False
-    """The loss is the plain mean of this function: its values can be compared with what is computed from targets."""
-    signed: bool = False
-    """Nothing is added between this function and the loss."""
+    after_shape: list[int] = []
+    broadcast: tuple[list[int], list[int]] | None = None  # shape of the prediction, and the larger one it got
+    bare: bool = False  # the loss is the plain mean of this function, comparable with what targets alone give
+    signed: bool = False  # nothing is added between this function and the loss
     weighted: bool = False
-    target: Targets = field(default_factory=Targets)
-    prediction: Predictions = field(default_factory=Predictions)
+    target: Targets = Targets()
+    prediction: Predictions = Predictions()
 
 
-@record
-class Activation:
+class Activation(Struct):
     """A relu, sigmoid or tanh, by its place in the forward pass."""
 
     place: int
     kind: ActivationKind
-    name: str = ""
-    """The layer whose output it is applied to."""
-    shape: list[int] = field(default_factory=list)
+    name: str = ""  # the layer whose output it is applied to
+    shape: list[int] = []
     batches: int = 0
     units: int = 0
-    dead: int = 0
-    """Units that gave 0 for every sample of all these batches."""
+    dead: int = 0  # units that gave 0 for every sample of all these batches
     zero: float = 0.0
-    saturated: float = 0.0
-    """Share of values where the activation is flat (sigmoid of ±5, tanh of ±3)."""
-    late_batches: int = 0
-    """The last batches, counted for themselves …"""
-    late_dead: int = 0
-    """… in which so many units gave nothing but 0."""
+    saturated: float = 0.0  # share of values where the activation is flat (sigmoid of ±5, tanh of ±3)
+    late_batches: int = 0  # the last batches, counted for themselves,
+    late_dead: int = 0  # and units that gave nothing but 0 in these
     early_saturated: float = 0.0
     late_saturated: float = 0.0
-    gated: bool = False
-    """Its result is multiplied with another one."""
-    site: Site | None = None
-    """Where the layer is made."""
+    gated: bool = False  # its result is multiplied with another one
+    site: Site | None = None  # where the layer is made
 
 
-@record
-class KeptInList:
+class KeptInList(Struct):
     """A layer that no optimizer has, in a plain list or dict of a module."""
 
     module: str = ""
@@ -268,105 +199,78 @@ class KeptInList:
     site: Site | None = None
 
 
-@record
-class Stray:
+class Stray(Struct):
     """A parameter that only its optimizer still has."""
 
-    shape: list[int] = field(default_factory=list)
+    shape: list[int] = []
     numel: int = 0
 
 
-@record
-class Mode:
+class Mode(Struct):
     """How the dropouts and batch norms of a trained module were set in one observed step."""
 
     step: int = 0
     training: bool = True
-    idle: int = 0
-    """Regularizing modules in eval mode,"""
-    of: int = 0
-    """of so many."""
-    never_updated: int = 0
-    """Batch norms whose statistics were never updated."""
-    kinds: list[str] = field(default_factory=list)
-    """Classes of the idle ones."""
-    frozen: int = 0
-    """Parameters of the module that want no gradient."""
-    outermost: str = ""
-    """Class of the module."""
+    idle: int = 0  # regularizing modules in eval mode,
+    of: int = 0  # of so many
+    never_updated: int = 0  # batch norms whose statistics were never updated
+    kinds: list[str] = []  # classes of the idle ones
+    frozen: int = 0  # parameters of the module without requires_grad
+    outermost: str = ""  # class of the module
 
 
-@record
-class GraphCut:
+class GraphCut(Struct):
     """Where the graph ends between two modules."""
 
-    lost: list[str] = field(default_factory=list)
-    """Modules whose parameters the loss does not reach."""
+    lost: list[str] = []  # modules whose parameters the loss does not reach
     parameters: int = 0
     training: bool = True
-    everything: bool = False
-    """The loss reaches no parameter at all."""
-    begins: str = ""
-    """The last module with a graph,"""
-    ends: str = ""
-    """and the first that is given its values without one; "the loss" if there is none."""
-    op: str = ""
-    """The call that ends the graph: detach, numpy, item, no_grad …"""
+    everything: bool = False  # the loss reaches no parameter at all
+    begins: str = ""  # the last module with a graph,
+    ends: str = ""  # and the first that gets its values without one; "the loss" if there is none
+    op: str = ""  # the call that ends the graph: detach, numpy, item, no_grad …
     site: Site | None = None
-    proven: int = 0
-    """2: the very values were seen on both sides; 1: what was called between fits; 0: neither."""
+    proven: int = 0  # 2: the same values were seen on both sides; 1: what was called between fits; 0: neither
     step: int = 0
     times: int = 0
 
 
-@record
-class FlatOperation:
+class FlatOperation(Struct):
     """An operation whose slope is 0 everywhere, which parts of the model are behind."""
 
     operation: str = ""
-    lost: list[str] = field(default_factory=list)
-    """Parameters that the loss reaches only through it."""
+    lost: list[str] = []  # parameters that the loss reaches only through it
     site: Site | None = None
 
 
-@record
 class Learning(Record):
-    """Everything measured of how one process trains; each telling is the whole, the latest is all a rule needs."""
+    """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
     steps: int = 0
     backwards: int = 0
-    losses: list[Loss] = field(default_factory=list)
-    optimizers: list[Optimizer] = field(default_factory=list)
-    built: list[BuiltOptimizer] = field(default_factory=list)
-    schedulers: list[Scheduler] = field(default_factory=list)
-    parameters: list[Parameter] = field(default_factory=list)
-    heads: list[LossHead] = field(default_factory=list)
-    activations: list[Activation] = field(default_factory=list)
-    clears: int = 0
-    """Calls of zero_grad of any optimizer."""
+    losses: list[Loss] = []
+    optimizers: list[Optimizer] = []
+    built: list[BuiltOptimizer] = []
+    schedulers: list[Scheduler] = []
+    parameters: list[Parameter] = []
+    heads: list[LossHead] = []
+    activations: list[Activation] = []
+    clears: int = 0  # calls of zero_grad of any optimizer
     clips: Clips | None = None
     scaler: Scaler | None = None
-    births: list[Birth] = field(default_factory=list)
-    spikes: list[Spike] = field(default_factory=list)
-    steep: Operation | None = None
-    """The last operation whose slope was NaN or infinite though the loss was a number."""
+    births: list[Birth] = []
+    spikes: list[Spike] = []
+    steep: Operation | None = None  # the last operation with a NaN or Inf slope though the loss was finite
     flat: FlatOperation | None = None
-    kept_in: list[KeptInList] = field(default_factory=list)
-    strays: list[Stray] = field(default_factory=list)
-    first_weights: Site | None = None
-    """A line that gives weights one value each, where matrices began with all rows alike."""
-    observed: int = 0
-    """Steps watched from their modules."""
-    modes: dict[str, list[Mode]] = field(default_factory=dict)
-    """By root module."""
+    kept_in: list[KeptInList] = []
+    strays: list[Stray] = []
+    first_weights: Site | None = None  # a line that gives weights one value each, where all rows began alike
+    observed: int = 0  # steps watched from their modules
+    modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
-    leaf_losses: int = 0
-    """Backward calls on a loss without any graph that was only told to want a gradient."""
-    eval_site: Site | None = None
-    """A line that calls eval(), where a root module was last seen in eval mode."""
+    leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
+    eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode
     compiled: bool = False
     on_gpu: bool = False
-    cost: float = 0.0
-    """Seconds of the training's own time that all measuring took,"""
-    cost_share: float = 0.0
-    """and of the time since it began."""
+    cost: float = 0.0  # seconds of the training's own time that all measuring took,
+    cost_share: float = 0.0  # and its share of the time since it began

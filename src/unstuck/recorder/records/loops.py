@@ -1,78 +1,72 @@
-"""The loops around a training step as they stood at one moment: their conditions piece by piece, with the values."""
+"""The loops around a training step at one moment, conditions with their values; and what grows from step to step."""
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from .base import Record, record
+from . import Record, Site, Struct
+
+GrowerKind = Literal[
+    "container",
+    "cycle",  # what itertools.cycle keeps of its first pass
+    "hooks",  # of a module
+    "graph",  # the autograd graph of one tensor
+]
 
 
-@record
-class Value:
+class Value(Struct):
     """What an expression stands for, as far as it can be read without running anything."""
 
     kind: Literal["number", "bool", "text", "none", "object", "unknown"] = "unknown"
-    text: str = ""
-    """As Python would show it; of an object the name of its type."""
-    number: int | float | None = None
-    """NaN and infinity are numbers too."""
+    text: str = ""  # as Python would show it; of an object the name of its type
+    number: int | float | None = None  # NaN and infinity are numbers too
 
 
-@record
-class Side:
+class Side(Struct):
     """One side of a comparison, or a name, with its value."""
 
     text: str = ""
-    value: Value = field(default_factory=Value)
+    value: Value = Value()
 
 
-@record
-class Comparison:
-    left: Side = field(default_factory=Side)
+class Comparison(Struct):
+    left: Side = Side()
     op: Literal["<", "<=", ">", ">=", "==", "!=", "is", "is not"] = "=="
-    right: Side = field(default_factory=Side)
+    right: Side = Side()
 
     def sides(self, flipped: bool = False) -> tuple[Side, Side]:
         return (self.right, self.left) if flipped else (self.left, self.right)
 
 
-@record
-class Condition:
-    """A condition or a piece of one, as it is written, with what it comes to now."""
+class Condition(Struct):
+    """A condition or a piece of one, as written, with its present value."""
 
     text: str = ""
     kind: Literal[
         "and", "or", "not",
-        "call",  # of a function of the user's: `parts` has the one expression that it gives back
+        "call",  # of a function of the user's: `parts` has the one expression that it returns
         "compare", "truth",
         "other",  # no expression: an `except`, a `case`, more than is read
     ] = "other"  # fmt: skip
-    value: bool | None = None
-    """None: not known."""
-    parts: list[Condition] = field(default_factory=list)
+    value: bool | None = None  # None: not known
+    parts: list[Condition] = []
     compared: Comparison | None = None
-    tested: Value | None = None
-    """Of `truth`: the value itself."""
-    names: list[str] = field(default_factory=list)
-    """That it reads, as written."""
-    calls: bool = False
-    """It calls something."""
-    wanted: bool = True
-    """On the way to a statement: the value that leads there."""
+    tested: Value | None = None  # of `truth`: the value itself
+    names: list[str] = []  # that it reads, as written
+    calls: bool = False  # it calls something
+    wanted: bool = True  # on the way to a statement: the value that leads there
 
     @property
     def holds(self) -> bool | None:
         return None if self.value is None else self.value is self.wanted
 
 
-@record
-class WayOut:
+class WayOut(Struct):
     """A statement that leaves the loop, and the conditions on the way to it."""
 
     line: int = 0
     kind: Literal["break", "return", "raise", "exit"] = "break"
-    guards: list[Condition] = field(default_factory=list)
+    guards: list[Condition] = []
 
     @property
     def met(self) -> bool | None:
@@ -81,85 +75,110 @@ class WayOut:
         return False if False in held else None if None in held else True
 
 
-@record
-class Assignment:
+class Assignment(Struct):
     """A statement that gives a name a value while the loop runs."""
 
     line: int = 0
     kind: Literal["constant", "add", "other"] = "other"
     text: str = ""
-    elsewhere: bool = False
-    """It is in another function, or in a method of the object's class."""
-    unread: bool = False
-    """… and nothing is known of when it is run."""
-    guards: list[Condition] = field(default_factory=list)
+    elsewhere: bool = False  # in another function, or in a method of the object's class,
+    unread: bool = False  # and nothing is known of when that runs
+    guards: list[Condition] = []
 
 
-@record
-class Iterated:
-    """What a `for` goes through."""
+class Iterated(Struct):
+    """What a `for` iterates over."""
 
     text: str = ""
-    ends: bool | None = None
-    """By itself; None: not known."""
-    type: str = ""
-    """Empty: it could not be read what it is."""
-    by_index: bool = False
-    """By the old protocol: indices from 0 up until IndexError; a length does not end it."""
+    ends: bool | None = None  # by itself; None: not known
+    type: str = ""  # empty: not known
+    by_index: bool = False  # by the old protocol: indices from 0 up until IndexError; a length does not end it
     length: int | None = None
 
 
-@record
-class Counter:
+class Counter(Struct):
     """The name that counts the rounds of a `for … in enumerate(…)`, and the most it comes to."""
 
     name: str = ""
     most: int = 0
 
 
-@record
-class DescribedLoop:
-    """One `while` or `for`."""
-
+class DescribedLoop(Struct):
     kind: Literal["while", "for"] = "while"
     text: str = ""
-    first: int = 0
-    """Line of the loop, and the last line of its head."""
-    header: int = 0
-    test: Condition = field(default_factory=Condition)
-    """Of a `while`."""
-    iterates: Iterated = field(default_factory=Iterated)
-    """Of a `for`: what it goes through, the names that this gives values, the one that counts."""
-    targets: list[Side] = field(default_factory=list)
+    first: int = 0  # line of the loop
+    header: int = 0  # the last line of its head
+    test: Condition = Condition()  # of a `while`
+    iterates: Iterated = Iterated()  # of a `for`, as the next two
+    targets: list[Side] = []
     counts: Counter | None = None
-    exits: list[WayOut] = field(default_factory=list)
-    assigned: dict[str, list[Assignment]] = field(default_factory=dict)
-    """By name that is tested: every statement that changes it."""
-    accounted: list[str] = field(default_factory=list)
-    """Attributes and items of these whose every change is known."""
+    exits: list[WayOut] = []
+    assigned: dict[str, list[Assignment]] = {}  # by name that is tested: every statement that changes it
+    accounted: list[str] = []  # attributes and items of these whose every change is known
 
 
-@record
-class LoopFrame:
+class LoopFrame(Struct):
     """A function of the user's on the stack, and the loops in it around its line, outermost first."""
 
     file: str = ""
     line: int = 0
     function: str = ""
-    number: int = 0
-    """The same for as long as this call lasts."""
-    generator: bool = False
-    """Whoever draws from it decides."""
-    local: list[str] | None = None
-    """Its own names; None: it is a module."""
-    loops: list[DescribedLoop] = field(default_factory=list)
+    number: int = 0  # the same for as long as this call lasts
+    generator: bool = False  # whoever draws from it decides
+    local: list[str] | None = None  # its own names; None: it is a module
+    loops: list[DescribedLoop] = []
 
 
-@record
 class LoopSnapshot(Record):
     """The loops around one moment of the training, innermost function first."""
 
     step: int = 0
-    passes: int = 0
-    """Over any loader, begun so far."""
-    frames: list[LoopFrame] = field(default_factory=list)
+    passes: int = 0  # over any loader, begun so far
+    frames: list[LoopFrame] = []
+
+
+class Grower(Struct):
+    """A container, or a tensor's graph, that is longer than at the snapshot before."""
+
+    path: str = ""  # `penalty_history in main`, `self.history of Trainer`
+    kind: GrowerKind = "container"
+    holds: str = ""  # type of its elements
+    graph: bool = False  # its tensors carry an autograd graph
+    bytes: int = 0  # of an element's own tensors, as sampled, without what their graphs keep
+    first: int = 0  # its length when first seen,
+    first_step: int = 0  # and at which step
+    now: int = 0  # the same of the present
+    step: int = 0
+    times: int = 0  # snapshots in a row in which it was longer
+    capped: bool = False  # it has more than was counted
+    hook: bool = False  # it is reached through a hook of a module: activations are kept
+    site: Site | None = None  # the statement that fills it
+
+
+class GrowthSnapshot(Record):
+    """What was longer at a request than at the one before; the heaviest first."""
+
+    step: int = 0
+    rss: int = 0  # 0: not known
+    device: int | None = None  # bytes that torch's allocator has handed out on the GPU; None: none is used
+    objects: int = 0  # looked at for this
+    seconds: float = 0.0
+    growing: list[Grower] = []
+
+
+class GraphPoint(Struct):
+    """One walk through the graph behind the loss."""
+
+    call: int = 0  # of backward, as far as they are counted
+    step: int = 0
+    nodes: int = 0
+    old: int = 0  # nodes that were there at the walk before
+    capped: bool = False  # there are more than were counted
+    oldest: int = 0  # number of the oldest node
+
+
+class LossGraph(Record):
+    """The graph behind the loss holds nodes of earlier steps, and more of them at each walk."""
+
+    points: list[GraphPoint] = []
+    site: Site | None = None  # the line that calls backward

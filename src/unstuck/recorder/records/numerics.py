@@ -1,13 +1,12 @@
-"""Numbers that break: where NaN was born, slopes without end, spikes, clipping, the loss scaler."""
+"""Numbers that break: where NaN and Inf come from, infinite slopes, spikes, clipping, the loss scaler."""
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from .base import Site, record
+from . import Site, Struct
 
-Why = Literal[
+Why = Literal[  # what an operation did to give NaN or Inf
     "log-of-zero", "log-of-negative", "beyond-one",  # acos, asin, atanh
     "division-by-zero", "spread-of-too-few",  # std or var of fewer values than it needs
     "row-masked",  # softmax of a row that is all -inf
@@ -15,56 +14,41 @@ Why = Literal[
     "labels-ignored",  # every label is ignore_index
     "mean-of-nothing", "result",  # its result is bad, why is not known
     "computed",  # computed by the script outside any graph
-    "half-precision", "number-given",  # a single bad number was given to it
+    "half-precision", "number-given",  # it got a single bad number
     "slope-of-root", "slope-of-power", "slope-at-one",
 ]  # fmt: skip
-"""What an operation did with numbers to give something that is none."""
 
 
-@record
-class BadRows:
+class BadRows(Struct):
     """Where in a tensor the bad elements are."""
 
     count: int = 0
     of: int = 0
-    rows: list[int] = field(default_factory=list)
-    """The first of them,"""
-    bad_rows: int = 0
-    """of so many."""
+    rows: list[int] = []  # the first of them,
+    bad_rows: int = 0  # of so many
 
 
-@record
 class Operation(BadRows):
-    """An operation of the graph that gave what is no number, or whose slope is none."""
+    """An operation of the graph with a NaN or Inf result, or slope."""
 
-    operation: str
-    """As a person writes it: log, div, softmax."""
+    operation: str  # as a person writes it: log, div, softmax
     why: Why
-    made: bool = False
-    """It was given numbers: it is where it was born."""
-    backward: bool = False
-    """Its result is a number; its slope is not."""
-    masked_out: bool = False
-    """A mask takes the bad result out again; the gradient passes through it all the same."""
-    detail: str = ""
-    """In numbers: "of 1 value", "power 0.5", "ignore_index (-100)"."""
-    example: str = ""
-    """What it was given."""
+    made: bool = False  # it got finite numbers: this is where NaN or Inf was born
+    backward: bool = False  # its result is finite; its slope is not
+    masked_out: bool = False  # a mask removes the bad result again; the gradient passes through it all the same
+    detail: str = ""  # in numbers: "of 1 value", "power 0.5", "ignore_index (-100)"
+    example: str = ""  # what it got
     dtype: str = ""
     layer: str = ""
-    order: int = 0
-    """Number in the order of the forward pass."""
-    path: list[int] = field(default_factory=list)
+    order: int = 0  # number in the order of the forward pass
+    path: list[int] = []
     site: Site | None = None
-    traced: bool = False
-    """The site was seen in the next step's own stack, not only read in the source."""
-    step: int = 0
-    """Where `backward`: at which a backward pass went through it."""
+    traced: bool = False  # the site was seen in the next step's own stack, not only read in the source
+    step: int = 0  # where `backward`: at which a backward pass went through it
 
 
-@record
-class ComputedValue:
-    """A tensor without a graph that the script computed itself, from numbers."""
+class ComputedValue(Struct):
+    """A tensor without a graph that the script computed itself, from finite numbers."""
 
     operation: str
     why: Why
@@ -72,102 +56,81 @@ class ComputedValue:
     site: Site | None = None
 
 
-@record
 class BadTensor(BadRows):
-    """A tensor without a graph that holds NaN or infinity."""
+    """A tensor without a graph that holds NaN or Inf."""
 
-    name: str = ""
-    """As the training calls it; empty for one that only the graph has."""
-    operation: str = ""
-    """That was given it,"""
-    role: str = ""
-    """and as what: self, other, weight …"""
+    name: str = ""  # as the training calls it; empty for one that only the graph has
+    operation: str = ""  # that got it,
+    role: str = ""  # and as what: self, other, weight …
     order: int = 0
-    path: list[int] = field(default_factory=list)
-    shape: list[int] = field(default_factory=list)
+    path: list[int] = []
+    shape: list[int] = []
     nan: int = 0
     inf: int = 0
     negative_inf_only: bool = False
-    columns: list[int] = field(default_factory=list)
+    columns: list[int] = []
     bad_columns: int = 0
-    whole_columns: list[int] = field(default_factory=list)
-    """Columns in which every element is bad."""
+    whole_columns: list[int] = []  # in which every element is bad
     address: int = 0
     file: str = ""
     function: str = ""
     computed: ComputedValue | None = None
-    assigned: Site | None = None
-    """Where the name first gets its value."""
+    assigned: Site | None = None  # where the name first gets its value
     site: Site | None = None
     traced: bool = False
 
 
-@record
-class GrownWeight:
-    """A weight matrix: its norm when last looked at, and now."""
+class GrownWeight(Struct):
+    """Norm of a weight matrix when last looked at, and now."""
 
     name: str = ""
     before: float = 0.0
     now: float = 0.0
 
 
-@record
-class BrokenParameter:
+class BrokenParameter(Struct):
     name: str = ""
-    shape: list[int] = field(default_factory=list)
+    shape: list[int] = []
 
 
-@record
-class DrawnBatch:
-    """The batch in work: its number in the pass, and the samples that made it up."""
+class DrawnBatch(Struct):
+    """The present batch: its number in the pass, and its samples."""
 
     number: int = 0
     size: int | None = None
     indices: list[int] | None = None
 
 
-@record
-class Birth:
-    """A loss that was no number, and what is known of where that came from."""
+class Birth(Struct):
+    """A NaN or Inf loss, and what is known of where it came from."""
 
     value: float = 0.0
     step: int = 0
-    site: Site | None = None
-    """Of the loss: the line that calls backward."""
-    before: int = 0
-    """Losses that were numbers before it,"""
-    last: float = 0.0
-    """and the last of them."""
-    since: int = -1
-    """Step at which the first bad value came."""
-    late: bool = False
-    """It was read some steps after it happened (on a GPU)."""
-    batch: list[DrawnBatch] = field(default_factory=list)
-    weights: list[GrownWeight] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-    """The oldest first."""
-    outside: list[BadTensor] = field(default_factory=list)
-    """Given to operations of the graph from outside it, the oldest first."""
-    broken_parameters: list[BrokenParameter] = field(default_factory=list)
-    sizes: list[tuple[str, float]] = field(default_factory=list)
-    """Largest results along the forward pass: operation and size."""
-    inputs: list[BadTensor] = field(default_factory=list)
-    """In the user's frames."""
+    site: Site | None = None  # of the loss: the line that calls backward
+    before: int = 0  # finite losses before it,
+    last: float = 0.0  # and the last of them
+    since: int = -1  # step of the first bad value
+    late: bool = False  # it was read some steps after it happened (on a GPU)
+    batch: list[DrawnBatch] = []
+    weights: list[GrownWeight] = []
+    operations: list[Operation] = []  # the oldest first
+    outside: list[BadTensor] = []  # that operations of the graph got from outside it, the oldest first
+    broken_parameters: list[BrokenParameter] = []
+    sizes: list[tuple[str, float]] = []  # largest results along the forward pass: operation and size
+    inputs: list[BadTensor] = []  # in the user's frames
 
 
-@record
-class LargeRows:
+class LargeRows(Struct):
     """Rows of a batch's tensor that are far larger than the others."""
 
     name: str = ""
-    rows: list[int] = field(default_factory=list)
+    rows: list[int] = []
     largest: float = 0.0
     usual: float = 0.0
-    shape: list[int] = field(default_factory=list)
+    shape: list[int] = []
 
 
-@record
-class Spike:
+class Spike(Struct):
     """A loss far above its usual level, with its batch."""
 
     step: int = 0
@@ -175,15 +138,12 @@ class Spike:
     usual: float = 0.0
     spread: float = 0.0
     site: Site | None = None
-    number: int | None = None
-    """Of the batch in its pass."""
+    number: int | None = None  # of the batch in its pass
     indices: list[int] | None = None
-    rows: list[LargeRows] | None = None
-    """None: there was no time to look."""
+    rows: list[LargeRows] | None = None  # None: there was no time to look
 
 
-@record
-class Clips:
+class Clips(Struct):
     """Calls of clip_grad_norm_."""
 
     calls: int = 0
@@ -191,13 +151,11 @@ class Clips:
     hardest: float = 0.0
     sum_ratio: float = 0.0
     max_norm: float = 0.0
-    scaled: int = 0
-    """Calls on gradients that a GradScaler had not unscaled yet."""
+    scaled: int = 0  # calls on gradients that a GradScaler had not unscaled yet
     site: Site | None = None
 
 
-@record
-class Scaler:
+class Scaler(Struct):
     """A GradScaler."""
 
     scale: float | None = None

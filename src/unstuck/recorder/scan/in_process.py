@@ -8,13 +8,13 @@ import threading
 from time import monotonic_ns
 
 from ..probes.data import loader_source
-from ..records.scan import HungSample
+from ..records.data import HungSample
 from .seen import W_AT, W_SINCE
 from .worker import Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.base import Site
+    from ..records import Site
     from .scan_pass import Progress, Scan
     from .seen import Seen
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..records.base import Site
+    from ..records import Site
     from .plan import Plan
 
 LOOKS = 8

@@ -7,16 +7,15 @@ from dataclasses import replace
 
 from .. import objects
 from ..probes.data import loader_source, statistics_report
-from ..records.data import LoaderData
-from ..records.scan import SampleErrors, Scanned
+from ..records.data import LoaderData, SampleErrors, Scanned
 from .seen import NAMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from ..records.base import Site
-    from ..records.scan import BadSample
+    from ..records import Site
+    from ..records.data import BadSample
     from .plan import Plan
     from .scan_pass import Scan
 

@@ -9,7 +9,7 @@ import tempfile
 from multiprocessing.connection import wait
 from time import monotonic, monotonic_ns
 
-from ..records.scan import HungSample, KillingSample
+from ..records.data import HungSample, KillingSample
 from . import in_process
 from .place import Place
 from .second_look import Again

@@ -7,11 +7,11 @@ import mmap
 import os
 
 from ..probes.data import statistics
-from ..records.scan import FailedSample
+from ..records.data import FailedSample
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.base import Site
+    from ..records import Site
 
 W_AT, W_SINCE, W_DONE, W_COUNT, WORDS = 0, 1, 2, 3, 4
 """On the board, for each worker: the place in work, since when (0: none), samples done, and how many are in work."""

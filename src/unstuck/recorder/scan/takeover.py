@@ -23,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..records.base import Site
-    from ..records.scan import Scanned
+    from ..records import Site
+    from ..records.data import Scanned
 
 VARIABLE = "UNSTUCK_SCAN"
 TICK = 0.05

@@ -32,7 +32,7 @@ import os
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.recorder.records.sharing import AliasedBatch, Number
+from unstuck.recorder.records.loaders import AliasedBatch, Number
 from unstuck.rules.loop.loaders import LoaderReport, latest
 from unstuck.rules.rule import Rule
 

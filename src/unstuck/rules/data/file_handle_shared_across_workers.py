@@ -29,8 +29,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.recorder.records.loaders import LoaderSettings
-from unstuck.recorder.records.sharing import MovedHandle
+from unstuck.recorder.records.loaders import LoaderSettings, MovedHandle
 from unstuck.rules.rule import Rule
 
 

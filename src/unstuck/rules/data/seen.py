@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from unstuck.model import Case, Where
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import GivenLayer, LabelCounts, LoaderData, PartSeen
 from unstuck.recorder.records.learning import Activation, Learning
 from unstuck.rules.learning import curves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unstuck.model import Case, Where
-from unstuck.recorder.records.growth import Grower
+from unstuck.recorder.records.loops import Grower
 
 
 def holders(case: Case, pid: int) -> list[Grower]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unstuck.model import Case, MemoryCurve, MemoryGroup, MemoryPoint
-from unstuck.recorder.records.growth import Grower
+from unstuck.recorder.records.loops import Grower
 from unstuck.text import size as size
 
 NEAR = 0.95

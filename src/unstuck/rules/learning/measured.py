@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from unstuck.model import Where
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Activation, Learning, Loss, LossHead, Parameter
 
 FLAT_BATCHES = 12

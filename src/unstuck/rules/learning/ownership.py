@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Parameter
 from unstuck.rules.learning.measured import layer_of
 

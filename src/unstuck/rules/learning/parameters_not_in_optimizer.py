@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import BuiltOptimizer, KeptInList, Learning, Parameter
 from unstuck.rules.learning.measured import layer_of, where
 from unstuck.rules.learning.ownership import count, layers, line, matrices

@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.recorder.records.growth import GraphPoint, LossGraph
+from unstuck.recorder.records.loops import GraphPoint, LossGraph
 from unstuck.rules.death.memory import who
 from unstuck.rules.rule import Rule
 

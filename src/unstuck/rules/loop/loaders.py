@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from unstuck.model import Case, Where
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.loaders import LoaderSettings, LoaderState
 from unstuck.rules.loop.endings import endless_by_itself, why_never_taken, why_test_holds
 from unstuck.rules.loop.rounds import Loop, moments

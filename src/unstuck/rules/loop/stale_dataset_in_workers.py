@@ -23,8 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.loaders import LoaderSettings
-from unstuck.recorder.records.sharing import ChangedAttribute, ChangedDataset, WorkerDataset
+from unstuck.recorder.records.loaders import ChangedAttribute, ChangedDataset, LoaderSettings, WorkerDataset
 from unstuck.rules.loop.loaders import first_of
 from unstuck.rules.rule import Rule
 

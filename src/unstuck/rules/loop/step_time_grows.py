@@ -30,7 +30,7 @@ from itertools import pairwise
 from statistics import median
 
 from unstuck.model import Case, Finding, Fix, Step, Where
-from unstuck.recorder.records.growth import Grower
+from unstuck.recorder.records.loops import Grower
 from unstuck.rules.death.holders import holders, place, sentence
 from unstuck.rules.death.memory import remedy, who
 from unstuck.rules.rule import Rule

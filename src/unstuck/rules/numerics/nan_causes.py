@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from unstuck.model import Case, Severity
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.recorder.records.numerics import BadRows, BadTensor, Birth, GrownWeight, Operation, Scaler, Why
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.numerics import GrownWeight, Operation, Scaler
 from unstuck.rules.learning.measured import loss_site, where

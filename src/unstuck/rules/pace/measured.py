@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, HotLine, Severity, Strain, Where
-from unstuck.recorder.records.base import Site
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.loaders import DataWait, LoaderSettings
 from unstuck.rules.loop.loaders import LoaderReport, first_of, latest
 

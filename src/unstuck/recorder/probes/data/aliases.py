@@ -16,7 +16,7 @@ from itertools import islice
 
 from ... import flight, journal, loading, tensors
 from ...probe import Probe
-from ...records.sharing import AliasedBatch
+from ...records.loaders import AliasedBatch
 from . import dataset_tensors, memory_bytes
 from .watched_memory import BYTES, Sharing, Watched, has_company
 from .writing_line import WritingLine

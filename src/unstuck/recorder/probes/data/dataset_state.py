@@ -11,7 +11,7 @@ from collections import deque
 
 from ... import journal, objects
 from ...probe import Probe
-from ...records.sharing import ChangedAttribute, ChangedDataset, WorkerDataset
+from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
 from . import dataset_tensors, memory_bytes
 from .sample_code import attributes, names_read, package_of
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ...records.base import Site
+    from ...records import Site
 
 OBJECTS, DEPTH = 2000, 5
 KEY = 40

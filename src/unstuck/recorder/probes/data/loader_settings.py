@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...loading import Loading
-    from ...records.base import Site
+    from ...records import Site
 
 _name = type.__dict__["__qualname__"].__get__  # a metaclass is not asked
 

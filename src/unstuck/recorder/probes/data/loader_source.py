@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...loading import Loading
-    from ...records.base import Site
+    from ...records import Site
 
 LIBRARIES = ("torch", "torchdata", "builtins")
 

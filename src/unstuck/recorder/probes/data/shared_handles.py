@@ -13,7 +13,7 @@ from itertools import islice
 from ... import attempts, flight, journal, loading, objects
 from ... import layout as at
 from ...probe import Probe
-from ...records.sharing import MovedHandle
+from ...records.loaders import MovedHandle
 from . import handle_names
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...loading import Loading
-    from ...records.base import Site
+    from ...records import Site
 
 BYTES = 1 << 16
 """Of one batch, that are kept."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ...records.base import Site
+    from ...records import Site
 
 EVENTS, CALLS, SECONDS = 4000, 50_000, 0.04
 """Lines followed in one step, calls of anything in it, and seconds of looking at the memory."""

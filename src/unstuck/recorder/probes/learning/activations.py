@@ -6,7 +6,7 @@ from math import exp, tanh
 from typing import Any
 
 from ... import gpu
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import Activation, ActivationKind
 from . import graph_reading
 from .graph_reading import Graph, SavedTensors

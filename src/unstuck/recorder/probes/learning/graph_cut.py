@@ -7,7 +7,7 @@ import re
 from types import CodeType
 from typing import Any
 
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import GraphCut
 from . import layers, sites
 from .calls import Call, Observation

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 from ... import dispatch, gpu
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import LossHead
 from . import loss_head, loss_lines, sites
 from .graph_reading import SavedTensors

@@ -7,7 +7,7 @@ import re
 from types import FrameType
 
 from ... import user_code
-from ...records.base import Site
+from ...records import Site
 from ..numerics import source_lines
 from . import sites
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import flight, loading
 from ...gpu import Copies
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import Loss
 from ...records.numerics import DrawnBatch
 from . import sites

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import KeptInList, Stray
 from ...records.learning import Parameter as ParameterRecord
 from . import kept_in_lists

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ... import gpu, objects
-from ...records.base import Site
+from ...records import Site
 from ...records.learning import BuiltOptimizer, Stray
 from . import first_weights, sites, updates
 from .naming import Names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import flight, gpu, objects, user_code
+from ...records import Site
 from ...records import learning as records
-from ...records.base import Site
 from ...records.learning import Setting
 from ...records.numerics import Clips as ClipsRecord
 from ...records.numerics import Scaler as ScalerRecord

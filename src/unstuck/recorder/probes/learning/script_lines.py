@@ -7,7 +7,7 @@ import re
 import sys
 
 from ... import objects, user_code
-from ...records.base import Site
+from ...records import Site
 from . import layers
 from .naming import Names
 

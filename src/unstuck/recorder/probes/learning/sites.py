@@ -7,7 +7,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ... import objects, user_code
-from ...records.base import Site
+from ...records import Site
 
 
 def at(code: CodeType, line: int) -> Site:

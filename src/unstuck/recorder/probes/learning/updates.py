@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from ... import flight, gpu, objects
+from ...records import Site
 from ...records import learning as records
-from ...records.base import Site
 from ...records.learning import Setting
 
 TENSORS = 160

@@ -13,14 +13,14 @@ from time import thread_time
 from ... import flight, journal, user_code
 from ... import layout as at
 from ...probe import Probe
-from ...records.growth import GraphPoint, LossGraph
+from ...records.loops import GraphPoint, LossGraph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ...records.base import Site
+    from ...records import Site
 
 NODES = 20_000
 SHORTEST, LONGEST = 0.005, 0.03

@@ -13,7 +13,7 @@ from time import thread_time
 from ... import flight, journal
 from ...objects import class_name, ids, length, some_items
 from ...probe import Probe
-from ...records.growth import Grower, GrowthSnapshot
+from ...records.loops import Grower, GrowthSnapshot
 from . import device, growers
 from .graph_growth import LEAF, walk
 from .reach import Found, reached
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ...records.base import Site
-    from ...records.growth import GrowerKind
+    from ...records import Site
+    from ...records.loops import GrowerKind
 
 REMEMBERED = 4000
 TOLD = 8

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from ... import user_code
-from ...records.base import Site
+from ...records import Site
 
 FILES = 24
 LARGEST = 2_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ... import flight
-from ...records.base import Site
+from ...records import Site
 from ...records.numerics import Operation
 from ..learning import graph_reading
 from ..learning.graph_reading import SavedTensors

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ... import user_code
-from ...records.base import Site
+from ...records import Site
 from ...records.numerics import BadTensor, Birth, Operation
 from ..learning import graph_reading
 from ..learning.graph_reading import SavedTensors
