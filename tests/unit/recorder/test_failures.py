@@ -17,7 +17,7 @@ from tests.unit.recorder.untouchable import OddDict, OddList, OddText, OddTuple,
 from tests.unit.recorder.written import written
 from unstuck.recorder import attempts, guard
 from unstuck.recorder import layout as at
-from unstuck.recorder.probes.death import device_owners, errors, resources, torch_frames, unpicklable
+from unstuck.recorder.probes.death import device_owners, resources, tracebacks, unpicklable
 from unstuck.recorder.probes.death.failures import Failures
 from unstuck.recorder.records.deaths import Owners, TensorsAlike, Unpicklable
 
@@ -37,7 +37,7 @@ def test_an_error_tells_its_number_its_file_and_where_it_came_from() -> None:
         except OSError as error:
             raise ValueError("bad shard") from error
 
-    told = errors.describe(raised(load))
+    told = tracebacks.describe(raised(load))
     assert (told.type, told.message) == ("ValueError", "bad shard")
     cause = told.chain[0]
     assert (cause.how, cause.errno, cause.files) == ("cause", errno.ENOENT, ["/no/such/file"])
@@ -52,7 +52,7 @@ def test_what_from_none_hides_is_told_as_hidden() -> None:
         except OSError:
             raise RuntimeError("give up") from None
 
-    chain = errors.describe(raised(load)).chain
+    chain = tracebacks.describe(raised(load)).chain
     assert (chain[0].how, chain[0].errno) == ("hidden", errno.EBADF)
 
 
@@ -64,7 +64,7 @@ def test_an_error_that_cannot_be_printed_does_not_stop_us() -> None:
     def load() -> None:
         raise Odd
 
-    assert errors.describe(raised(load)).message == ""
+    assert tracebacks.describe(raised(load)).message == ""
 
 
 def _without_end(path: Path, held: list[int]) -> list[int]:
@@ -179,7 +179,7 @@ def test_labels_outside_the_classes_are_read_from_the_frame_of_the_loss() -> Non
 def test_what_else_is_read_does_not_cost_the_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "off", lambda *_: None)
     monkeypatch.setattr(resources, "descriptors", lambda: 1 / 0)
-    monkeypatch.setattr(torch_frames, "read", lambda _: 1 / 0)
+    monkeypatch.setattr(tracebacks, "torch_state", lambda _: 1 / 0)
     with written() as records:
         Failures().process_failed(ValueError("x"))
     assert records[0].raised.message == "x"
@@ -206,7 +206,7 @@ def test_an_exception_of_the_users_is_only_printed() -> None:
         load()
     except OSError as error:
         ran.clear()
-        told = errors.describe(error)
+        told = tracebacks.describe(error)
     assert (told.errno, told.files, told.message) == (errno.ENOENT, ["/a/b"], "[Errno 2] gone: '/a/b'")
     assert told.frames[0][2].endswith("load")
     assert ran == []
@@ -222,7 +222,7 @@ def test_paths_and_addresses_are_cut_and_not_asked() -> None:
     assert ran == []
     assert attempts.opened(Path("/data/a")) == "/data/a"
     assert attempts.opened(b"/data/" + b"x" * 10_000) == b"/data/" + b"x" * (at.TARGET_SIZE - 6)
-    assert attempts.opened(errors.__file__) is None
+    assert attempts.opened(tracebacks.__file__) is None
     assert attempts.connected_to("/run/socket") == "/run/socket"
 
 

@@ -11,6 +11,7 @@ import sys
 from _weakref import ref
 
 from ... import attempts, flight, guard, journal, loading, objects
+from ... import layout as at
 from ...probe import Probe
 from ...records.deaths import (
     BatchFailed,
@@ -23,7 +24,7 @@ from ...records.deaths import (
     ThreadDied,
     WorkerExit,
 )
-from . import errors, in_work, resources, torch_frames
+from . import resources, tracebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-MOST = 1000  # samples that fail; a script may catch them and go on
-PASSES = 16  # that are remembered
+MOST_FAILED = 1000  # samples; a script may catch them and go on
+MOST_PASSES = 16  # that are remembered
+MOST_INDICES = 100_000  # of a batch that are gone through
 
 
 class Failures(Probe):
@@ -57,8 +59,8 @@ class Failures(Probe):
 
     def pass_began(self, _: object, iterator: Any) -> None:
         """Remember it, weakly: its workers hold descriptors."""
-        if len(self._iterators) > PASSES:
-            self._iterators = [known for known in self._iterators if known() is not None][-PASSES:]
+        if len(self._iterators) > MOST_PASSES:
+            self._iterators = [known for known in self._iterators if known() is not None][-MOST_PASSES:]
         self._iterators.append(ref(iterator))
 
     def living(self) -> list[Any]:
@@ -67,38 +69,38 @@ class Failures(Probe):
         return list({id(iterator): iterator for iterator in found if iterator is not None}.values())
 
     def batch_failed(self, iterator: Any, error: BaseException) -> None:
-        self._no_batch(error, torch_frames.worker_of(error), [iterator])
+        self._no_batch(error, tracebacks.worker_of(error), [iterator])
 
     def workers_failed(self, error: BaseException) -> None:
         """torch's handler of SIGCHLD raises in the middle of whatever main does."""
         self._no_batch(error, None, self.living())
 
     def _no_batch(self, error: BaseException, worker: int | None, iterators: list[Any]) -> None:
-        raised, step, exits = errors.describe(error), flight.steps(), _exits(iterators)
+        raised, step, exits = tracebacks.describe(error), flight.steps(), _exits(iterators)
         measured = self._measured(error)
         journal.write(BatchFailed(raised=raised, step=step, measured=measured, worker=worker, workers=exits))
 
     def sample_failed(self, index: object, error: BaseException) -> None:
         self._failed += 1
         self._noted = id(error)
-        if self._failed <= MOST:
-            work, place = in_work.read(), in_work.position(index)  # first of all: to measure is to open files
-            raised, step, measured = errors.describe(error), flight.steps(), self._measured(error)
+        if self._failed <= MOST_FAILED:
+            work, place = _in_work(), _position(index)  # first of all: to measure is to open files
+            raised, step, measured = tracebacks.describe(error), flight.steps(), self._measured(error)
             journal.write(SampleFailed(raised=raised, step=step, measured=measured, in_work=work, position=place))
 
     def error_handed_over(self, error: BaseException | None) -> None:
         """A worker sends main an exception: of a sample, or of its own start, or of the dataset's iter()."""
         if error is not None and id(error) != self._noted:
-            raised, step, work = errors.describe(error), flight.steps(), SampleInWork(worker=in_work.worker())
+            raised, step, work = tracebacks.describe(error), flight.steps(), SampleInWork(worker=_worker())
             measured = self._measured(error)
             journal.write(SampleFailed(raised=raised, step=step, measured=measured, in_work=work, starting=True))
 
     def process_failed(self, error: BaseException) -> None:
-        work = in_work.read()
-        labels, batch_norm, pickling = _part("torch's frames", torch_frames.read, error) or (None, None, None)
+        work = _in_work()
+        labels, batch_norm, pickling = _part("torch's frames", tracebacks.torch_state, error) or (None, None, None)
         journal.write(
             Died(
-                raised=errors.describe(error),
+                raised=tracebacks.describe(error),
                 step=flight.steps(),
                 measured=self._measured(error),
                 workers=_exits(self.living()),
@@ -114,12 +116,12 @@ class Failures(Probe):
     def thread_failed(self, error: BaseException | None, thread: Any) -> None:
         if error is not None:  # as if somebody called the hook by hand
             name = thread.__dict__.get("_name") if thread is not None else ""
-            journal.write(ThreadDied(raised=errors.describe(error), thread=name if type(name) is str else ""))
+            journal.write(ThreadDied(raised=tracebacks.describe(error), thread=name if type(name) is str else ""))
 
     def left_by_exit(self, status: object, frame: FrameType) -> None:
         """A process ends itself: the line that does it."""
         code = status if type(status) is int else 0
-        journal.write(LeftByExit(code=code, frames=errors.stack(frame), step=flight.steps(), in_work=in_work.read()))
+        journal.write(LeftByExit(code=code, frames=tracebacks.stack(frame), step=flight.steps(), in_work=_in_work()))
 
     def child_ended(self, pid: int, code: int) -> None:
         journal.write(ChildEnded(child=pid, code=code))
@@ -136,6 +138,42 @@ class Failures(Probe):
         )
 
 
+# --- what this process is at, as its flight file has it ------------------------------------------------------------
+
+
+def _in_work() -> SampleInWork:
+    """The sample that it is fetching, and the file it opened last."""
+    words = flight.words
+    if not words[at.W_FETCHING]:
+        return SampleInWork(worker=_worker())
+    key = flight.text(at.W_KEY_LENGTH, at.KEY_AT, at.KEY_SIZE)
+    if words[at.W_POSITION] == at.COLLATING:
+        return SampleInWork(worker=_worker(), key=key, collating=True)
+    return SampleInWork(worker=_worker(), sample=_known(words[at.W_SAMPLE]), key=key, opened=attempts.last())
+
+
+def _worker() -> int | None:
+    return _known(flight.words[at.W_WORKER])
+
+
+def _position(index: Any) -> int | None:
+    """Of the sample in its batch."""
+    sample, place = flight.words[at.W_SAMPLE], flight.words[at.W_POSITION]
+    if place >= 0:
+        return place
+    if (type(index) is list or type(index) is tuple) and sample >= 0 and place != at.COLLATING:
+        numbered = enumerate(index[:MOST_INDICES])
+        return next((n for n, number in numbered if type(number) is int and number == sample), None)
+    return None
+
+
+def _known(word: int) -> int | None:
+    return None if word < 0 else word
+
+
+# --- what is measured ----------------------------------------------------------------------------------------------
+
+
 def _part(name: str, read: Callable[..., T], *arguments: Any) -> T | None:
     """What is read beside the exception must not cost the exception."""
     try:
@@ -147,7 +185,7 @@ def _part(name: str, read: Callable[..., T], *arguments: Any) -> T | None:
 
 def _device(error: BaseException) -> DeviceState | None:
     """Of a GPU, where it was its memory that ran out."""
-    if not any(objects.class_name(type(each)) == "OutOfMemoryError" for each in errors.chained(error)):
+    if not any(objects.class_name(type(cause)) == "OutOfMemoryError" for cause in tracebacks.chained(error)):
         return None
     from . import device_owners
 
@@ -155,7 +193,7 @@ def _device(error: BaseException) -> DeviceState | None:
 
 
 def _file_systems(error: BaseException) -> list[FileSystem]:
-    return resources.written_to(errors.chained(error), torch_frames.saving(error))
+    return resources.written_to(tracebacks.chained(error), tracebacks.saving(error))
 
 
 def _sharing_strategy() -> str:

@@ -8,7 +8,7 @@ import resource
 
 from ... import flight
 from ...records.deaths import Descriptors, FileSystem, SharedMemory
-from . import errors
+from . import tracebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ SHM = "/dev/shm"
 MOST = 70_000  # descriptors that are asked for one by one
 PLACES = 64  # files whose file systems are asked
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-FULL = 1 << 20
-"""Bytes left on a file system that count as none: what failed was larger, or left a part of itself behind."""
+FULL = 1 << 20  # bytes left that count as none: what failed was larger, or left a part of itself behind
 
 
 def descriptors(pid: int | None = None) -> Descriptors:
@@ -96,9 +95,9 @@ def _mapped(pid: int) -> int:
 def written_to(raised: list[BaseException], saving: str | None) -> list[FileSystem]:
     """Where these exceptions say that there was no room, or where something was being saved."""
     failed = [each for each in raised if issubclass(type(each), OSError)]
-    if not saving and not any(errors.errno_of(each) in NO_ROOM for each in failed):
+    if not saving and not any(tracebacks.errno_of(each) in NO_ROOM for each in failed):
         return []
-    named = [file for each in failed for file in errors.files_of(each)] + ([saving] if saving else [])
+    named = [file for each in failed for file in tracebacks.files_of(each)] + ([saving] if saving else [])
     rooms = [room(path) for path in list(dict.fromkeys(named or written_paths()))[:PLACES]]
     return [each for each in rooms if each is not None][:8]
 

@@ -5,38 +5,39 @@ from __future__ import annotations
 import functools
 import io
 import types
-from collections import deque
-from itertools import islice
 
 from ... import objects, user_code
 from ...records.deaths import Unpicklable
+from ..object_walk import ATOMS, Walk, held_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, Literal
 
-    Culprit = tuple[str, Any, str, Literal["function", "class", "object"]]  # path, itself, what it is
-
-MOST = 20_000  # objects looked at
-WIDE = 200  # elements of a container
-LONGEST = 200  # of a path
+MOST_OBJECTS = 20_000
+MOST_PARTS = 200  # of one object
+PATH = 200  # letters
 _LOCKS = ("lock", "RLock", "_local")
 _KINDS = (types.ModuleType, types.GeneratorType, types.CoroutineType, types.FrameType, types.TracebackType, memoryview)
-_SEQUENCES = objects.ids(list, tuple, set, frozenset)
+_SKIPPED = ATOMS - objects.ids(types.ModuleType, types.FrameType)
 _qualname = type.__dict__["__qualname__"].__get__
 _FILE: type = io.IOBase.__mro__[1]  # its C part, which has no `__instancecheck__`
 _LATER = ("multiprocessing", "torch", "numpy", "_io", "builtins")  # what these hold is pickled in their own way
 _FOREIGN = {"sqlite3": "a database connection", "socket": "a socket", "mmap": "a memory map", "h5py": "an HDF5 file"}
+_OPEN = objects.ids(list, tuple, set, frozenset, dict, types.MethodType, functools.partial)
 
 
 def find(process: Any, message: str) -> Unpicklable | None:
     """The first culprit in breadth; where there are several, the one that the message speaks of."""
-    found = list(_culprits(process))
-    named = [each for each in found if any(word in message for word in _words(each[1]))]
-    for path, value, what, kind in named or found:
+    walk = Walk(_inside, MOST_OBJECTS, skip=_SKIPPED)
+    arguments = _arguments(objects.instance_dict(process) or {})
+    culprits = [(path, value) for path, value in walk.over(arguments) if _why(value)[0]]
+    named = [(path, value) for path, value in culprits if any(word in message for word in _words(value))]
+    for path, value in named or culprits:
+        what, kind = _why(value)
         site = user_code.code_site(value) if type(value) is types.FunctionType else None
-        return Unpicklable(path=path, what=what, kind=kind, site=site)
+        return Unpicklable(path=path[:PATH], what=what, kind=kind, site=site)
     return None
 
 
@@ -46,21 +47,6 @@ def _words(value: Any) -> list[str]:
     named = value.__qualname__ if kind is types.FunctionType else _qualname(value) if issubclass(kind, type) else ""
     module, name = objects.module_of(kind), objects.class_name(kind)
     return [word for word in (named, f"{module}.{_qualname(kind)}", name) if word]
-
-
-def _culprits(process: Any) -> Iterator[Culprit]:
-    waiting = deque(_arguments(objects.instance_dict(process) or {}))
-    seen: set[int] = set()
-    while waiting and len(seen) < MOST:
-        path, value = waiting.popleft()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        what, kind = _why(value)
-        if what:
-            yield path[:LONGEST], value, what, kind
-        else:
-            waiting.extend(islice(_inside(path[:LONGEST], value), WIDE))
 
 
 def _arguments(own: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -79,6 +65,7 @@ def _arguments(own: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
+    """What it is, if it cannot be pickled; else an empty text."""
     kind = type(value)
     module, name = objects.module_of(kind), objects.class_name(kind)
     if kind is types.FunctionType:
@@ -99,35 +86,22 @@ def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
     return f"a {name}, a local class" if "<locals>" in _qualname(kind) else "", "class"
 
 
-def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _inside(value: Any) -> Iterable[tuple[str, Any]]:
     kind = type(value)
-    if id(kind) in _SEQUENCES:
-        yield from ((f"{path}[{place}]", item) for place, item in enumerate(value))
-    elif kind is dict:
-        yield from ((f"{path}[{_shown(key)}]" if _shown(key) else path, item) for key, item in value.items())
-    elif kind is functools.partial:
-        yield f"{path}.func", value.func
-        yield from _inside(path, value.args)
-        yield from _inside(path, value.keywords)
-    elif kind is types.MethodType:
-        yield f"{path}.__self__", value.__self__
-    elif (objects.module_of(kind).partition(".")[0] not in _LATER or _plain_torch(kind)) and not _pickles_itself(kind):
-        yield from ((f"{path}.{name}", item) for name, item in (objects.instance_dict(value) or {}).items())
+    if _why(value)[0] or issubclass(kind, type):
+        return ()
+    plain = objects.module_of(kind).partition(".")[0] not in _LATER or _is_plain_torch(kind)
+    return held_by(value, MOST_PARTS) if id(kind) in _OPEN or (plain and not _pickles_itself(kind)) else ()
 
 
-def _shown(key: object) -> str:
-    if type(key) is str:
-        return repr(key[:LONGEST])
-    return repr(key) if type(key) is int and key.bit_length() < LONGEST else ""
-
-
-def _plain_torch(kind: type) -> bool:
+def _is_plain_torch(kind: type) -> bool:
     """Datasets and samplers of torch, which keep their parts as plain attributes."""
     return objects.module_of(kind).startswith(("torch.utils.data", "torch.nn.modules"))
 
 
 def _pickles_itself(kind: type) -> bool:
     """It says itself what is to be pickled: what it holds need not be."""
-    own = [c for c in objects.mro_of(kind) if c is not object]
-    own = [objects.class_dict(c) for c in own if not objects.module_of(c).startswith("torch.utils.data")]
-    return any(name in space for space in own for name in ("__getstate__", "__reduce__", "__reduce_ex__"))
+    own = [base for base in objects.mro_of(kind) if base is not object]
+    own = [base for base in own if not objects.module_of(base).startswith("torch.utils.data")]
+    names = ("__getstate__", "__reduce__", "__reduce_ex__")
+    return any(name in objects.class_dict(base) for base in own for name in names)
