@@ -28,8 +28,8 @@ PROBES = {  # name: module beneath `probes`, class
     "failures": ("death.failures", "Failures"),
     "learning": ("learning.learning", "LearningProbe"),
     "graph": ("memory.graph_growth", "GraphGrowth"),
-    "device": ("memory.device", "DeviceMemory"),
-    "growth": ("memory.growth", "Growth"),
+    "device": ("memory.device_memory", "DeviceMemory"),
+    "growth": ("memory.growing", "Growth"),
     "loops": ("loops.describe", "Loops"),
 }
 LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order

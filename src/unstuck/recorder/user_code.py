@@ -35,6 +35,13 @@ def call_site_of(inside: tuple[str, ...]) -> Site | None:
     return None
 
 
+def site_of(frame: FrameType | None) -> Site | None:
+    """The innermost line of the user's own files, from this frame up."""
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (absolute(frame.f_code.co_filename), frame.f_lineno, name_of(frame.f_code))
+
+
 def absolute(path: str) -> str:
     """Without os.path, whose functions the compiler would take for the user's where a hook runs in compiled code."""
     return path if path[:1] in ("/", "<") else f"{_FOLDER}/{path.removeprefix('./')}"

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from tests.unit.recorder.written import make_step, set_steps, written
-from unstuck.recorder.probes.memory.growth import Growth
+from unstuck.recorder.probes.memory.growing import Growth
 from unstuck.recorder.records.loops import Grower, GrowthSnapshot
 
 

@@ -92,7 +92,7 @@ def ask_loops() -> None:
 
 
 def ask_growth() -> None:
-    from unstuck.recorder.probes.memory.growth import Growth
+    from unstuck.recorder.probes.memory.growing import Growth
 
     frame = sys._getframe(1)
     with watching() as ran:

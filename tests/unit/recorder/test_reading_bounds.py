@@ -16,7 +16,7 @@ import torch
 from tests.unit.recorder.written import make_step, written
 from unstuck.recorder import journal, lengths, objects
 from unstuck.recorder.probes.loops.describe import Loops
-from unstuck.recorder.probes.memory.growth import Growth
+from unstuck.recorder.probes.memory.growing import Growth
 
 SECONDS = 0.5
 """Of processor time; what parses a file for the first time is within it."""

@@ -20,13 +20,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ...records import Site
-
 NODES = 20_000
-SHORTEST, LONGEST = 0.005, 0.03
-"""Seconds for one walk: a quarter of a step, but never less or more than these."""
-LEAF = 1 << 62
-"""Accumulating nodes of parameters have the highest of all numbers: they are of no age."""
+SHORTEST, LONGEST = 0.005, 0.03  # seconds for one walk: a quarter of a step, but never less or more than these
+LEAF = 1 << 62  # accumulating nodes of parameters have the highest of all numbers: they are of no age
 MOST_CALLS = 1 << 14
 POINTS = 16
 
@@ -110,16 +106,7 @@ class GraphGrowth(Probe):
         )
         del self._points[:-POINTS]
         if grown:
-            journal.tell(LossGraph(points=list(self._points), site=_site(frame)))
-
-
-def _site(frame: FrameType | None) -> Site | None:
-    """The user's line that calls backward."""
-    while frame is not None and not user_code.is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    if frame is None:
-        return None
-    return user_code.absolute(frame.f_code.co_filename), frame.f_lineno, user_code.name_of(frame.f_code)
+            journal.tell(LossGraph(points=list(self._points), site=user_code.site_of(frame)))
 
 
 def _allowed() -> float:

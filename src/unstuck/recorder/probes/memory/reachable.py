@@ -30,6 +30,7 @@ from ...objects import (
     some_items,
     some_of,
 )
+from ..object_walk import ATOMS, KEY, key_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,19 +38,14 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-OBJECTS = 20_000
-SECONDS = 0.02
-DEPTH = 9
-MARKED, HOOKED = 3, 400
-"""How deep, and how many things, to follow what a hook shares with the training."""
-FRAMES, STACK = 40, 5000
-"""So many frames of the inner and of the outer end of a deep stack; how far down it is gone."""
-NAMES = 2000
-"""Globals of one module."""
+MOST_OBJECTS, MOST_SECONDS, MOST_DEPTH = 20_000, 0.02, 9
+HOOK_DEPTH, MOST_IN_HOOKS = 3, 400  # how far, and how many things, to follow what a hook shares with the training
+FRAMES, MOST_STACK = 40, 5000  # of the inner and of the outer end of a deep stack; how far down it is gone
+MOST_NAMES = 2000  # globals of one module
 _OURS = (__package__ or "").partition(".probes")[0] + "."
 
 
-class Found:
+class Reached:
     """One thing that was reached: itself, how a person would write it, in which function, and through what."""
 
     __slots__ = ("depth", "file", "hook", "inside", "owner", "thing", "written")
@@ -60,11 +56,11 @@ class Found:
         self.thing, self.written, self.inside, self.file = thing, written[:200], inside, file
         self.depth, self.hook, self.owner = depth, hook, owner
 
-    def below(self, thing: Any, written: str) -> Found:
-        return Found(thing, written, self.inside, self.file, self.depth + 1, self.hook, self.owner)
+    def below(self, thing: Any, written: str) -> Reached:
+        return Reached(thing, written, self.inside, self.file, self.depth + 1, self.hook, self.owner)
 
-    def of_code(self, thing: Any, written: str, inside: str, code: types.CodeType) -> Found:
-        return Found(thing, written, inside, code.co_filename, self.depth + 1, self.hook)
+    def of_code(self, thing: Any, written: str, inside: str, code: types.CodeType) -> Reached:
+        return Reached(thing, written, inside, code.co_filename, self.depth + 1, self.hook)
 
     @property
     def element(self) -> bool:
@@ -76,17 +72,19 @@ class Found:
         return f"{self.written} in {self.inside}" if self.inside else self.written
 
 
-def reached(frame: FrameType, in_hooks: dict[int, Found]) -> Iterator[Found]:
+def reached(frame: FrameType, in_hooks: dict[int, Reached]) -> Iterator[Reached]:
     """Everything, each once, as long as time and number allow; `in_hooks` gets what a hook has by a name of its own."""
     seen: set[int] = set()
     mine, others = _frames(frame)
     for roots, share in ((_of_frames(mine), 0.6), (_of_modules(), 0.25), (_of_frames(others), 0.15)):
-        yield from _breadth_first(roots, thread_time() + share * SECONDS, int(share * OBJECTS), seen, in_hooks)
+        yield from _breadth_first(
+            roots, thread_time() + share * MOST_SECONDS, int(share * MOST_OBJECTS), seen, in_hooks
+        )
 
 
 def _breadth_first(
-    roots: Iterator[Found], until: float, most: int, seen: set[int], in_hooks: dict[int, Found]
-) -> Iterator[Found]:
+    roots: Iterator[Reached], until: float, most: int, seen: set[int], in_hooks: dict[int, Reached]
+) -> Iterator[Reached]:
     waiting = deque(islice(roots, most))
     number = 0
     while waiting:
@@ -96,28 +94,28 @@ def _breadth_first(
             continue
         if id(thing) in seen:
             if found.hook and id(thing) not in in_hooks:
-                _mark(found, in_hooks, MARKED)
+                _mark(found, in_hooks, HOOK_DEPTH)
             continue
         seen.add(id(thing))
         number += 1
         if number > most or (number & 15 == 0 and thread_time() > until):
             return
         yield found
-        if found.depth < DEPTH and len(waiting) < OBJECTS:
+        if found.depth < MOST_DEPTH and len(waiting) < MOST_OBJECTS:
             waiting.extend(_all_beneath(found))
 
 
-def _all_beneath(found: Found) -> list[Found]:
+def _all_beneath(found: Reached) -> list[Reached]:
     try:
         return list(_beneath(found))
     except (RuntimeError, TypeError, AttributeError, LookupError):  # another thread changes it; or an odd type
         return []
 
 
-def _mark(found: Found, in_hooks: dict[int, Found], deep: int) -> None:
+def _mark(found: Reached, in_hooks: dict[int, Reached], deep: int) -> None:
     """A hook has it too, and what is in it: an object that the training knows by another name."""
     in_hooks[id(found.thing)] = found
-    if not deep or len(in_hooks) >= HOOKED or id(type(found.thing)) in _ATOMS:
+    if not deep or len(in_hooks) >= MOST_IN_HOOKS or id(type(found.thing)) in _ATOMS:
         return
     for each in _all_beneath(found):
         if id(each.thing) not in in_hooks and (length(each.thing) >= 0 or file_of(type(each.thing))):
@@ -129,7 +127,7 @@ def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
     mine: list[FrameType] = []
     others: list[FrameType] = []
     here: FrameType | None = frame
-    for _ in range(STACK):
+    for _ in range(MOST_STACK):
         if here is None:
             break
         name = dict.get(here.f_globals, "__name__")
@@ -143,25 +141,25 @@ def _both_ends(frames: list[FrameType]) -> list[FrameType]:
     return frames if len(frames) <= 2 * FRAMES else frames[:FRAMES] + frames[-FRAMES:]
 
 
-def _of_frames(frames: list[FrameType]) -> Iterator[Found]:
+def _of_frames(frames: list[FrameType]) -> Iterator[Reached]:
     for each in frames:
         if each.f_code.co_flags & FAST == FAST:
             for name, value in locals_of(each).items():
-                yield Found(value, name, user_code.name_of(each.f_code), each.f_code.co_filename)
+                yield Reached(value, name, user_code.name_of(each.f_code), each.f_code.co_filename)
 
 
-def _of_modules() -> Iterator[Found]:
+def _of_modules() -> Iterator[Reached]:
     for module in list(sys.modules.values()):
         space = module_dict(module)
         file = None if space is None else space.get("__file__")
         if space is None or type(file) is not str or not _is_user_file(file):
             continue
-        for name, value in some_of(space.items(), NAMES):
+        for name, value in some_of(space.items(), MOST_NAMES):
             if type(name) is str and not name.startswith("__"):
-                yield Found(value, name, file.rpartition("/")[2], file)
+                yield Reached(value, name, file.rpartition("/")[2], file)
 
 
-def _beneath(at: Found) -> Iterator[Found]:
+def _beneath(at: Reached) -> Iterator[Reached]:
     kind = type(at.thing)  # by its type alone: `isinstance` would ask its `__class__`
     if issubclass(kind, (dict, list, tuple, deque, set, frozenset)):
         yield from _of_container(at)
@@ -180,23 +178,17 @@ def _beneath(at: Found) -> Iterator[Found]:
         yield from _of_instance(at)
 
 
-def _of_container(at: Found) -> Iterator[Found]:
+def _of_container(at: Reached) -> Iterator[Reached]:
     unordered = issubclass(type(at.thing), (set, frozenset))
     for key, value in some_items(at.thing):
-        yield at.below(value, f"{at.written}{{…}}" if unordered else f"{at.written}[{_key(key)}]")
-
-
-def _key(key: Any) -> str:
-    if type(key) is str:
-        return repr(key[:60])
-    return str(key) if type(key) is int and key.bit_length() < 64 else "…"
+        yield at.below(value, f"{at.written}{{…}}" if unordered else f"{at.written}[{key_text(key)}]")
 
 
 def _short(name: Any) -> str:
-    return name[:60] if type(name) is str else "…"
+    return name[:KEY] if type(name) is str else "…"
 
 
-def _of_wrapper(at: Found) -> Iterator[Found]:
+def _of_wrapper(at: Reached) -> Iterator[Reached]:
     thing, kind = at.thing, type(at.thing)
     if kind is types.MethodType:
         yield at.below(thing.__self__, f"{at.written}.__self__" if at.hook else at.written)
@@ -210,7 +202,7 @@ def _of_wrapper(at: Found) -> Iterator[Found]:
             yield at.below(value, named)
 
 
-def _of_generator(at: Found) -> Iterator[Found]:
+def _of_generator(at: Reached) -> Iterator[Reached]:
     if at.thing.gi_frame is not None:
         code = at.thing.gi_code
         inside = user_code.name_of(code)
@@ -219,7 +211,7 @@ def _of_generator(at: Found) -> Iterator[Found]:
         yield at.of_code(at.thing.gi_yieldfrom, at.written, inside, code)
 
 
-def _of_function(at: Found) -> Iterator[Found]:
+def _of_function(at: Reached) -> Iterator[Reached]:
     function = at.thing
     code = function.__code__
     if not _is_user_file(code.co_filename) and not at.hook:
@@ -236,7 +228,7 @@ def _of_function(at: Found) -> Iterator[Found]:
         yield at.below(value, f"{code.co_name}.{_short(name)}")
 
 
-def _of_instance(at: Found) -> Iterator[Found]:
+def _of_instance(at: Reached) -> Iterator[Reached]:
     kind = type(at.thing)
     file = file_of(kind)
     for name, value in some_of((instance_dict(at.thing) or {}).items()):
@@ -247,11 +239,11 @@ def _of_instance(at: Found) -> Iterator[Found]:
                 yield at.below(inner, f"{at.written}.{_short(part)}")
             continue
         hooks = name.endswith("_hooks") and id(type(value)) in _HOOKS
-        written = f"{name.strip('_').replace('_', ' ')} of {at.written}" if hooks else f"{at.written}.{name[:60]}"
+        written = f"{name.strip('_').replace('_', ' ')} of {at.written}" if hooks else f"{at.written}.{name[:KEY]}"
         inside, where = at.inside, file or at.file
-        yield Found(value, written, inside, where, at.depth + 1, at.hook or hooks, class_name(kind))
+        yield Reached(value, written, inside, where, at.depth + 1, at.hook or hooks, class_name(kind))
     if file:
-        yield Found(kind, class_name(kind), "", file, at.depth + 1, at.hook)
+        yield Reached(kind, class_name(kind), "", file, at.depth + 1, at.hook)
 
 
 _is_user_file = lru_cache(maxsize=8192)(user_code.is_user_file)
@@ -263,7 +255,4 @@ _ITERATORS = ids(
     itertools.cycle, itertools.chain, itertools.islice, type(itertools.tee(())[0]), map, filter, zip, enumerate,
     type(iter([])), type(iter({})), type(iter({}.values())),
 )  # fmt: skip
-_ATOMS = ids(
-    type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type(Ellipsis), types.ModuleType,
-    types.CodeType, types.FrameType, types.BuiltinFunctionType, types.CellType, memoryview, type(NotImplemented),
-)  # fmt: skip
+_ATOMS = ATOMS | ids(types.BuiltinFunctionType, types.CellType, memoryview, type(NotImplemented))

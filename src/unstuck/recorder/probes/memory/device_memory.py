@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-GAP = 0.5
-"""Seconds between two samples."""
-POINTS = 64
+GAP_SECONDS = 0.5  # between two samples
+MOST_POINTS = 64  # of the curve
 
 
 class DeviceMemory(Probe):
@@ -40,7 +39,7 @@ class DeviceMemory(Probe):
         now = monotonic()
         if now < self._next:
             return
-        self._next = now + GAP
+        self._next = now + GAP_SECONDS
         handed_out = allocated()
         if handed_out is None:
             return
@@ -50,7 +49,7 @@ class DeviceMemory(Probe):
             return
         self._unkept = 0
         self.curve.append((flight.steps(), handed_out))
-        if len(self.curve) >= POINTS:
+        if len(self.curve) >= MOST_POINTS:
             self.curve = self.curve[::2]
             self._stride = max(2, 2 * self._stride)
 

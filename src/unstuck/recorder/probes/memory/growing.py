@@ -5,37 +5,43 @@ Loaded on request only. Compared with the snapshot before by path and identity; 
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections import deque
+from functools import lru_cache
 from time import thread_time
 
-from ... import flight, journal
+from ... import flight, journal, user_code
 from ...objects import class_name, ids, length, some_items
 from ...probe import Probe
 from ...records.loops import Grower, GrowthSnapshot
-from . import device, growers
+from ..loops.parsed_source import FUNCTIONS, tree_of
+from . import device_memory
 from .graph_growth import LEAF, walk
-from .reach import Found, reached
+from .reachable import Reached, reached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
     from typing import Any
 
     from ...records import Site
     from ...records.loops import GrowerKind
 
-REMEMBERED = 4000
-TOLD = 8
-GRAPHS = 24
+MOST_KNOWN = 4000  # containers and graphs that are remembered
+MOST_GROWERS = 8  # in a record
+MOST_GRAPHS = 24  # that are walked
 GRAPH_NODES = 4000
-GRAPH_SECONDS, GRAPHS_SECONDS = 0.005, 0.01
-IDLE_SNAPSHOTS = 3
-ELEMENTS, LATEST = 16, 3
+GRAPH_SECONDS, GRAPHS_SECONDS = 0.005, 0.01  # for one, and for all
+IDLE_SNAPSHOTS = 3  # without growth, after which it is counted anew
+ELEMENTS, LATEST = 16, 3  # of a container that are weighed
 _NESTED = ids(list, tuple, dict, deque)
-_CALLED = {"cycle": "cycle", "hooks": "register_forward_hook"}
-"""What the statement calls that fills it."""
+_CALLED = {"cycle": "cycle", "hooks": "register_forward_hook"}  # what the statement calls that fills it
+_FILLING = frozenset(
+    ("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push", "store", "cycle")
+)
 
 
 class Known:
@@ -89,7 +95,7 @@ class Growing:
 
     __slots__ = ("_capped", "_found", "_known", "bytes", "graph", "holds", "kind")
 
-    def __init__(self, found: Found, known: Known, kind: GrowerKind, capped: bool = False) -> None:
+    def __init__(self, found: Reached, known: Known, kind: GrowerKind, capped: bool = False) -> None:
         self._found, self._known, self.kind, self._capped = found, known, kind, capped
         self.holds, self.bytes, self.graph = "", 0, kind == "graph"
 
@@ -100,7 +106,7 @@ class Growing:
         each = self.bytes + (1 << 40 if self.graph else 0) + 8
         return (self._known.length - self._known.first) * each + (1 << 30 if self.kind == "hooks" else 0)
 
-    def record(self, in_hooks: dict[int, Found]) -> Grower:
+    def record(self, in_hooks: dict[int, Reached]) -> Grower:
         found, known = self._found, self._known
         by_hook = in_hooks.get(id(found.thing))
         return Grower(
@@ -119,14 +125,14 @@ class Growing:
             site=self._site(by_hook),
         )
 
-    def _site(self, by_hook: Found | None) -> Site | None:
+    def _site(self, by_hook: Reached | None) -> Site | None:
         """The statement that fills it. If a hook knows it by another name, then that is where it is filled."""
         found = self._found
-        there = growers.statement(by_hook.file, by_hook.written.rpartition(".")[2]) if by_hook is not None else None
+        there = _statement(by_hook.file, by_hook.written.rpartition(".")[2]) if by_hook is not None else None
         if there is not None or not found.file:
             return there
         name = _CALLED.get(self.kind) or found.written.partition("[")[0].rpartition(".")[2]
-        return growers.statement(found.file, name, found.inside)
+        return _statement(found.file, name, found.inside)
 
 
 class Snapshot:
@@ -139,20 +145,20 @@ class Snapshot:
         self.newest = -1
         self.growing: list[Growing] = []
         self.objects = 0
-        self._in_hooks: dict[int, Found] = {}
+        self._in_hooks: dict[int, Reached] = {}
 
     def look(self, frame: FrameType) -> None:
-        with_graph: list[Found] = []
+        with_graph: list[Reached] = []
         for found in reached(frame, self._in_hooks):
             self.objects += 1
             thing = found.thing
             if type(thing) is self._torch.Tensor:
                 # Not the elements of a list: that one grows, or it does not.
-                if len(with_graph) < GRAPHS and not found.element and thing.grad_fn is not None:
+                if len(with_graph) < MOST_GRAPHS and not found.element and thing.grad_fn is not None:
                     with_graph.append(found)
                 continue
             count = length(thing)
-            if count > 0 and len(self.kept) < REMEMBERED:
+            if count > 0 and len(self.kept) < MOST_KNOWN:
                 self._container(found, count)
         until = thread_time() + GRAPHS_SECONDS
         for found in with_graph:
@@ -160,17 +166,17 @@ class Snapshot:
                 self._graph(found)
 
     def record(self, began: float) -> GrowthSnapshot:
-        heaviest = sorted(self.growing, key=lambda each: -each.weight)[:TOLD]
+        heaviest = sorted(self.growing, key=lambda each: -each.weight)[:MOST_GROWERS]
         return GrowthSnapshot(
             step=self.step,
             rss=_resident(),
-            device=device.allocated(),
+            device=device_memory.allocated(),
             objects=self.objects,
             growing=[each.record(self._in_hooks) for each in heaviest],
             seconds=round(thread_time() - began, 5),
         )
 
-    def _container(self, found: Found, count: int) -> None:
+    def _container(self, found: Reached, count: int) -> None:
         known = self._before.get(found.path)
         if known is None or known.number != id(found.thing):
             self.kept[found.path] = Known(id(found.thing), count, self.step)
@@ -200,7 +206,7 @@ class Snapshot:
             return []
         return [part for _, inner in some_items(value)[:ELEMENTS] for part in self._tensors(inner, depth + 1)]
 
-    def _graph(self, found: Found) -> None:
+    def _graph(self, found: Reached) -> None:
         """A tensor's own graph: it grows if it reaches back before the last snapshot, further each time."""
         node = found.thing.grad_fn
         path = f"graph of {found.path}"
@@ -223,3 +229,64 @@ class Snapshot:
 def _resident() -> int:
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+# --- the statement that makes a container grow, as far as the source says it ---------------------------------------
+
+
+def _statement(file: str, name: str, function: str = "") -> Site | None:
+    """Where something is put into `name`; in `function`, if it is done there."""
+    statements = _statements(file).get(name)
+    if not statements:
+        return None
+    short = function.rpartition(".")[2]
+    line, inside = next((pair for pair in statements if pair[1].rpartition(".")[2] == short), statements[0])
+    return user_code.absolute(file), line, inside or "<module>"
+
+
+@lru_cache(maxsize=32)
+def _statements(file: str) -> dict[str, list[tuple[int, str]]]:
+    """By name: line and function of each statement that puts something into it."""
+    by_name: dict[str, list[tuple[int, str]]] = {}
+    tree = tree_of(file)
+    waiting: list[tuple[ast.AST, str]] = [] if tree is None else [(tree, "")]
+    while waiting:
+        node, function = waiting.pop()
+        for name in _grown_by(node):
+            by_name.setdefault(name, []).append((node.lineno, function))  # type: ignore[attr-defined]  # statements
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            function = f"{function}.{node.name}" if function else node.name
+        waiting.extend((child, function) for child in ast.iter_child_nodes(node))
+    return by_name
+
+
+def _grown_by(node: ast.AST) -> Iterator[str]:
+    """Names that the node puts something into."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+            yield _last(node.func.value)
+        called = _last(node.func)
+        if called == "cycle" or (called.startswith("register_") and called.endswith("_hook")):
+            yield called
+    elif isinstance(node, ast.AugAssign):
+        yield _last(node.target)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) or _is_in(_last(target), node.value):
+                yield _last(target)
+
+
+def _is_in(name: str, value: ast.expr) -> bool:
+    """`history = history + [loss]`, `history = [*history, loss]`."""
+    if not isinstance(value, (ast.BinOp, ast.List)):
+        return False
+    return any(_last(part) == name for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute)))
+
+
+def _last(node: ast.AST) -> str:
+    """The name closest to what is grown: history of `self.history["loss"]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
