@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isfinite
 from statistics import fmean, median, pstdev
 
 from unstuck.model import Case, Finding, Where
@@ -18,6 +19,7 @@ MIN_VALUES_RUNNING = 1500  # … and in one that goes on: by then it has had its
 MIN_SATURATION_BATCHES = 12  # before the share of flat values means something
 SATURATED_SHARE = 0.5  # of an activation's values
 MIN_JUDGED_NUMEL = 16  # smaller weights are small by chance
+FIRST_UPDATES = 5  # that are judged singly
 MIN_RANDOM_NUMEL = 24  # of a matrix whose spread shows that it was drawn at random
 
 REGRESSION_OPS = ("mse", "squared", "absolute", "smooth_l1", "huber")
@@ -185,6 +187,16 @@ def judged_weights(learning: Learning, optimizer: Optimizer) -> list[Parameter]:
 def update_ratios(parameter: Parameter) -> list[float]:
     """Norm of the update compared with the weight's, at each sampled step."""
     return [move / norm for (_, move), norm in zip(parameter.moves, parameter.weights, strict=False) if norm > 0]
+
+
+def measured_matrices(learning: Learning) -> list[Parameter]:
+    return [p for p in optimized(learning) if len(p.shape) > 1 and p.grads and p.weights and p.module != "Embedding"]
+
+
+def largest_first_update(learning: Learning) -> float:
+    """Compared with the weight's own size."""
+    firsts = (ratio for matrix in measured_matrices(learning) for ratio in update_ratios(matrix)[:FIRST_UPDATES])
+    return max((ratio for ratio in firsts if isfinite(ratio)), default=0.0)
 
 
 def median_gradient(parameter: Parameter) -> float:

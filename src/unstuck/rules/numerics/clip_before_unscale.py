@@ -1,40 +1,37 @@
 """clip-before-unscale: gradients are clipped while they are still multiplied by the loss scale.
 
 What it sees
-    `clip_grad_norm_` is called between `scaler.scale(loss).backward()` and `scaler.step(optimizer)` without
+    `clip_grad_norm_` runs between `scaler.scale(loss).backward()` and `scaler.step(optimizer)` without
     `scaler.unscale_(optimizer)` before it, and it does clip.
 
 Why it matters
-    Gradients are 65,536 times too large at that moment (the scale), so every one of them is cut down to the limit; the
-    division by the scale comes after it, and what is left for the update is the limit divided by the scale.
+    At that moment gradients are larger by the loss scale (65,536 at first), so every one of them is cut down to the
+    limit. The division by the scale comes afterwards: the update gets the limit divided by the scale.
 
 Evidence
-    How many calls came before the unscaling, by how much they cut, the scale, and the norm that is left.
+    How many calls came before the unscaling, how hard they clip, the scale, and the norm that is left.
 
 Fix
     Call `scaler.unscale_(optimizer)` right before the clipping.
 
 When it is wrong
-    A limit that was multiplied by the scale on purpose does not clip much, and is not reported.
+    A limit that is multiplied by the scale on purpose does not clip much, and is not reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.numerics import Clips
-from unstuck.rules.learning.measured import loss_scale, where
+from unstuck.rules.numerics.nan_causes import loss_scale
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import ADAPTIVE_OPTIMIZERS, where
 
-CALLS = 5
-"""Of clip_grad_norm_."""
-SHARE = 0.8
-"""Of them before the unscaling: a call for logging alone is no mistake."""
-HARD = 30.0
-"""Times above the limit, on average: a limit that was multiplied by the scale does not cut so hard."""
-ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Adafactor", "Muon")
+MIN_CALLS = 5
+MIN_SCALED_SHARE = 0.8  # of the calls, before the unscaling: a call for logging alone is no mistake
+MIN_CLIP_FACTOR = 30.0  # on average: a limit that was multiplied by the scale does not clip so hard
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -45,29 +42,28 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _too_early(clips: Clips) -> bool:
-    if clips.calls < CALLS or clips.scaled < SHARE * clips.calls or clips.clipped < SHARE * clips.scaled / 2:
+    if clips.calls < MIN_CALLS or clips.scaled < MIN_SCALED_SHARE * clips.calls:
         return False
-    return clips.sum_ratio >= HARD * clips.clipped
+    return clips.clipped >= MIN_SCALED_SHARE * clips.scaled / 2 and clips.sum_ratio >= MIN_CLIP_FACTOR * clips.clipped
 
 
 def _finding(learning: Learning, clips: Clips, scale: float) -> Finding:
     left = clips.max_norm / scale
-    kinds = [each.kind for each in learning.optimizers]
-    adaptive = bool(kinds) and all(kind in ADAPTIVE for kind in kinds)
+    kinds = [optimizer.kind for optimizer in learning.optimizers]
+    adaptive = bool(kinds) and all(kind in ADAPTIVE_OPTIMIZERS for kind in kinds)
     return RULE.finding(
         severity="warning" if adaptive else "error",
         confidence=0.95,
-        title=f"Gradients are clipped before they are unscaled: a norm of {left:.2g} at most is left",
+        title=f"Gradients are clipped before they are unscaled: at most a norm of {left:.2g} is left",
         evidence=(
-            f"{clips.scaled:,} of {clips.calls:,} calls of clip_grad_norm_ came before scaler.unscale_",
-            f"{clips.clipped:,} of them cut the gradient, on average to 1/{clips.sum_ratio / clips.clipped:,.0f} of "
-            "its norm",
+            f"{clips.scaled:,} of {clips.calls:,} clip_grad_norm_ calls came before scaler.unscale_",
+            f"{clips.clipped:,} of them clipped, on average to 1/{clips.sum_ratio / clips.clipped:,.0f} of the "
+            "gradient's norm",
             f"the limit of {clips.max_norm:g} divided by the scale of {scale:,.0f} leaves a norm of {left:.2g}",
-            *(("Adam divides that out again, so only the clipping itself is lost",) if adaptive else ()),
+            f"{kinds[0]} divides that out again, so only the clipping itself is lost" if adaptive else "",
         ),
         where=where(learning, clips.site),
-        fix=Fix("Call `scaler.unscale_(optimizer)` right before the clipping."),
-        seen_by="flight",
+        fix="Call `scaler.unscale_(optimizer)` right before the clipping.",
     )
 
 
@@ -75,6 +71,6 @@ RULE = Rule(
     "clip-before-unscale",
     "numerics",
     decide,
-    explains=frozenset(("clip-too-tight", "learning-rate-too-low", "no-better-than-constant", "still-improving")),
+    explains=frozenset(("clip-too-tight", "learning-rate-too-low")),
     gathers=True,
 )

@@ -1,18 +1,18 @@
-"""loss-scale-collapsed: the loss scaler halves its scale again and again, because no gradient is ever finite.
+"""loss-scale-collapsed: the GradScaler halves its scale again and again, because no gradient is ever finite.
 
 What it sees
-    `GradScaler` found infinite or NaN gradients in step after step: its scale has fallen below 1, or it skipped twelve
-    steps in a row and more.
+    `GradScaler` found NaN or Inf gradients in step after step: its scale fell below 1, or it skipped twelve steps in a
+    row or more.
 
 Why it matters
-    A step whose gradients are not finite is skipped. Where every step is, nothing is learned at all; and no scale helps
-    if the gradient overflows without any.
+    A step with non-finite gradients is skipped. Where every step is, nothing is learned at all; and no scale helps if
+    the gradient overflows without any.
 
 Evidence
-    The scale at the start and now, how many updates there were, and how many steps in a row were skipped.
+    The scale at the start and now, the number of updates, and how many steps in a row were skipped.
 
 Fix
-    Find what overflows in half precision: a loss summed over the batch, targets of the order of 10,000, a root at 0.
+    Find what overflows in float16: a loss summed over the batch, targets of the order of 10,000, a square root at 0.
     Compute that part in float32, or use bfloat16, which needs no scaler.
 
 When it is wrong
@@ -23,43 +23,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
-from unstuck.rules.learning.measured import main_loss, where
-from unstuck.rules.numerics.broken import collapsed
+from unstuck.model import Case, Finding
+from unstuck.rules.numerics.nan_causes import has_collapsed
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import loss_site, main_loss, where
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        scaler = learning.scaler
-        if scaler is None or not collapsed(scaler):
+        scaler, loss = learning.scaler, main_loss(learning)
+        if scaler is None or not has_collapsed(scaler):
             continue
-        scale, first, row = scaler.scale, scaler.first, scaler.skipped_in_row
-        loss = main_loss(learning)
-        broken = f"{loss.nonfinite:,} losses were no number" if loss is not None and loss.nonfinite else ""
-        yield RULE.finding(severity="error",
+        skipped = scaler.skipped_in_row
+        state = ""
+        if loss is not None and loss.nonfinite:
+            state = f"{loss.nonfinite:,} losses are NaN or Inf"
+        elif loss is not None and loss.count:
+            state = f"the loss itself is finite, last {loss.last:.4g}: it is the gradient that overflows"
+        yield RULE.finding(
+            severity="error",
             confidence=0.93,
-            title=f"The loss scale fell from {first:,.6g} to {scale:.3g}: gradients overflow",
+            title=f"The loss scale fell from {scaler.first:,.6g} to {scaler.scale:.3g}: gradients overflow",
             evidence=(
-                f"scale {first:,.6g} at the start, {scale:.3g} after {scaler.updates:,} updates",
-                *((f"the last {row:,} steps in a row were skipped for gradients that are not finite",) if row else ()),
-                *((f"the loss itself is a number, last {loss.last:.4g}: it is the gradient that overflows",)
-                  if loss is not None and not broken and loss.count else ()),
-                *((broken,) if broken else ()),
+                f"scale {scaler.first:,.6g} at the start, {scaler.scale:.3g} after {scaler.updates:,} updates",
+                f"the last {skipped:,} steps in a row were skipped because of NaN or Inf gradients" if skipped else "",
+                state,
             ),
-            where=where(learning, loss.site if loss is not None else None),
-            fix=Fix(
-                "Compute the loss in float32 and as a mean, with targets of the order of 1; or use bfloat16, which "
-                "needs no scaler."
-            ),
-            seen_by="flight",
-        )  # fmt: skip
+            where=where(learning, loss_site(learning)),
+            fix="Compute the loss in float32 and as a mean, with targets of the order of 1; or use bfloat16, which "
+            "needs no scaler.",
+        )
 
 
 RULE = Rule(
     "loss-scale-collapsed",
     "numerics",
     decide,
-    explains=frozenset(("optimizer-never-steps", "no-better-than-constant")),
+    explains=frozenset(("optimizer-never-steps",)),
     gathers=True,
 )

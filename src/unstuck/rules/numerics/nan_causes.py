@@ -229,11 +229,11 @@ REASONS: dict[Why, tuple[str, str]] = {
     ),
     "power": ("{detail}", "Clamp the base of the power, and add an epsilon where the exponent is below 1."),
     "exp-overflow": (
-        "exp overflows",
+        "exp overflow",
         "Subtract the maximum first (`logsumexp`, `softmax`), or clamp the argument of the exponential.",
     ),
     "root-of-negative": ("square root of a negative number", _ROOT),
-    "root-overflow": ("square root overflows", _ROOT),
+    "root-overflow": ("square root overflow", _ROOT),
     "reciprocal-root-of-zero": ("rsqrt of 0", "Add an epsilon: `rsqrt(x + 1e-8)`."),
     "labels-ignored": ("every label is {detail}", GENERAL_FIX),
     "mean-of-nothing": (
@@ -247,7 +247,7 @@ REASONS: dict[Why, tuple[str, str]] = {
         "Run this part in float32 (`with torch.autocast(..., enabled=False)`), or use bfloat16.",
     ),
     "number-given": (
-        "`{operation}` gets a scalar that is {detail}",
+        "a {detail} scalar passed to `{operation}`",
         "Look at how this scalar is computed: it is NaN or Inf before it meets the model's output.",
     ),
     "slope-of-root": ("the slope of a square root at 0 is infinite", _EDGE),

@@ -1,169 +1,166 @@
-"""nonfinite-born: an operation of the model or of the loss was given numbers and gave NaN or infinity.
+"""nonfinite-born: an operation of the model or the loss turns finite numbers into NaN or Inf.
 
 What it sees
-    The loss became NaN or infinite. In the graph of that very loss the oldest operation whose input is finite and
-    whose result is not: the logarithm of 0, a division by 0, an exponential too large, a root of a negative number, a
-    softmax over a row that is masked everywhere, a standard deviation of one value. Or the loss is finite and its
-    gradient is not: the slope of a root at 0.
+    The loss became NaN or Inf. In the graph of that very loss, the oldest operation whose input is finite and whose
+    result is not: log of 0, division by 0, an exp that overflows, the square root of a negative number, a softmax over
+    a fully masked row, a standard deviation of one value. Or the loss is finite and its gradient is not: the slope of a
+    square root at 0.
 
 Why it matters
-    The gradient of such a loss is NaN, and with the next update every parameter is. All later losses are NaN.
+    The gradient of such a loss is NaN, and after the next update every parameter is. All later losses are NaN.
 
 Evidence
-    The operation, what it was given, in which rows, behind which layer, its line in the script, and the step.
+    The operation, its input, in which rows, after which layer, its line in the script, and the step.
 
 Fix
     Use the form that cannot overflow (`log_softmax`, `logsumexp`, `binary_cross_entropy_with_logits`), or keep the
     input away from the edge (`clamp_min(1e-8)`, `sqrt(x + eps)`).
 
 When it is wrong
-    Parameters that were broken by a far too large update are reported as such (exploding-gradient), not here. Where
-    activations are recomputed (checkpointing) or compiled, the graph does not tell the operation. On a GPU a loss is
-    read some steps late, so as not to wait for it: then the step is exact and the operation is not known without
-    `--trace-nan`.
+    Parameters that a far too large update made NaN are reported as exploding-gradient, not here. Where activations are
+    recomputed (checkpointing) or compiled, the graph does not show the operation. On a GPU a loss is read some steps
+    late, so as not to wait for it: then the step is exact, but the operation is known only with `--trace-nan`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.numerics import GrownWeight, Operation, Scaler
-from unstuck.rules.learning.measured import loss_site, where
-from unstuck.rules.learning.ownership import line
-from unstuck.rules.numerics.broken import Origin, collapsed, listed, origins, samples_of
-from unstuck.rules.numerics.exploding import exploded, largest_update
-from unstuck.rules.numerics.reasons import GENERAL, fix, reason
+from unstuck.rules.numerics.nan_causes import (
+    GENERAL_FIX,
+    Cause,
+    fix_of,
+    has_collapsed,
+    listed,
+    nan_causes,
+    reason,
+    samples_of,
+)
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import largest_first_update, line, loss_site, where
 
-RECENT = 2
-"""Steps between the last look at an operation and the last step."""
-LATE = (
+MAX_STEPS_AGO = 2  # that a steep operation was last seen
+TRACE_FIX = (
     "Run it once more with `unstuck run --trace-nan`: it waits for each loss, and names the operation while its graph "
-    "is there."
+    "still exists."
 )
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        for origin in origins(learning, case):
-            if origin.kind == "operation" and isinstance(origin.part, Operation):
-                yield _finding(learning, origin, origin.part)
-            elif origin.kind in ("growth", "gradient", "unknown") and not _explained(learning, case):
-                yield _unplaced(learning, origin)
+        rate_did_it = largest_first_update(learning) > 1
+        for cause in nan_causes(learning, case):
+            if cause.kind == "operation" and isinstance(cause.part, Operation):
+                yield _operation(learning, cause, cause.part)
+            elif cause.kind in ("growth", "gradient", "unknown") and not rate_did_it:
+                yield _unknown_operation(learning, cause)
         steep, scaler = learning.steep, learning.scaler
         if steep is None or scaler is None or learning.births:
             continue
-        if learning.steps - steep.step <= RECENT and collapsed(scaler):
-            yield _skipped(learning, steep, scaler)
+        if learning.steps - steep.step <= MAX_STEPS_AGO and has_collapsed(scaler):
+            yield _skipped_steps(learning, steep, scaler)
 
 
-def _explained(learning: Learning, case: Case) -> bool:
-    """Gradients or the rate did it: then no operation is to blame."""
-    return exploded(learning, case) is not None or largest_update(learning) > 1
+def _operation(learning: Learning, cause: Cause, operation: Operation) -> Finding:
+    birth = cause.birth
+    samples = samples_of(birth, operation, operation.of) if operation.bad_rows <= len(operation.rows) else []
+    return RULE.finding(
+        severity=cause.severity,
+        confidence=0.95 if cause.line else 0.85,
+        title=_title(operation, cause.line, f" makes the loss {cause.value}"),
+        evidence=(
+            _elements(operation, birth.step),
+            f"sample {listed(samples)} of the dataset" if samples else "",
+            cause.toll(),
+        ),
+        where=where(learning, cause.site, step=birth.step, sample=samples[0] if samples else None),
+        fix=fix_of(operation),
+        also=(where(learning, birth.site, step=birth.step),) if cause.line else (),
+    )
 
 
-def _skipped(learning: Learning, steep: Operation, scaler: Scaler) -> Finding:
-    """A loss scaler leaves out step after step, and to this day an operation has a slope that is no number."""
+def _title(operation: Operation, site: Site | None, result: str) -> str:
+    at = f" ({line(site)})" if site else ""
+    if operation.backward:
+        return f"NaN gradient: {reason(operation)}{at}"
+    return f"{reason(operation)}{at}{result}"
+
+
+def _elements(operation: Operation, step: int) -> str:
+    rows = f", in row {listed(operation.rows, operation.bad_rows)}" if operation.rows else ""
+    count = f": {operation.count:,} of {operation.of:,} elements{rows}" if operation.of else ""
+    if operation.backward:
+        return (
+            f"`{operation.operation}` at step {operation.step:,}, {reason(operation)}{count}; the loss of that step is "
+            f"finite, its gradient is NaN, and at step {step:,} so are the parameters"
+        )
+    layer = f" after {operation.layer}" if operation.layer else ""
+    value = f", input {operation.example}" if operation.example else ""
+    return f"`{operation.operation}`{layer} at step {step:,}, {reason(operation)}{value}{count}"
+
+
+def _skipped_steps(learning: Learning, steep: Operation, scaler: Scaler) -> Finding:
+    """A GradScaler skips step after step, because an operation has an infinite slope."""
     called = loss_site(learning)
     return RULE.finding(
         severity="error",
         confidence=0.93,
         title=_title(steep, steep.site, ""),
         evidence=(
-            f"`{steep.operation}` at step {steep.step:,}, {reason(steep)}: the loss is a number, its gradient is not",
-            f"so the loss scaler leaves out the steps: its scale fell from {scaler.first:,.6g} to {scaler.scale:.3g} "
-            f"in {scaler.updates:,} updates",
+            f"`{steep.operation}` at step {steep.step:,}, {reason(steep)}: the loss is finite, its gradient is not",
+            f"so the GradScaler skips the steps: its scale fell from {scaler.first:,.6g} to {scaler.scale:.3g} in "
+            f"{scaler.updates:,} updates",
         ),
         where=where(learning, steep.site or called, step=steep.step),
-        fix=Fix(fix(steep)),
-        seen_by="flight",
+        fix=fix_of(steep),
         also=(where(learning, called),) if steep.site else (),
     )
 
 
-def _finding(learning: Learning, origin: Origin, done: Operation) -> Finding:
-    birth = origin.birth
-    evidence = [_done(done, birth.step)]
-    samples = samples_of(birth, done, done.of) if done.bad_rows <= len(done.rows) else []
-    if samples:
-        evidence.append(f"sample {listed(samples)} of the data set")
-    evidence.append(origin.toll())
+def _unknown_operation(learning: Learning, cause: Cause) -> Finding:
+    """That the loss is NaN is certain; which operation did it is not."""
+    title, known = _what_is_known(cause)
     return RULE.finding(
-        severity=origin.severity,
-        confidence=0.95 if origin.line else 0.85,
-        title=_title(done, origin.line, f" makes the loss {birth.value}"),
-        evidence=tuple(evidence),
-        where=where(learning, origin.site, step=birth.step, sample=samples[0] if samples else None),
-        fix=Fix(fix(done)),
-        seen_by="flight",
-        also=(where(learning, birth.site, step=birth.step),) if origin.line else (),
-    )
-
-
-def _title(done: Operation, site: Site | None, result: str) -> str:
-    why, at = reason(done), f" ({line(site)})" if site else ""
-    return f"A gradient is no number: {why}{at}" if done.backward else f"{why[:1].upper()}{why[1:]}{at}{result}"
-
-
-def _done(done: Operation, step: int) -> str:
-    """What it did, to which elements."""
-    rows = f", in row {listed(done.rows, done.bad_rows)}" if done.rows else ""
-    count = f": {done.count:,} of {done.of:,} elements{rows}" if done.of else ""
-    if done.backward:
-        return (
-            f"`{done.operation}` at step {done.step:,}, {reason(done)}{count}: the loss of that step was a number, its "
-            f"gradient was not, and at step {step:,} the parameters are none"
-        )
-    layer = f" behind {done.layer}" if done.layer else ""
-    value = f", given {done.example}" if done.example else ""
-    return f"`{done.operation}`{layer} at step {step:,}, {reason(done)}{value}{count}"
-
-
-def _unplaced(learning: Learning, origin: Origin) -> Finding:
-    """That it broke is certain; which operation did it is not."""
-    title, known = _broken_by(origin)
-    unknown = () if origin.birth.late else ("no value of the data and no single operation was found that did it",)
-    return RULE.finding(
-        severity=origin.severity,
+        severity=cause.severity,
         confidence=0.55,
         title=title,
-        evidence=(origin.toll(), *known, *unknown),
-        where=where(learning, origin.site, step=origin.birth.step),
-        fix=Fix(LATE if origin.birth.late else GENERAL),
-        seen_by="flight",
+        evidence=(
+            cause.toll(),
+            known,
+            "" if cause.birth.late else "neither a value in the data nor a single operation was found to cause it",
+        ),
+        where=where(learning, cause.site, step=cause.birth.step),
+        fix=TRACE_FIX if cause.birth.late else GENERAL_FIX,
     )
 
 
-def _broken_by(origin: Origin) -> tuple[str, list[str]]:
-    """A title, and what is known."""
-    birth, part = origin.birth, origin.part
-    if origin.kind == "gradient":
-        names = ", ".join(each.name or str(each.shape) for each in birth.broken_parameters[:4])
+def _what_is_known(cause: Cause) -> tuple[str, str]:
+    """A title, and a line of evidence."""
+    birth, part = cause.birth, cause.part
+    if cause.kind == "gradient":
+        names = ", ".join(parameter.name or str(parameter.shape) for parameter in birth.broken_parameters[:4])
         if birth.late:
-            return f"The loss is {birth.value} from step {birth.since:,} on", [
-                f"by the time this was read from the GPU the parameters were no numbers either: {names}"
-            ]
-        return f"The gradient of the step before {birth.step:,} was no number", [
-            f"the parameters are no numbers already when this loss is computed: {names}",
-            "so the gradient of the step before was none, though its loss was a number",
-        ]
+            known = f"by the time this was read from the GPU, the parameters were NaN too: {names}"
+            return f"The loss is {cause.value} from step {birth.since:,} on", known
+        known = f"the parameters are NaN before this loss is computed, though the loss before was finite: {names}"
+        return f"The gradient of the step before {birth.step:,} was NaN", known
     if isinstance(part, GrownWeight):
-        return f"The weights grew until the loss is {birth.value} at step {birth.step:,}", [
-            f"{part.name or 'a weight'} grew from norm {part.before:,.4g} to {part.now:,.4g}"
-        ]
-    known = []
-    if isinstance(part, Operation):
-        known = [f"the oldest result that is no number: `{part.operation}` behind {part.layer or '?'}"]
-    return f"The loss is {birth.value} from step {birth.step:,} on", known
+        known = f"the norm of {part.name or 'a weight'} grew from {part.before:,.4g} to {part.now:,.4g}"
+        return f"The weights grew until the loss is {cause.value} at step {birth.step:,}", known
+    oldest = (
+        f"the oldest NaN result: `{part.operation}` after {part.layer or '?'}" if isinstance(part, Operation) else ""
+    )
+    return f"The loss is {cause.value} from step {birth.step:,} on", oldest
 
 
 RULE = Rule(
     "nonfinite-born",
     "numerics",
     decide,
-    explains=frozenset(("loss-scale-collapsed", "loss-oscillates", "no-better-than-constant", "dead-units")),
+    explains=frozenset(("loss-scale-collapsed", "loss-oscillates", "dead-units")),
     gathers=True,
 )

@@ -1,85 +1,76 @@
 """symmetric-weights: every unit of a layer has the same weights, and they can never become different.
 
 What it sees
-    Weight matrices all rows of which are the same at the start, element by element, and still are after training steps.
+    Weight matrices whose rows are all equal at the start, element by element, and still are after training steps.
 
 Why it matters
-    Units with the same weights get the same gradient: a layer of many units stays a layer of one. With zeros throughout
-    there is no gradient at all.
+    Units with the same weights get the same gradient: a layer of many units stays a layer of one. With all zeros there
+    is no gradient at all.
 
 Evidence
-    The layers, how many rows are alike, and that they still were after how many steps.
+    The layers, how many rows are equal, and that they still were after how many steps.
 
 Fix
-    Begin with random weights (the default of the layers, or kaiming/xavier); constants are for biases and norms.
+    Start with random weights (the layer's default, or kaiming/xavier); constants are for biases and norms.
 
 When it is wrong
-    Matrices that begin at 0 by design (the second half of a LoRA, the last layer of a block) become different with the
-    first steps, and are not reported; nor are embeddings and what does not train.
+    Matrices that start at 0 by design (the second half of a LoRA, the last layer of a block) become different with the
+    first steps, and are not reported; nor are embeddings and whatever is not trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Parameter
-from unstuck.rules.learning.measured import where
-from unstuck.rules.learning.ownership import layers, line
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import layer_names, line, where
 
-STEPS = 8
-"""Of the training, and gradients looked at."""
+MIN_STEPS = 8  # of the training, and gradients read
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        alike = [each for each in learning.parameters if _alike(each)]
-        stuck = [each for each in alike if each.still_alike and _looked(each)]
-        if stuck and learning.steps >= STEPS:
-            yield _finding(learning, stuck, alike)
+        equal = [parameter for parameter in learning.parameters if _rows_equal(parameter)]
+        stuck = [parameter for parameter in equal if parameter.still_alike and _had_its_chance(parameter)]
+        if stuck and learning.steps >= MIN_STEPS:
+            yield _finding(learning, stuck, equal)
 
 
-def _alike(each: Parameter) -> bool:
-    if not each.alike or each.held is None or not each.trainable or not each.in_graph:
+def _rows_equal(parameter: Parameter) -> bool:
+    if not parameter.alike or parameter.held is None or not parameter.trainable or not parameter.in_graph:
         return False
-    return "Embedding" not in each.module and "Norm" not in each.module and sum(size > 1 for size in each.shape) > 1
-
-
-def _looked(each: Parameter) -> bool:
-    """It had its chance: its gradients were looked at, and moved all rows alike, or were none at all."""
-    if len(each.grads) < STEPS:
+    if "Embedding" in parameter.module or "Norm" in parameter.module:
         return False
-    return each.moved or each.zero == each.seen - each.none
+    return sum(size > 1 for size in parameter.shape) > 1
 
 
-def _finding(learning: Learning, stuck: list[Parameter], alike: list[Parameter]) -> Finding:
+def _had_its_chance(parameter: Parameter) -> bool:
+    """Its gradients were read, and moved all rows alike, or were exactly 0."""
+    if len(parameter.grads) < MIN_STEPS:
+        return False
+    return parameter.moved or parameter.zero == parameter.seen - parameter.none
+
+
+def _finding(learning: Learning, stuck: list[Parameter], equal: list[Parameter]) -> Finding:
     first = stuck[0]
-    zero = all(each.alike == "zero" for each in stuck)
+    value = "0" if all(parameter.alike == "zero" for parameter in stuck) else "equal"
     site = learning.first_weights or (learning.built[0].site if learning.built else None)
-    value = "0" if zero else "the same"
-    still = (
-        f"after {len(first.grads)} steps looked at they are still alike: every unit gets the same gradient"
-        if any(each.moved for each in stuck)
-        else f"in {first.seen} steps looked at their gradient was exactly 0"
-    )
+    set_at = f", not a constant ({line(learning.first_weights)})" if learning.first_weights else ""
     return RULE.finding(
         severity="error",
         confidence=0.95,
-        title=f"all units of {layers(stuck, 2)} have the same weights, and stay so",
+        title=f"All units of {layer_names(stuck, 2)} have the same weights, and always will",
         evidence=(
             f"all {first.shape[0]} rows of {first.name or list(first.shape)} were {value} at the start"
-            + (f", and so it is in {len(alike)} matrices: {layers(alike, 6)}" if len(alike) > 1 else ""),
-            still,
+            + (f", as in {len(equal)} matrices: {layer_names(equal, 6)}" if len(equal) > 1 else ""),
+            f"after {len(first.grads)} steps they are still equal: every unit gets the same gradient"
+            if any(parameter.moved for parameter in stuck)
+            else f"in {first.seen} steps their gradient was exactly 0",
         ),
         where=where(learning, site),
-        fix=Fix(
-            f"Give the weights random first values (`nn.init.kaiming_uniform_`, or leave the layer's own) instead of "
-            f"one for all ({line(learning.first_weights)})."
-            if learning.first_weights
-            else "Give the weights random first values (`nn.init.kaiming_uniform_`, or leave the layer's own)."
-        ),
-        seen_by="flight",
+        fix=f"Initialize the weights at random (`nn.init.kaiming_uniform_`, or the layer's default){set_at}.",
     )
 
 
@@ -87,6 +78,6 @@ RULE = Rule(
     "symmetric-weights",
     "numerics",
     decide,
-    explains=frozenset(("vanishing-gradient", "no-better-than-constant", "dead-units")),
+    explains=frozenset(("vanishing-gradient", "dead-units")),
     gathers=True,
 )

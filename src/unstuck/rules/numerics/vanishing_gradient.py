@@ -1,58 +1,51 @@
 """vanishing-gradient: the gradient all but disappears on its way back to the first layers.
 
 What it sees
-    From the start on and to the end, the gradient of the first weight matrix is less than a thousandth of that of the
-    last layer, over four matrices or more; and the loss does not fall, or stands where a constant answer would be.
+    From the start to the end of the run, the gradient of the first weight matrix is less than a thousandth of the last
+    layer's, over four matrices or more; and the loss does not fall, or stays where a constant prediction would be.
 
 Why it matters
     The first layers do not move, so what reaches the last ones stays noise: the net learns how frequent each answer is,
-    and nothing of the input.
+    and nothing from the input.
 
 Evidence
-    Norms of the gradients from the last layer to the first, their ratio, by how much the first layer moved, and the
-    course of the loss.
+    Gradient norms from the last layer to the first, their ratio, how far the first layer moved, and the loss.
 
 Fix
-    Activations whose slope is not small everywhere (ReLU, GELU) with an initialisation that fits them, or normalisation
+    Activations whose slope is not small everywhere (ReLU, GELU) with an initialization that fits them, or normalization
     and residual connections between the layers.
 
 When it is wrong
     Embeddings, layers without any gradient (dead units, cut graphs) and recurrent cells are left out. So is a first
-    layer whose bias gets its gradient: there it is the input that is too small. A net that learns all the same is not
-    reported.
+    layer whose bias gets its gradient: there the input is too small. A net that learns all the same is not reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
-from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.learning import Activation, Learning, Loss, Parameter
-from unstuck.rules.learning.measured import layer_of, loss_scale, main_loss, median_gradient, owned, where
+from unstuck.model import Case, Finding
+from unstuck.recorder.records.learning import Learning, Loss, Parameter
+from unstuck.rules.numerics.nan_causes import loss_scale
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import curve, layer_of, main_loss, median_gradient, optimized, where
 
-RATIO = 1e-3
-"""Of the last layer's gradient, that the first one gets."""
-ARRIVES = 0.03
-"""Of the last layer's gradient: where the first layer's bias gets so much, nothing vanished on the way."""
-LAYERS = 4
-"""Weight matrices between the two."""
-READINGS = 8
-"""Of the gradient, at the start and at the end."""
-STEPS = 60
-"""Of the training."""
-FALLS = 0.07
-"""Of its value after the first fifth: a loss that falls more than this by the end is learning."""
-CONSTANT = 0.85
-"""Of the loss of the best constant answer: below that something of the input was learned."""
+MAX_RATIO = 1e-3  # of the last layer's gradient that the first one gets
+ARRIVING_RATIO = 0.03  # where the first layer's bias gets so much, nothing vanished on the way
+MIN_MATRICES = 4
+MIN_READINGS = 8  # of the gradient, at the start and at the end
+MIN_STEPS = 60
+MIN_LOSS_POINTS = 20
+LEARNING_FALL = 0.07  # of the loss after the first fifth: one that falls more by the end is learning
+LEARNED_SHARE = 0.85  # of the best constant prediction's loss: below that something was learned from the input
 RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
-_BOUNDED = ("sigmoid", "tanh")
+WHOLE = slice(None)
 
 
 @dataclass(frozen=True)
-class Fall:
+class Decline:
     """Of the gradient, from the last layer (`matrices[0]`) to the first."""
 
     matrices: list[Parameter]
@@ -63,125 +56,111 @@ class Fall:
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         loss = main_loss(learning)
-        if loss is None or loss.nonfinite or len(learning.losses) > 1 or learning.steps < STEPS:
+        if loss is None or loss.nonfinite or len(learning.losses) > 1 or learning.steps < MIN_STEPS:
             continue
         if loss_scale(learning) is not None or learning.compiled:
             continue
-        fall = _fall(learning)
-        if fall is not None and _stuck(learning, loss):
-            yield _finding(learning, loss, fall)
+        decline = _decline(learning)
+        if decline is not None and _learns_nothing(learning, loss):
+            yield _finding(learning, loss, decline)
 
 
-def _fall(learning: Learning) -> Fall | None:
+def _decline(learning: Learning) -> Decline | None:
     """Parameters come in the order in which the graph of the loss reaches them."""
-    used = [each for each in owned(learning) if _gets_gradients(each)]
-    matrices = [each for each in used if _is_matrix(each)]
-    if len(matrices) < LAYERS or any(p.module in RECURRENT for p in used):
+    used = [parameter for parameter in optimized(learning) if _gets_gradients(parameter)]
+    matrices = [p for p in used if len(p.shape) >= 2 and "Embedding" not in p.module and p.numel > 1]
+    if len(matrices) < MIN_MATRICES or any(parameter.module in RECURRENT for parameter in used):
         return None
     first, last = matrices[-1], [p for p in used if layer_of(p) == layer_of(matrices[0])]
-    ratio = max(_ratio(first, last, slice(0, READINGS)), _ratio(first, last, slice(-READINGS, None)))
-    if first.zero * 2 > first.seen or ratio >= RATIO or _arrives(used, matrices, last):
+    parts = slice(0, MIN_READINGS), slice(-MIN_READINGS, None)
+    ratio = max(_norm(first, part) / top if (top := _top(last, part)) > 0 else 1.0 for part in parts)
+    if first.zero * 2 > first.seen or ratio >= MAX_RATIO or _arrives(used, matrices, last):
         return None
-    return Fall(matrices, max(median_gradient(p) for p in last), ratio)
+    return Decline(matrices, max(median_gradient(parameter) for parameter in last), ratio)
 
 
-def _is_matrix(each: Parameter) -> bool:
-    return len(each.shape) >= 2 and "Embedding" not in each.module and each.numel > 1
-
-
-def _gets_gradients(each: Parameter) -> bool:
-    return bool(each.in_graph and len(each.grads) >= READINGS and not each.none and each.requires)
-
-
-def _ratio(first: Parameter, last: list[Parameter], part: slice) -> float:
-    top = max(_norm(p, part) for p in last)
-    return _norm(first, part) / top if top > 0 else 1.0
+def _gets_gradients(parameter: Parameter) -> bool:
+    enough = len(parameter.grads) >= MIN_READINGS
+    return bool(parameter.in_graph and enough and not parameter.none and parameter.requires)
 
 
 def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:
-    """The gradient comes down to the first layer; only its matrix gets none, because its input is next to nothing."""
+    """The gradient reaches the first layer; only its matrix gets none, because its input is tiny."""
     layer = layer_of(matrices[-1])  # without a name it is not known which bias is its own
     near = [p for p in used if layer and layer_of(p) == layer and len(p.shape) == 1] or matrices[-2:-1]
-    whole = slice(None)
-    return max(_norm(p, whole) for p in near) >= ARRIVES * max(_norm(p, whole) for p in last)
+    return _top(near, WHOLE) >= ARRIVING_RATIO * _top(last, WHOLE)
+
+
+def _top(parameters: list[Parameter], part: slice) -> float:
+    return max(_norm(parameter, part) for parameter in parameters)
 
 
 def _norm(parameter: Parameter, part: slice) -> float:
     return median(norm for _, norm in parameter.grads[part])
 
 
-def _stuck(learning: Learning, loss: Loss) -> bool:
-    """The loss falls no more after its first steps; where the loss of a constant answer is known, it stands there."""
-    values = [value for _, value in loss.points]
-    if len(values) < 20:
+def _learns_nothing(learning: Learning, loss: Loss) -> bool:
+    """The loss stays where it is after its first steps; at a constant prediction's, where that is known."""
+    if len(loss.points) < MIN_LOSS_POINTS:
         return False
+    begin, end = _second_and_last_fifth(loss)
+    if begin <= 0 or end < begin * (1 - LEARNING_FALL):
+        return False
+    constants = (head.target.constant for head in learning.heads if head.bare)
+    return not any(constant and end < LEARNED_SHARE * constant for constant in constants)
+
+
+def _second_and_last_fifth(loss: Loss) -> tuple[float, float]:
+    values = curve(loss)
     fifth = len(values) // 5
-    begin, end = sum(values[fifth : 2 * fifth]) / fifth, sum(values[-fifth:]) / fifth
-    if begin <= 0 or end < begin * (1 - FALLS):
-        return False
-    for head in learning.heads:
-        best = head.target.constant
-        if head.bare and best and end < CONSTANT * best:
-            return False
-    return True
+    return fmean(values[fifth : 2 * fifth]), fmean(values[-fifth:])
 
 
-def _finding(learning: Learning, loss: Loss, fall: Fall) -> Finding:
-    first = fall.matrices[-1]
-    name = first.name or f"the first layer, of shape {list(first.shape)}"
-    ratio = fall.top / median_gradient(first) if median_gradient(first) else float("inf")
-    bounded = _bounded(learning)
+def _finding(learning: Learning, loss: Loss, decline: Decline) -> Finding:
+    first, norms = decline.matrices[-1], _chosen_norms(decline.matrices)
+    name = first.name or f"the first layer, of shape {list(first.shape)},"
+    times = decline.top / median_gradient(first) if median_gradient(first) else float("inf")
+    bounded = [activation.kind for activation in learning.activations if activation.kind in ("sigmoid", "tanh")]
+    begin, end = _second_and_last_fifth(loss)
+    moved = ""
+    if first.moves and first.weights and first.weights[0] > 0:
+        share = median(move for _, move in first.moves) / first.weights[0]
+        moved = f"an update moves {first.name or 'it'} by {share:.1g} of its norm (median)"
+    instead = (
+        f"Use ReLU or GELU instead of {bounded[0]} between the layers"
+        if bounded
+        else "Use an initialization that keeps the signal's size (`kaiming_normal_` for ReLU)"
+    )
     return RULE.finding(
         severity="error",
         confidence=0.9,
-        title=f"The gradient vanishes: at {name} it is {ratio:,.0f} times smaller than at the last layer",
-        evidence=tuple(_evidence(learning, loss, fall, bounded)),
-        where=where(learning, loss.site),
-        fix=Fix(
-            (
-                f"Use ReLU or GELU in place of {bounded[0].kind} between the layers"
-                if bounded
-                else "Use an initialisation that keeps the signal's size (`kaiming_normal_` for ReLU)"
-            )
-            + ", or put normalisation and residual connections between them."
+        title=f"The gradient vanishes: at {name} it is {times:,.0f} times smaller than at the last layer",
+        evidence=(
+            f"median gradient norms, from the last layer to the first: {norms}",
+            f"over {len(first.grads)} readings the first of {len(decline.matrices)} matrices never had more than "
+            f"{decline.ratio:.1g} of the last layer's gradient (median at the start and at the end)",
+            moved,
+            f"{len(bounded)} {'/'.join(sorted(set(bounded)))} activations lie between them" if bounded else "",
+            f"the loss does not fall: {begin:.4g} after the first fifth of {learning.steps:,} steps, {end:.4g} in the "
+            "last",
         ),
-        seen_by="flight",
+        where=where(learning, loss.site),
+        fix=f"{instead}, or put normalization and residual connections between them.",
     )
 
 
-def _bounded(learning: Learning) -> list[Activation]:
-    return [each for each in learning.activations if each.kind in _BOUNDED]
-
-
-def _evidence(learning: Learning, loss: Loss, fall: Fall, bounded: list[Activation]) -> Iterable[str]:
-    chosen = fall.matrices[:: max(1, (len(fall.matrices) - 1) // 4)]
-    if chosen[-1] is not fall.matrices[-1]:
-        chosen = [*chosen, fall.matrices[-1]]
-    norms = ", ".join(f"{p.name or list(p.shape)} {median_gradient(p):.2g}" for p in chosen)
-    yield f"median norms of the gradients, from the last layer to the first: {norms}"
-    first = fall.matrices[-1]
-    yield (
-        f"over {len(first.grads)} readings the first of {len(fall.matrices)} matrices never had more than "
-        f"{fall.ratio:.1g} of the last layer's gradient (median at the start and at the end)"
-    )
-    if first.moves and first.weights and first.weights[0] > 0:
-        moved = median(move for _, move in first.moves) / first.weights[0]
-        yield f"an update moves {first.name or 'it'} by {moved:.1g} of its norm at the median"
-    if bounded:
-        kinds = {each.kind for each in bounded}
-        yield f"{len(bounded)} {'/'.join(sorted(kinds))} activations lie between, each with its slope"
-    values = [value for _, value in loss.points]
-    fifth = len(values) // 5
-    yield (
-        f"the loss stands: {sum(values[fifth : 2 * fifth]) / fifth:.4g} after the first fifth of {learning.steps:,} "
-        f"steps, {sum(values[-fifth:]) / fifth:.4g} in the last"
-    )
+def _chosen_norms(matrices: list[Parameter]) -> str:
+    """Of five or so."""
+    chosen = matrices[:: max(1, (len(matrices) - 1) // 4)]
+    if chosen[-1] is not matrices[-1]:
+        chosen = [*chosen, matrices[-1]]
+    return ", ".join(f"{matrix.name or list(matrix.shape)} {median_gradient(matrix):.2g}" for matrix in chosen)
 
 
 RULE = Rule(
     "vanishing-gradient",
     "numerics",
     decide,
-    explains=frozenset(("no-better-than-constant", "predicts-one-class", "learning-rate-too-low", "still-improving")),
+    explains=frozenset(("predicts-one-class", "learning-rate-too-low")),
     gathers=True,
 )
