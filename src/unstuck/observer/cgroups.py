@@ -1,12 +1,15 @@
-"""The memory cgroups around a process, v1 and v2: their limits, usage and counters of kills. Light: os alone."""
+"""The memory cgroups around a process, v1 and v2: their limits, usage and counters of OOM kills. Light: os alone."""
 
 from __future__ import annotations
 
-import os
+from unstuck.recorder.cores import cgroup_folders, cgroup_of, read_text
 
-UNLIMITED = 1 << 60
-"""v1 writes a number near 2**63 where there is no limit."""
+UNLIMITED = 1 << 60  # v1 writes a number near 2**63 where there is no limit
 UNREADABLE = -1
+_FILES = {  # by version
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"),
+    2: ("memory.max", "memory.current", "memory.peak", "memory.events"),
+}
 
 
 class Group:
@@ -24,9 +27,7 @@ class Group:
 
     def read(self) -> None:
         """Usage, and the most there was since we first looked."""
-        self.usage = max(
-            0, _number(f"{self.path}/{'memory.usage_in_bytes' if self.version == 1 else 'memory.current'}")
-        )
+        self.usage = max(0, _number(f"{self.path}/{_FILES[self.version][1]}"))
         self.peak = max(self.peak, self.usage)
 
     def read_peak(self) -> None:
@@ -36,106 +37,53 @@ class Group:
             self.peak = max(self.peak, peak)
 
     def _kernel_peak(self) -> int:
-        return _number(f"{self.path}/{'memory.max_usage_in_bytes' if self.version == 1 else 'memory.peak'}")
+        return _number(f"{self.path}/{_FILES[self.version][2]}")
 
     def kills(self) -> int:
         return read_kills(self.path, self.version)
 
 
 def read_limit(path: str, version: int) -> int | None:
-    limit = _number(f"{path}/{'memory.limit_in_bytes' if version == 1 else 'memory.max'}")
+    limit = _number(f"{path}/{_FILES[version][0]}")
     return None if limit < 0 or limit >= UNLIMITED else limit
 
 
 def read_kills(path: str, version: int) -> int:
-    """How many processes the kernel has killed in it for want of memory; UNREADABLE where it does not say."""
-    text = _text(f"{path}/{'memory.oom_control' if version == 1 else 'memory.events'}")
-    for line in text.splitlines():
-        name, _, number = line.partition(" ")
-        if name == "oom_kill" and number.isdigit():
-            return int(number)
-    return UNREADABLE
+    """How many processes the kernel has OOM-killed in it; UNREADABLE where it does not say."""
+    return _named(f"{path}/{_FILES[version][3]}", "oom_kill")
 
 
 def membership(pid: int) -> tuple[int, str] | None:
     """Version and path (inside its hierarchy) of the memory cgroup that a process is in."""
-    unified = None
-    for line in _text(f"/proc/{pid}/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            return 1, path
-        if not controllers:
-            unified = 2, path
-    return unified
+    return cgroup_of(pid, "memory")
 
 
 def folders(version: int, path: str) -> list[str]:
     """Folders of a cgroup and of those around it, the innermost first, as far as they can be seen from here."""
-    point, inside = _mounted(version, path)
-    if not point:
-        return []
-    found = []
-    while True:
-        folder = point + inside.rstrip("/")
-        if os.path.isdir(folder):
-            found.append(folder)
-        if inside in ("", "/"):
-            return found
-        inside = os.path.dirname(inside)
-
-
-def _mounted(version: int, path: str) -> tuple[str, str]:
-    """Where the hierarchy is mounted, and the path below that: in a container only a part of it may be."""
-    best = ("", "")
-    for line in _text("/proc/self/mountinfo").splitlines():
-        words, _, rest = line.partition(" - ")
-        kind, _, options = rest.split(" ", 2)
-        if (kind, version) not in (("cgroup", 1), ("cgroup2", 2)) or (
-            version == 1 and "memory" not in options.split(",")
-        ):
-            continue
-        root, point = words.split(" ")[3:5]
-        if root == "/" or path == root or path.startswith(root + "/"):
-            return point, path if root == "/" else path[len(root) :]
-        best = (point, "")  # its own cgroup is what is mounted
-    return best
+    return cgroup_folders("memory", version, path)
 
 
 def machine_kills() -> int:
-    """Kills for want of memory on the whole machine since it was started."""
-    for line in _text("/proc/vmstat").splitlines():
-        if line.startswith("oom_kill "):
-            return int(line.split()[1])
-    return UNREADABLE
+    """OOM kills on the whole machine since it was started."""
+    return _named("/proc/vmstat", "oom_kill")
 
 
 def machine_memory() -> tuple[int, int]:
     """Bytes the machine has, and bytes in use that could not be given back."""
-    sizes = {}
-    for line in _text("/proc/meminfo").splitlines():
-        name, _, rest = line.partition(":")
-        if name in ("MemTotal", "MemAvailable"):
-            sizes[name] = int(rest.split()[0]) * 1024
-    total = sizes.get("MemTotal", 0)
-    return total, total - sizes.get("MemAvailable", total)
+    total = max(0, _named("/proc/meminfo", "MemTotal:")) * 1024
+    available = _named("/proc/meminfo", "MemAvailable:") * 1024
+    return total, total - available if available >= 0 else 0
 
 
-def _text(path: str) -> str:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        read = b""
-        while piece := os.read(handle, 65536):
-            read += piece
-        return read.decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
-    finally:
-        os.close(handle)
+def _named(path: str, name: str) -> int:
+    """The number in the line that begins with this name."""
+    for line in read_text(path).splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == name and words[1].isdigit():
+            return int(words[1])
+    return UNREADABLE
 
 
 def _number(path: str) -> int:
-    text = _text(path).strip()
+    text = read_text(path).strip()
     return int(text) if text.isdigit() else UNREADABLE

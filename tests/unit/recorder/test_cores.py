@@ -8,6 +8,13 @@ import pytest
 
 from unstuck.recorder import cores
 
+MOUNTS = """\
+24 1 0:20 / / rw - ext4 /dev/sda1 rw
+30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+32 24 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+"""
+
 
 def lay(root: Path, files: dict[str, str]) -> str:
     for name, text in files.items():
@@ -43,6 +50,7 @@ def lay(root: Path, files: dict[str, str]) -> str:
     ],
 )
 def test_quota(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
+    files = {**files, "proc/self/mountinfo": MOUNTS}
     assert cores.quota(root=lay(tmp_path, files)) == quota
 
 
