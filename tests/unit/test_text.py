@@ -7,7 +7,6 @@ import pytest
 from unstuck import text
 from unstuck.report import wording
 from unstuck.rules import words
-from unstuck.rules.death import memory, sizes
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def test_seconds(value: float, said: str) -> None:
     ],
 )
 def test_sizes(value: float, said: str) -> None:
-    assert text.size(value) == sizes.size(value) == memory.size(value) == said
+    assert text.size(value) == words.size(value) == said
 
 
 def test_spots() -> None:

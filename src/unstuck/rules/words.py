@@ -59,8 +59,8 @@ def worker_number(case: Case, pid: int) -> int | None:
     for started in case.workers_started:
         if pid in started.pids:
             return started.pids.index(pid)
-    exits = (exit_ for failed in (*case.batches_failed, *case.deaths) for exit_ in failed.workers)
-    return next((exit_.worker for exit_ in exits if exit_.pid == pid), None)
+    ends = [*(failed.workers for failed in case.batches_failed), *(died.workers for died in case.deaths)]
+    return next((exit_.worker for workers in ends for exit_ in workers if exit_.pid == pid), None)
 
 
 def command(process: Process) -> str:

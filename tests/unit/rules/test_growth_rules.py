@@ -191,7 +191,7 @@ def test_a_worker_is_named_and_what_main_makes_of_it_is_beneath() -> None:
     flights = (Flight(PID, role="main", step=9, ended=True), Flight(77, role="worker", worker=1, alive=False))
     (finding,) = out_of_memory_kill.decide(replace(case, flights=flights))
     assert finding.where.worker == 1
-    assert "worker 1 (pid 77)" in finding.title
+    assert finding.title.startswith("Worker 1 (pid 77) was OOM-killed")
 
 
 def test_bare_flight_files_are_enough() -> None:

@@ -1,22 +1,22 @@
-"""batchnorm-batch-of-one: batch normalisation was given a single value per channel.
+"""batchnorm-batch-of-one: batch normalization got a single value per channel.
 
 What it sees
-    torch's own check in batch normalisation raised: in training mode it got one value per channel, which happens
+    torch's own check in batch normalization raised: in training mode it got one value per channel, which happens
     when a batch has one sample.
 
 Why it matters
-    The variance of one value is zero: there is nothing to normalise by, so torch refuses. Most often the number of
-    samples leaves a rest of one, and the last batch of every epoch is that one.
+    The variance of one value is zero, so torch refuses and the run ends. Most often the dataset leaves a remainder of
+    one sample, and every epoch ends with that batch.
 
 Evidence
-    The shape that batch normalisation got, and which batch of the pass it was.
+    The shape that batch normalization got, and which batch of the epoch it was.
 
 Fix
-    `drop_last=True` in the training's DataLoader, or another batch size; `model.eval()` where a single sample is
-    only looked at.
+    `drop_last=True` in the training's DataLoader, or another batch size; `model.eval()` where a single sample is only
+    evaluated.
 
 When it is wrong
-    With `batch_size=1` every batch is such a one: then dropping the last one does not help, and the fix says so.
+    With `batch_size=1` every batch has one sample: then dropping the last one does not help, and the fix says so.
 """
 
 from __future__ import annotations
@@ -24,59 +24,61 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.recorder.records.deaths import Raised
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.recorder.records.numerics import DrawnBatch
-from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import passes, said, spot, user_line, whole
+from unstuck.rules.death.post_mortem import Death, death, exception_text, goes_through, user_line, with_causes
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
-    error = refused(end) if end is not None else None
-    if end is None or end.died is None or error is None:
+    died = end.died if end is not None else None
+    if end is None or died is None:
         return
-    shape = end.died.batch_norm
-    batch, settings = _batch(end.died.batches), _settings(end)
-    size, last = settings.batch_size if settings is not None else None, _is_last(batch, settings)
-    got = f"a batch of shape {shape}" if shape else "a batch of one sample"
-    which = f"batch {batch.number + 1} of the pass" if batch is not None else "the batch"
-    line = user_line(error)
+    refusals = (
+        raised
+        for raised in with_causes(died.raised)
+        if goes_through(raised, "torch/nn/functional.py", function="_verify_batch_size")
+    )
+    error = next(refusals, None)
+    if error is None:
+        return
+    batch, settings, line = _batch(died.batches), _settings(end), user_line(error)
+    size = settings.batch_size if settings is not None else None
+    last = _is_last(batch, settings)
+    shape = f"a batch of shape {died.batch_norm}" if died.batch_norm else "a batch of one sample"
     yield RULE.finding(
         severity="error",
         confidence=0.98,
-        title=f"batch normalisation got a single sample at {spot(line)}"
-        + (": the last batch of the epoch has one" if last else ""),
+        title=f"batch normalization got a single sample at {place(line)}"
+        + (": the last batch of the epoch has only one" if last else ""),
         evidence=(
-            f"`{said(error)}`",
-            f"batch normalisation, in training mode, got {got}",
-            *([f"{which} had {batch.size} sample; batch_size is {size}"] if batch and batch.size and size else []),
-            *_rest(settings, last),
+            f"`{exception_text(error)}`",
+            f"batch normalization, in training mode, got {shape}",
+            f"batch {batch.number + 1} of the epoch had {batch.size} sample; batch_size is {size}"
+            if batch and batch.size and size
+            else "",
+            _remainder(settings) if last and settings is not None else "",
             end.progress(),
         ),
-        where=end.where(line, end.died),
+        where=end.where(line, died),
         fix=Fix(_fix(last, size)),
         seen_by="exit",
         also=(Where(*settings.site),) if last and settings is not None and settings.site else (),
     )
 
 
-def refused(end: Death) -> Raised | None:
-    found = whole(end.died.raised) if end.died is not None else ()
-    return next((e for e in found if passes(e, "torch/nn/functional.py", function="_verify_batch_size")), None)
-
-
 def _batch(batches: list[DrawnBatch]) -> DrawnBatch | None:
-    """The batch in work: the one loader's that has given one; several are told apart by its size."""
+    """The batch in use, if one loader alone can have given it."""
     ones = [batch for batch in batches if batch.size == 1] or batches
     return ones[0] if len(ones) == 1 else None
 
 
 def _settings(end: Death) -> LoaderSettings | None:
-    told = [each for each in end.case.loaders if each.pid == end.pid and each.batch_size]
-    rest = [each for each in told if _leaves_one(each)]
-    return (rest or told)[-1] if told else None
+    """The latest loader, of those that leave a remainder of one if there are any."""
+    batched = [loader for loader in end.case.loaders if loader.pid == end.pid and loader.batch_size]
+    return next(reversed([loader for loader in batched if _leaves_one(loader)] or batched), None)
 
 
 def _leaves_one(settings: LoaderSettings) -> bool:
@@ -84,25 +86,25 @@ def _leaves_one(settings: LoaderSettings) -> bool:
 
 
 def _is_last(batch: DrawnBatch | None, settings: LoaderSettings | None) -> bool:
-    """A single sample where more are asked for can only be the rest at the end."""
+    """A single sample where batches have more can only be the remainder at the end."""
     if settings is None or (settings.batch_size or 0) <= 1 or settings.drop_last:
         return False
     return (batch is not None and batch.size == 1) or _leaves_one(settings)
 
 
-def _rest(settings: LoaderSettings | None, last: bool) -> list[str]:
-    if not last or settings is None or not settings.samples or not settings.batch_size:
-        return []
+def _remainder(settings: LoaderSettings) -> str:
     samples, size = settings.samples, settings.batch_size
-    return [f"{samples:,} samples in batches of {size} leave a rest of {samples % size}, and drop_last is off"]
+    if not samples or not size:
+        return ""
+    return f"{samples:,} samples in batches of {size} leave a remainder of {samples % size}, and drop_last is off"
 
 
 def _fix(last: bool, size: int | None) -> str:
     if last:
-        return "Set `drop_last=True` in this DataLoader (or choose a batch size that leaves no rest of one)."
+        return "Set `drop_last=True` in this DataLoader (or choose a batch size that leaves no remainder of one)."
     if size == 1:
-        return "Use a batch size of at least 2, or a normalisation that needs no batch (GroupNorm, LayerNorm)."
-    return "Call `model.eval()` where a single sample is only looked at; give training at least two samples a batch."
+        return "Use a batch size of at least 2, or a normalization that needs no batch (GroupNorm, LayerNorm)."
+    return "Call `model.eval()` where a single sample is only evaluated; train with at least two samples per batch."
 
 
 RULE = Rule("batchnorm-batch-of-one", "death", decide)

@@ -1,79 +1,80 @@
-"""ended-from-outside: somebody else ended the run.
+"""ended-from-outside: a signal from outside ended the run.
 
 What it sees
     SIGTERM, SIGHUP or SIGKILL ended the training or one of its workers, and nothing proves that memory ran out.
 
 Why it matters
-    A scheduler's time limit, an eviction, a closed terminal, or a person: the run was asked to end, or made to.
+    Everything since the last checkpoint is lost. A scheduler's time limit, an eviction, a closed terminal or a person
+    will do the same to the next run.
 
 Evidence
-    The signal, who sent it where the kernel told us, whether that is a parent of the run, and the scheduler's end
-    time where there is one.
+    The signal, who sent it if the kernel reports that, whether the sender is a parent of the run, and the job's end
+    time if there is a scheduler.
 
 Fix
-    Depends on who: a longer time limit and checkpoints for a scheduler, `nohup` or `tmux` for a closed terminal.
+    It depends on the sender: a longer time limit and checkpoints for a scheduler, `nohup` or `tmux` for a closed
+    terminal.
 
 When it is wrong
-    The sender of a SIGKILL cannot be seen. A kill for lack of memory that leaves no trace in any counter looks the
-    same; it is named as a possibility. What a person typed at the same terminal is information only.
+    The sender of a SIGKILL cannot be seen. An OOM kill that no counter shows looks the same; it is named as a
+    possibility. What a person typed at the same terminal is information only.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
+from typing import Any
 
-from unstuck.model import Case, Exit, Finding, Fix, Sender, Severity, Where
-from unstuck.rules.death.died import Death, WorkerEnd, death, signal_name
-from unstuck.rules.death.errors import said
+from unstuck.model import Case, Exit, Finding, Fix, Sender
+from unstuck.rules.death.post_mortem import Death, WorkerEnd, death, exception_text, signal_name
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import seconds, shorten
 
-OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+OUTSIDE = ("SIGTERM", "SIGHUP", "SIGKILL")
 SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh")
-NEAR = 120.0
-"""Seconds before a job's end time in which its scheduler may well have sent the signal."""
+NEAR_END_SECONDS = 120.0  # before a job's end time: the scheduler may well have sent the signal
+SAVE = "save a checkpoint on SIGTERM so that the next run can resume from there"
+FIND_OUT = "Find out who ended it: a person, a scheduler, or the kernel's OOM killer (`dmesg | tail`)."
 
 
 def decide(case: Case) -> Iterable[Finding]:
     if case.outcome == "interrupted":
-        yield from _through_us(case)
+        yield from _passed_on(case)
         return
     end = death(case)
     if end is None or (end.died is not None and not end.fallen):
         return
-    if end.exit.signal in OUTSIDE:
-        yield _direct(end)
+    if end.exit.signal is not None and signal_name(end.exit.signal) in OUTSIDE:
+        yield _training(end)
         return
-    worker = next((w for w in end.fallen if w.signal in ("SIGKILL", "SIGTERM", "SIGHUP") and w.left is None), None)
+    worker = next((worker for worker in end.fallen if worker.signal in OUTSIDE and worker.exited is None), None)
     if worker is not None:
-        yield _of_worker(end, worker)
+        yield _worker(end, worker)
 
 
-def _through_us(case: Case) -> Iterable[Finding]:
-    """A signal that came to the supervisor and was passed on."""
-    sent = [s for s in case.senders if s.signal in (signal.SIGTERM, signal.SIGHUP)]
-    if not sent or any(s.signal == signal.SIGINT for s in case.senders):
+def _passed_on(case: Case) -> Iterable[Finding]:
+    """The supervisor got the signal and passed it on."""
+    sent = [sender for sender in case.senders if sender.signal in (signal.SIGTERM, signal.SIGHUP)]
+    if not sent or any(sender.signal == signal.SIGINT for sender in case.senders):
         return
-    first = sent[0]
-    root = next((e for e in case.exits if e.pid == case.root), Exit(case.root or 0))
-    by_itself = root.signal is None
-    name = signal_name(first.signal)
+    first, name, who = sent[0], signal_name(sent[0].signal), _who(sent[0])
+    root = case.root or 0
+    exit_ = next((each for each in case.exits if each.pid == case.root), Exit(root))
+    handled = exit_.signal is None
     person = first.terminal and (not first.ancestor or _is_a_prompt(first.command))
-    severity: Severity = "info" if person or by_itself else "error"
-    flight = next((f for f in case.flights if f.pid == case.root), None)
-    end = Death(case, case.root or 0, root)
+    end = Death(case, root, exit_)
     yield RULE.finding(
-        severity=severity,
+        severity="info" if person or handled else "error",
         confidence=0.97,
-        title=f"the run was ended from outside: {name} from {_who(first)}",
+        title=f"the run was ended from outside: {name} from {who}",
         evidence=(
-            f"{name} came to unstuck, which passed it on to the training; it was sent by {_who(first)}",
-            *_scheduled(case, first.at),
-            *(["the training handled it and ended by itself"] if by_itself else []),
+            f"unstuck passed {name} on to the training; it came from {who}",
+            _job(case, first.at),
+            "the training handled it and exited by itself" if handled else "",
             end.progress(),
         ),
-        where=Where(pid=case.root, step=flight.step if flight is not None and flight.step else None),
+        where=end.where(None),
         fix=Fix(_fix(case, first)),
         seen_by="kernel",
     )
@@ -88,96 +89,86 @@ def _is_a_prompt(command: str) -> bool:
 def _who(sender: Sender) -> str:
     if not sender.pid:
         return "the kernel (its terminal was closed)" if sender.signal == signal.SIGHUP else "an unknown process"
-    command = sender.command if len(sender.command) <= 60 else sender.command[:57] + "…"
-    named = f"`{command}` (pid {sender.pid})" if command else f"process {sender.pid}, which is gone"
+    name = f"`{shorten(sender.command)}` (pid {sender.pid})" if sender.command else f"process {sender.pid}, now gone"
     if sender.ancestor:
-        return f"{named}, which started this run"
-    return f"{named} at the same terminal" if sender.terminal else named
+        return f"{name}, which started this run"
+    return f"{name} at the same terminal" if sender.terminal else name
 
 
-def _scheduled(case: Case, at: float) -> list[str]:
+def _scheduler(case: Case) -> dict[str, Any] | None:
     job = case.machine.get("scheduler")
-    if not isinstance(job, dict):
-        return []
-    named = f"this is {job.get('name')} job {job.get('job')}" if job.get("name") != "Kubernetes" else "this is a pod"
-    if isinstance(job.get("ends"), int):
-        left = job["ends"] - (at + case.clock_offset)
-        when = f"{seconds(left)} before its end time" if left > 0 else "at its end time"
-        return [f"{named}; the signal came {when}"]
-    return [named]
+    return job if isinstance(job, dict) else None
 
 
-def _due(case: Case, at: float) -> bool:
-    job = case.machine.get("scheduler")
-    ends = job.get("ends") if isinstance(job, dict) else None
-    return isinstance(ends, int) and ends - (at + case.clock_offset) < NEAR
+def _seconds_left(case: Case, at: float) -> float | None:
+    """Until the end time of the job."""
+    ends = (_scheduler(case) or {}).get("ends")
+    return ends - (at + case.clock_offset) if isinstance(ends, int) else None
+
+
+def _job(case: Case, at: float) -> str:
+    job, left = _scheduler(case), _seconds_left(case, at)
+    if job is None:
+        return ""
+    name = "this is a pod" if job.get("name") == "Kubernetes" else f"this is {job.get('name')} job {job.get('job')}"
+    if left is None:
+        return name
+    return f"{name}; the signal came {f'{seconds(left)} before' if left > 0 else 'at'} its end time"
 
 
 def _fix(case: Case, sender: Sender) -> str:
-    if _due(case, sender.at):
-        return "Ask for a longer time limit, and save checkpoints so that the next job can go on from there."
+    left = _seconds_left(case, sender.at)
+    if left is not None and left < NEAR_END_SECONDS:
+        return "Request a longer time limit, and save checkpoints so that the next job can resume from there."
     if sender.signal == signal.SIGHUP:
-        return "Start it so that it outlives the terminal: `nohup`, `tmux`, `screen`, or a job of the scheduler."
-    if isinstance(case.machine.get("scheduler"), dict):
-        return (
-            "Ask the scheduler why it ended the job (time limit, preemption, memory); save a checkpoint on SIGTERM so "
-            "that the next one goes on from there."
-        )
-    return "Ask whoever runs that process; save a checkpoint on SIGTERM so that the next run can go on from there."
+        return "Start it so that it outlives the terminal: `nohup`, `tmux`, `screen`, or a scheduler's job."
+    if _scheduler(case) is not None:
+        return f"Look up why the scheduler ended the job (time limit, preemption, memory); {SAVE}."
+    return f"Find out who runs that process; {SAVE}."
 
 
-def _direct(end: Death) -> Finding:
+def _training(end: Death) -> Finding:
     name = signal_name(end.exit.signal or 0)
-    kill = end.exit.signal == signal.SIGKILL
+    kill = name == "SIGKILL"
     return RULE.finding(
         severity="error",
         confidence=0.85 if kill else 0.9,
         title=f"the training (pid {end.pid}) was ended from outside with {name}",
         evidence=(
-            f"the training process died of {name}, which it does not send itself, and which did not come through "
-            "unstuck",
-            *_memory(end),
-            *_scheduled(end.case, end.case.now),
+            f"{name} ended the training process, which does not send it to itself, and it did not come through unstuck",
+            _oom_counter(end.case),
+            _job(end.case, end.case.now),
             end.progress(),
         ),
         where=end.where(None),
-        fix=Fix(
-            "Find out who ended it: a person, a scheduler, or the system for lack of memory (`dmesg | tail`)."
-            if kill
-            else "Find out who ended it; save a checkpoint on SIGTERM so that the next run can go on from there."
-        ),
+        fix=Fix(FIND_OUT if kill else f"Find out who ended it; {SAVE}."),
         seen_by="exit",
     )
 
 
-def _of_worker(end: Death, worker: WorkerEnd) -> Finding:
+def _worker(end: Death, worker: WorkerEnd) -> Finding:
     flight = worker.flight
-    on = f" while on sample {flight.sample}" if flight is not None and flight.sample is not None else ""
+    sample = f" at sample {flight.sample}" if flight is not None and flight.sample is not None else ""
     return RULE.finding(
         severity="error",
         confidence=0.85,
-        title=f"{worker.who} was ended from outside with {worker.signal}",
+        title=f"{worker.name} was ended from outside with {worker.signal}",
         evidence=(
-            f"{worker.who} died of {worker.signal}{on}, as its exit code in main says",
-            *(_memory(end) if worker.signal == "SIGKILL" else []),
-            *([f"main then died of `{said(end.died.raised)}`"] if end.died is not None else []),
+            f"{worker.signal} ended {worker.name}{sample}, by its exit code in main",
+            _oom_counter(end.case) if worker.signal == "SIGKILL" else "",
+            f"main then died of `{exception_text(end.died.raised)}`" if end.died is not None else "",
             end.progress(),
         ),
         where=end.where(None, None, worker),
-        fix=Fix(
-            "Find out who ended it: a person, a scheduler's clean-up, or the system for lack of memory "
-            "(`dmesg | tail`); then start again from the last checkpoint."
-        ),
+        fix=Fix(f"{FIND_OUT} Then restart from the last checkpoint."),
         seen_by="exit",
     )
 
 
-def _memory(end: Death) -> list[str]:
-    """Only what was read; a group whose counter stands is no proof that memory was not the reason elsewhere."""
-    counted = [group for group in end.case.groups if group.limit is not None or group.kills or group.path]
-    if counted:
-        return [f"no kill for lack of memory was counted for {counted[0].path}"]
-    return ["no counter of kills for lack of memory could be read"]
+def _oom_counter(case: Case) -> str:
+    """Only what was read: a counter that stands still is no proof that memory was not the reason elsewhere."""
+    counted = [group for group in case.groups if group.limit is not None or group.kills or group.path]
+    return f"no OOM kill was counted in {counted[0].path}" if counted else "no counter of OOM kills could be read"
 
 
 RULE = Rule("ended-from-outside", "death", decide)

@@ -1,28 +1,28 @@
 """memory-leak-in-loop: memory rises with every step, because something keeps what each step makes.
 
 What it sees
-    The memory of the training rises linearly with the step and goes on rising, and something reachable from the
-    training's own names is longer at every answer: tensors kept with their autograd graphs (`losses.append(loss)`), a
+    The memory of the training rises linearly with the steps and does not level off, and something that the training
+    can reach by name is longer at every snapshot: tensors kept with their autograd graphs (`losses.append(loss)`), a
     running total that is a tensor (`total += loss`), activations kept by a hook, hooks registered in every step,
     batches kept by `itertools.cycle`.
 
 Why it matters
-    Each kept loss keeps the graph behind it, and with it the activations of its step. Memory is finite: sooner or
-    later the kernel kills the run, or an allocation fails; until then it crowds out everything else.
+    Each kept loss keeps the graph behind it, and with it the activations of its step. Sooner or later the kernel kills
+    the run, or an allocation fails; until then it crowds out everything else.
 
 Evidence
-    Memory at the first and the last step seen and what that makes a step; the container that grows, its length then
-    and now, the statement that fills it; when the limit will be reached at this pace.
+    Memory at the first and the last step and the growth per step; the container that grows, its length then and now,
+    the statement that fills it; when the limit will be reached at this rate.
 
 Fix
-    Keep numbers, not graphs: `loss.item()` or `loss.detach()`. Remove hooks, clear what has been used, and loop over
-    the loader anew instead of `itertools.cycle`.
+    Keep numbers, not graphs: `loss.item()` or `loss.detach()`. Remove hooks, clear what has been used, and iterate the
+    loader anew instead of `itertools.cycle`.
 
 When it is wrong
-    Plain tensors in a list may be a replay buffer on its way to its full size, or predictions of one pass: of these
-    nothing is said unless the limit is near. A warm-up of the allocator is no growth: it does not go on, and nothing
-    grows with it. Losses of one long episode that are kept on purpose, and cleared at its end, look the same for as
-    long as the episode lasts.
+    Plain tensors in a list may be a replay buffer that is filling up, or the predictions of one epoch: they are
+    reported only when the limit is near. A warm-up of the allocator is not reported: it levels off, and nothing grows
+    with it. Losses of one long episode that are kept on purpose, and cleared at its end, look the same for as long as
+    the episode lasts.
 """
 
 from __future__ import annotations
@@ -31,94 +31,98 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from unstuck.model import Case, Finding, Fix, MemoryPoint, Severity
-from unstuck.recorder.records.growth import Grower, GrowthSnapshot
-from unstuck.rules.death import memory
-from unstuck.rules.death.holders import holders, place, sentence
+from unstuck.recorder.records.loops import Grower
+from unstuck.rules.death.memory_growth import (
+    cgroups,
+    grower_fix,
+    grower_site,
+    grower_text,
+    growers,
+    memory_curve,
+    own_bytes,
+    whole_machine,
+)
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import process_name, seconds, size
 
-NOTABLE = 16e6
-"""Bytes of growth that count as a cost; less is a note."""
-KEPT_BATCHES = 64e6
-GOOD_PART = 0.3
-"""Share of the growth that kept tensors must account for."""
-ANSWERS = 2
-"""So many times in a row it must have been found longer: three lengths, each greater than the one before."""
-STRAIGHT = 0.8
-"""Least share of the variation that a straight line over the steps explains."""
-NEAR = 600.0
+WARNING_BYTES = 16e6  # of growth by graphs or hooks: less is a note
+NOTE_BYTES = WARNING_BYTES / 8
+KEPT_BATCHES_BYTES = 64e6  # of growth by activations or batches without graphs
+MIN_OWN_SHARE = 0.3  # of the growth, that kept tensors must account for
+MIN_SNAPSHOTS = 2  # in a row that found it longer: three lengths, each greater than the one before
+MIN_R_SQUARED = 0.8  # share of the variation that a straight line over the steps explains
+LIMIT_NEAR_SECONDS = 600.0
+LIMIT_NEAR_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
+    """Memory that rises in a straight line with the steps."""
+
     first: MemoryPoint
     last: MemoryPoint
-    a_step: float
-    left: float | None
-    """Seconds until the limit at this pace; None: no limit known, or not rising."""
-    limit: int
-    full: float
-    """Share of the limit that the run's processes hold."""
-    device: bool = False
-    """Memory of the GPU."""
+    per_step: float
+    what: str = "memory"
+    limit: int = 0
+    full: float = 0.0  # share of the limit that the run's processes hold
+    seconds_left: float | None = None  # until the limit at this rate; None: no limit known
 
     @property
     def bytes(self) -> int:
         return self.last.rss - self.first.rss
 
+    @property
+    def near_limit(self) -> bool:
+        left = self.seconds_left
+        return left is not None and left < LIMIT_NEAR_SECONDS and self.full > LIMIT_NEAR_SHARE
+
 
 def decide(case: Case) -> Iterable[Finding]:
     for pid in dict.fromkeys(snapshot.pid for snapshot in case.growth_snapshots):
-        for holder in holders(case, pid):
-            rise = steady_rise(case, pid, holder.first_step) or device_rise(case, pid, holder.first_step)
-            if holder.times < ANSWERS or rise is None:
-                continue
-            loud = _severity(case, holder, rise)
-            if loud is not None:
-                yield _finding(case, pid, holder, rise, loud)
+        for grower in growers(case, pid):
+            rise = _process_rise(case, pid, grower.first_step) or _gpu_rise(case, pid, grower.first_step)
+            severity = _severity(case, grower, rise) if rise is not None and grower.times >= MIN_SNAPSHOTS else None
+            if rise is not None and severity is not None:
+                yield _finding(case, pid, grower, rise, severity)
                 break
 
 
-def steady_rise(case: Case, pid: int, since_step: int) -> Rise | None:
-    """Memory against the step, from the time the holder was first seen: a straight line that has not levelled off."""
-    points = _by_step(_points(case, pid), since_step)
-    slope = straight(points)
-    if slope is None:
-        return None
-    first, last = points[0], points[-1]
-    group = memory.limit_of(case, pid)
-    limit = (group.limit or 0) if group is not None else 0
-    held = sum(curve.points[-1].rss for curve in case.memory if curve.points and group and curve.pid in group.pids)
-    held = max(held, group.usage if group is not None and not group.version else 0)
-    pace = (last.rss - first.rss) / max(1e-3, last.at - first.at)
-    left = max(0.0, limit - held) / pace if limit and pace > 0 else None
-    return Rise(first, last, slope, left, limit, held / limit if limit else 0.0)
+def _process_rise(case: Case, pid: int, since_step: int) -> Rise | None:
+    """From the step at which the grower was first seen; seen from outside, and as the process says itself."""
+    curve = memory_curve(case, pid)
+    own = (MemoryPoint(each.at, each.rss, each.step) for each in case.growth_snapshots if each.pid == pid and each.rss)
+    rise = _rise([*(curve.points if curve else ()), *own], since_step)
+    group = next((group for group in cgroups(case, pid) if group.limit), whole_machine(case))
+    if rise is None or group is None or not group.limit:
+        return rise
+    held = sum(curve.points[-1].rss for curve in case.memory if curve.points and curve.pid in group.pids)
+    held = held if group.version else max(held, group.usage)
+    rate = rise.bytes / max(1e-3, rise.last.at - rise.first.at)
+    left = max(0.0, group.limit - held) / rate if rate > 0 else None
+    return replace(rise, limit=group.limit, full=held / group.limit, seconds_left=left)
 
 
-def device_rise(case: Case, pid: int, since_step: int) -> Rise | None:
-    """The same of the GPU's memory, as the process said at each answer."""
-    told = [MemoryPoint(each.at, each.device, each.step) for each in _snapshots(case, pid) if each.device]
-    points = _by_step(told, since_step)
-    slope = straight(points)
-    return None if slope is None else Rise(points[0], points[-1], slope, None, 0, 0.0, device=True)
+def _gpu_rise(case: Case, pid: int, since_step: int) -> Rise | None:
+    snapshots = (each for each in case.growth_snapshots if each.pid == pid)
+    rise = _rise([MemoryPoint(each.at, each.device, each.step) for each in snapshots if each.device], since_step)
+    return replace(rise, what="GPU memory") if rise is not None else None
 
 
-def _by_step(points: list[MemoryPoint], since: int) -> list[MemoryPoint]:
-    return sorted({p.step: p for p in points if p.step >= since}.values(), key=lambda p: p.step)
-
-
-def straight(points: list[MemoryPoint]) -> float | None:
-    """Bytes a step, if the points lie on a straight line that rises to its end."""
+def _rise(points: list[MemoryPoint], since_step: int) -> Rise | None:
+    """A straight line over the steps that still rises in its second half."""
+    points = sorted({p.step: p for p in points if p.step >= since_step}.values(), key=lambda p: p.step)
     if len(points) < 4:
         return None
-    slope, explained = fit(points)
+    slope, r_squared = _fit(points)
     half = points[len(points) // 2 :]
-    late = fit(half)[0] if len(half) > 2 else (half[-1].rss - points[0].rss) / (half[-1].step - points[0].step)
-    return None if slope <= 0 or explained < STRAIGHT or late < 0.4 * slope else slope
+    late = _fit(half)[0] if len(half) > 2 else (half[-1].rss - points[0].rss) / (half[-1].step - points[0].step)
+    if slope <= 0 or r_squared < MIN_R_SQUARED or late < 0.4 * slope:
+        return None
+    return Rise(points[0], points[-1], slope)
 
 
-def fit(points: list[MemoryPoint]) -> tuple[float, float]:
-    """Slope of the straight line through the points, in bytes a step, and how much of their variation it explains."""
+def _fit(points: list[MemoryPoint]) -> tuple[float, float]:
+    """Slope of the straight line through the points, in bytes per step, and its R²."""
     count = len(points)
     mean_x = sum(p.step for p in points) / count
     mean_y = sum(p.rss for p in points) / count
@@ -128,81 +132,60 @@ def fit(points: list[MemoryPoint]) -> tuple[float, float]:
     return (xy / xx, xy * xy / (xx * yy)) if xx and yy else (0.0, 0.0)
 
 
-def _points(case: Case, pid: int) -> list[MemoryPoint]:
-    """The curve as seen from outside, and what the process said of itself at each answer."""
-    curve = memory.curve_of(case, pid)
-    told = [MemoryPoint(each.at, each.rss, each.step) for each in _snapshots(case, pid) if each.rss]
-    return [*(curve.points if curve else ()), *told]
-
-
-def _snapshots(case: Case, pid: int) -> list[GrowthSnapshot]:
-    return [each for each in case.growth_snapshots if each.pid == pid]
-
-
-def _severity(case: Case, holder: Grower, rise: Rise) -> Severity | None:
-    part = holder.bytes * (holder.now - holder.first) / max(1, rise.bytes)
-    fault = holder.graph or holder.kind == "hooks"
-    kept = part >= GOOD_PART and rise.bytes >= KEPT_BATCHES and (holder.hook or holder.kind == "cycle")
-    near = rise.left is not None and rise.left < NEAR and rise.full > 0.85
-    if fault and _died_of_it(case):
-        return "error"  # while it runs it may still come to its end: nobody should stop it for this
-    if (fault and rise.bytes >= NOTABLE) or kept or (near and part >= GOOD_PART):
+def _severity(case: Case, grower: Grower, rise: Rise) -> Severity | None:
+    fault = grower.graph or grower.kind == "hooks"
+    accounts_for_it = own_bytes(grower) >= MIN_OWN_SHARE * max(1, rise.bytes)
+    kept_batches = (grower.hook or grower.kind == "cycle") and rise.bytes >= KEPT_BATCHES_BYTES
+    if fault and _allocation_failed(case):
+        return "error"  # while it runs it may still finish: nobody should stop it for this
+    if (fault and rise.bytes >= WARNING_BYTES) or (accounts_for_it and (kept_batches or rise.near_limit)):
         return "warning"
-    return "info" if fault and rise.bytes >= NOTABLE / 8 else None
+    return "info" if fault and rise.bytes >= NOTE_BYTES else None
 
 
-def _died_of_it(case: Case) -> bool:
-    """An allocation failed, and nobody caught the exception."""
-    if case.outcome != "died":
-        return False
-    raised = [died.raised for died in case.deaths]
+def _allocation_failed(case: Case) -> bool:
+    raised = [died.raised for died in case.deaths] if case.outcome == "died" else []
     return any(each.type == "MemoryError" or "t allocate memory" in each.message for each in raised)
 
 
-def _finding(case: Case, pid: int, holder: Grower, rise: Rise, severity: Severity) -> Finding:
+def _finding(case: Case, pid: int, grower: Grower, rise: Rise, severity: Severity) -> Finding:
     flight = case.flight_of(pid)
-    first, last = rise.first, rise.last
-    evidence = [
-        f"{_which(rise)} of {memory.who(case, pid)} went from {memory.size(first.rss)} at step {first.step:,} to "
-        f"{memory.size(last.rss)} at step {last.step:,}, in a straight line that goes on",
-        sentence(holder),
-    ]
-    if not holder.graph and holder.bytes:
-        kept = holder.bytes * (holder.now - holder.first)
-        evidence.append(f"its own tensors make {memory.size(kept)} of the growth of {memory.size(rise.bytes)}")
-    if rise.left is not None and rise.left < 86_400:
-        evidence.append(f"at this pace the {memory.size(rise.limit)} there are will be full in {seconds(rise.left)}")
-    if _died_of_it(case):
-        evidence.append("in the end an allocation failed")
+    first, last, left = rise.first, rise.last, rise.seconds_left
+    kept = own_bytes(grower) if not grower.graph else 0
     return RULE.finding(
         severity=severity,
-        confidence=0.95 if holder.graph and holder.times > ANSWERS else 0.85,
-        title=f"{_which(rise)} grows by {memory.size(rise.a_step)} every step: {_keeps(holder)}",
-        evidence=tuple(evidence),
+        confidence=0.95 if grower.graph and grower.times > MIN_SNAPSHOTS else 0.85,
+        title=f"{rise.what} grows by {size(rise.per_step)} every step: {_keeps(grower)}",
+        evidence=(
+            f"{rise.what} of {process_name(case, pid)} rose from {size(first.rss)} at step {first.step:,} to "
+            f"{size(last.rss)} at step {last.step:,}, in a straight line, and does not level off",
+            grower_text(grower),
+            f"its own tensors make {size(kept)} of the growth of {size(rise.bytes)}" if kept else "",
+            f"at this rate the limit of {size(rise.limit)} is reached in {seconds(left)}"
+            if left is not None and left < 86_400
+            else "",
+            "in the end an allocation failed" if _allocation_failed(case) else "",
+        ),
         where=replace(
-            place(holder),
+            grower_site(grower),
             pid=pid,
             rank=flight.rank if flight else None,
-            step=flight.step if flight else holder.step,
+            step=flight.step if flight else grower.step,
         ),
-        fix=Fix(memory.remedy(holder)),
+        fix=Fix(grower_fix(grower)),
         seen_by="flight",
     )
 
 
-def _which(rise: Rise) -> str:
-    return "GPU memory" if rise.device else "memory"
-
-
-def _keeps(holder: Grower) -> str:
-    if holder.kind == "graph":
-        return f"the graph of {holder.path} reaches back through every step"
-    if holder.kind == "hooks":
-        return f"{holder.path} are registered again and again"
-    if holder.kind == "cycle":
-        return "itertools.cycle keeps every batch it has handed out"
-    what = "tensors with their autograd graphs" if holder.graph else "tensors" if holder.bytes else "elements"
-    return f"{holder.path} keeps {holder.now:,} {what}"
+def _keeps(grower: Grower) -> str:
+    if grower.kind == "graph":
+        return f"the graph of {grower.path} reaches back through every step"
+    if grower.kind == "hooks":
+        return f"{grower.path} are registered again and again"
+    if grower.kind == "cycle":
+        return "itertools.cycle keeps every batch it has returned"
+    what = "tensors with their autograd graphs" if grower.graph else "tensors" if grower.bytes else "elements"
+    return f"{grower.path} keeps {grower.now:,} {what}"
 
 
 RULE = Rule("memory-leak-in-loop", "death", decide, gathers=True)

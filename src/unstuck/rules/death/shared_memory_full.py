@@ -1,40 +1,50 @@
-"""shared-memory-full: there was no room in /dev/shm for a batch.
+"""shared-memory-full: /dev/shm had no space for a batch.
 
 What it sees
-    A worker died of SIGBUS while it put a batch into shared memory, or an exception says that shared memory could
-    not be had, and /dev/shm is too small for the batches in flight.
+    A worker died of SIGBUS while it put a batch into shared memory, or an exception says that shared memory could not
+    be allocated, and /dev/shm is too small for the batches in flight.
 
 Why it matters
-    Workers hand batches over in /dev/shm. The room is only claimed when it is written to; if there is none, the
-    kernel ends the writer with SIGBUS, which no `try` catches.
+    Workers hand batches over in /dev/shm. Its pages are only claimed when they are written; if there are none left, the
+    kernel ends the writer with SIGBUS, which no `try` catches, and the run dies with it.
 
 Evidence
-    Size and use of /dev/shm measured in main at that moment, who has how much of it, the bytes of a batch, and how
-    much `num_workers × prefetch_factor` batches need.
+    Size and use of /dev/shm measured in main at that moment, which process has how much of it, the bytes of a batch,
+    and how much `num_workers × prefetch_factor` batches need.
 
 Fix
     A larger /dev/shm (`docker run --shm-size=…`, with the number needed), or fewer or smaller batches in flight.
 
 When it is wrong
-    A SIGBUS can also come from a mapped file that was cut short: where /dev/shm had room, or the crash lies in the
-    user's own code, it is `native-crash`.
+    A SIGBUS can also come from a mapped file that was truncated: if /dev/shm had space, or the crash is in the user's
+    own code, it is `native-crash`.
 """
 
 from __future__ import annotations
 
 import errno
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
-from unstuck.model import Case, Finding, Fix, Frame, Where
+from unstuck.model import Case, Finding, Fix, Frame
 from unstuck.recorder.records.deaths import Died, SampleFailed, SharedMemory
 from unstuck.recorder.records.loaders import LoaderSettings
-from unstuck.rules.death.died import Death, WorkerEnd, death
-from unstuck.rules.death.disk_full import SEMAPHORES, on_shm
-from unstuck.rules.death.errors import inner_frame, passes, said, user_line, whole
-from unstuck.rules.death.sizes import flag, size
-from unstuck.rules.death.too_many_open_files import crowded
+from unstuck.rules.death.post_mortem import (
+    Death,
+    WorkerEnd,
+    at_line,
+    crash_frames,
+    death,
+    exception_text,
+    innermost,
+    user_line,
+    wants_shared_memory,
+    with_causes,
+)
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import process_name, size
 
 SHARING = (
     "torch/multiprocessing/reductions.py",
@@ -42,174 +52,148 @@ SHARING = (
     "torch/utils/data/_utils/collate.py",
     "multiprocessing/queues.py",
 )
-SMALL = 128 << 20  # a container's default is 64 MB
+SMALL_BYTES = 128 << 20  # a container's default is 64 MB
+
+
+@dataclass(frozen=True)
+class Need:
+    """Batches that may be in shared memory at once."""
+
+    batch: int  # bytes; 0: not known
+    workers: int
+    prefetched: int  # by each worker
+
+    @property
+    def batches(self) -> int:
+        return self.workers * self.prefetched + 1
+
+    @property
+    def bytes(self) -> int:
+        return self.batch * self.batches
+
+    def exceeds(self, shm: SharedMemory) -> bool:
+        return shm.full or shm.free < self.batch or shm.size < self.bytes
 
 
 @dataclass(frozen=True)
 class Shortage:
-    worker: WorkerEnd | None
-    failed: Died | SampleFailed | None
+    failed: Died | SampleFailed | WorkerEnd
     shm: SharedMemory
-    batch: int
-    needed: int
-    sure: float
+    need: Need
+    confidence: float
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
-    short = shortage(end) if end is not None else None
+    short = _shortage(end) if end is not None else None
     if end is None or short is None:
         return
-    site = _loader_site(end)
-    frame = _frame(short) or site
-    total, free = short.shm.size, short.shm.free
-    batches = _in_flight(end)
-    if short.worker is not None:
-        happened = f"{short.worker.who} died of SIGBUS while it wrote to shared memory"
+    failed, shm, need, settings = short.failed, short.shm, short.need, _settings(end)
+    site = Frame(*settings.site, user=True) if settings.site else None  # nearest to num_workers and batch_size
+    if isinstance(failed, WorkerEnd):
+        happened = f"{failed.name} died of SIGBUS while it wrote to shared memory"
+        line = next((frame for frame in crash_frames(failed.flight) if frame.user), site)
+        where = end.where(line, None, failed)
     else:
-        happened = f"`{said(short.failed.raised)}` in {_who(short.failed)}" if short.failed is not None else ""
+        happened = f"`{exception_text(failed.raised)}` in {end.who(failed)}"
+        line = user_line(*with_causes(failed.raised)) or site
+        where = end.where(line, failed)
+    users = [f"{process_name(case, pid)} {size(used)}" for pid, used in shm.users]
     yield RULE.finding(
         severity="error",
-        confidence=short.sure,
-        title=f"shared memory is full: /dev/shm has {size(total)}"
-        + (f", the batches in flight need {size(short.needed)}" if short.needed > total else ""),
+        confidence=short.confidence,
+        title=f"shared memory is full: /dev/shm has {size(shm.size)}"
+        + (f", the batches in flight need {size(need.bytes)}" if need.bytes > shm.size else ""),
         evidence=(
             happened,
-            f"/dev/shm had {size(free)} of {size(total)} free at that moment",
-            *_users(end, short.shm),
-            *([f"a batch takes {size(short.batch)}; {batches}, {size(short.needed)} in all"] if short.batch else []),
+            f"/dev/shm had {size(shm.free)} of {size(shm.size)} free at that moment",
+            "mapped of it: " + ", ".join(users[:6]) if users else "",
+            f"a batch takes {size(need.batch)}; {need.workers} workers × {need.prefetched} prefetched and the one in "
+            f"use are {need.batches}, {size(need.bytes)} in total"
+            if need.batch
+            else "",
             end.progress(),
         ),
-        where=end.where(frame, short.failed, short.worker),
-        fix=Fix(_fix(short, total)),
-        seen_by="kernel" if short.worker is not None else "exit",
-        also=(Where(site.file, site.line, site.function),) if site is not None and site != frame else (),
+        where=where,
+        fix=Fix(_fix(need, shm.size)),
+        seen_by="kernel" if isinstance(failed, WorkerEnd) else "exit",
+        also=(at_line(site),) if site is not None and site != line else (),
     )
 
 
-def shortage(end: Death) -> Shortage | None:
-    if crowded(end) is not None:
-        return None
+def _shortage(end: Death) -> Shortage | None:
+    need = _need(end, None)
     for failed in (end.sample, end.died):
-        batch, needed = _need(end, None)
-        if failed is not None and _says_so(failed, batch, needed):
-            return Shortage(None, failed, _shm(end, failed), batch, needed, 0.97)
-    bus = next((w for w in end.fallen if w.signal == "SIGBUS"), None)
-    if bus is None:
+        if failed is not None and _says_so(failed, need):
+            return Shortage(failed, _shared_memory(end, failed), need, 0.97)
+    worker = next((worker for worker in end.fallen if worker.signal == "SIGBUS"), None)
+    if worker is None:
         return None
-    shm = _shm(end, None)
-    batch, needed = _need(end, bus)
-    sharing, known = _in_sharing(bus), bool(batch and shm.size)
-    if sharing is False and not (shm.full or (known and shm.free < batch)):
+    need, shm, sharing = _need(end, worker), _shared_memory(end, None), _in_sharing(worker)
+    known = bool(need.batch and shm.size)
+    if sharing is False and not (shm.full or (known and shm.free < need.batch)):
         return None
-    if shm.full or (known and _tight(shm, batch, needed)):
-        return Shortage(bus, None, shm, batch, needed, 0.97 if sharing else 0.85)
-    if sharing and not known and shm.size and shm.size <= SMALL:
-        return Shortage(bus, None, shm, batch, needed, 0.7)
+    if shm.full or (known and need.exceeds(shm)):
+        return Shortage(worker, shm, need, 0.97 if sharing else 0.85)
+    if sharing and not known and 0 < shm.size <= SMALL_BYTES:
+        return Shortage(worker, shm, need, 0.7)
     return None
 
 
-def _tight(shm: SharedMemory, batch: int, needed: int) -> bool:
-    return shm.full or shm.free < batch or shm.size < needed
-
-
-def _says_so(failed: Died | SampleFailed, batch: int, needed: int) -> bool:
-    """No room, and it was shared memory that was wanted. torch's own error has no number: there the room decides."""
+def _says_so(failed: Died | SampleFailed, need: Need) -> bool:
+    """No space, and it was for shared memory. torch's own error has no errno: there the space left decides."""
     shm = failed.measured.shared_memory
-    tight = shm is not None and _tight(shm, batch, needed)
-    for each in whole(failed.raised):
-        if each.errno == errno.ENOSPC and (on_shm(failed) or passes(each, *SEMAPHORES)):
+    for raised in with_causes(failed.raised):
+        if raised.errno == errno.ENOSPC and wants_shared_memory(failed):
             return True
-        inner = inner_frame(each)
-        sharing = inner is not None and inner.file.endswith(("multiprocessing/reductions.py", "torch/storage.py"))
-        if sharing and each.type in ("RuntimeError", "OSError") and tight:
+        inner = innermost(raised)
+        sharing = inner is not None and inner.file.endswith(SHARING[:2]) and raised.type in ("RuntimeError", "OSError")
+        if sharing and shm is not None and need.exceeds(shm):
             return True
     return False
 
 
 def _in_sharing(worker: WorkerEnd) -> bool | None:
-    """The crash happened in torch's way of sharing, below no line of the user's. None: it left no stack."""
-    crash = worker.flight.crash if worker.flight is not None else None
-    frames = crash.thread.frames if crash is not None and crash.thread is not None else ()
-    if not frames:
-        return None
-    inner: tuple[Frame, ...] = frames
-    for depth, frame in enumerate(frames):
-        if frame.user:
-            inner = frames[:depth]
-            break
-    return any(f.file.endswith(SHARING) for f in inner)
+    """The crash happened where torch shares tensors, not in code that the user's calls. None: it left no stack."""
+    frames = crash_frames(worker.flight)
+    inner = takewhile(lambda frame: not frame.user, frames)
+    return any(frame.file.endswith(SHARING) for frame in inner) if frames else None
 
 
-def _shm(end: Death, failed: Died | SampleFailed | None) -> SharedMemory:
-    measured = [each.measured.shared_memory for each in (failed, end.batch, end.died) if each is not None]
+def _shared_memory(end: Death, failed: Died | SampleFailed | None) -> SharedMemory:
+    measured = (each.measured.shared_memory for each in (failed, end.batch, end.died) if each is not None)
     return next((shm for shm in measured if shm is not None), SharedMemory())
 
 
 def _settings(end: Death) -> LoaderSettings:
-    told = [each for each in end.case.loaders if each.pid == end.pid and each.num_workers]
-    return told[-1] if told else LoaderSettings()
+    own = [loader for loader in end.case.loaders if loader.pid == end.pid and loader.num_workers]
+    return own[-1] if own else LoaderSettings()
 
 
-def _need(end: Death, worker: WorkerEnd | None) -> tuple[int, int]:
-    """Bytes of a batch, and of all that may be in flight."""
+def _need(end: Death, worker: WorkerEnd | None) -> Need:
     own = worker.flight.batch_bytes if worker is not None and worker.flight is not None else 0
-    sizes = [f.batch_bytes for f in end.case.flights if f.role == "worker"]
-    batch = own or max(sizes, default=0)
-    workers, ahead = _ahead(end)
-    return batch, batch * (workers * ahead + 1)
-
-
-def _ahead(end: Death) -> tuple[int, int]:
-    """Workers, and batches that each has ready."""
+    largest = max((flight.batch_bytes for flight in end.case.flights if flight.role == "worker"), default=0)
     settings = _settings(end)
-    return settings.num_workers or 1, settings.prefetch_factor or 2
+    return Need(own or largest, settings.num_workers or 1, settings.prefetch_factor or 2)
 
 
-def _in_flight(end: Death) -> str:
-    workers, ahead = _ahead(end)
-    return f"{workers} workers × {ahead} prefetched and the one in use are {workers * ahead + 1}"
-
-
-def _who(failed: Died | SampleFailed) -> str:
-    number = failed.in_work.worker if isinstance(failed, SampleFailed) else None
-    return f"worker {number} (pid {failed.pid})" if number is not None else f"the main process (pid {failed.pid})"
-
-
-def _users(end: Death, shm: SharedMemory) -> list[str]:
-    if not shm.users:
-        return []
-    named = {exit_.pid: f"worker {exit_.worker}" for exit_ in (end.batch.workers if end.batch is not None else [])}
-    named[end.pid] = "main"
-    parts = [f"{named.get(pid, f'process {pid}')} {size(used)}" for pid, used in shm.users]
-    return ["mapped of it: " + ", ".join(parts[:6])]
-
-
-def _frame(short: Shortage) -> Frame | None:
-    if short.failed is not None:
-        return user_line(*whole(short.failed.raised))
-    crash = short.worker.flight.crash if short.worker is not None and short.worker.flight is not None else None
-    frames = crash.thread.frames if crash is not None and crash.thread is not None else ()
-    return next((f for f in frames if f.user), None)
-
-
-def _loader_site(end: Death) -> Frame | None:
-    """Where the pass over the loader begins: the user's line nearest to num_workers and batch_size."""
-    site = _settings(end).site
-    return Frame(*site, user=True) if site else None
-
-
-def _fix(short: Shortage, total: int) -> str:
-    if not short.batch:
+def _fix(need: Need, total: int) -> str:
+    if not need.batch:
         return (
-            "Give the container more shared memory (`docker run --shm-size=2g`, `--ipc=host`), or hand over less at a "
-            "time: fewer workers, a smaller batch."
+            "Give the container more shared memory (`docker run --shm-size=2g`, `--ipc=host`), or keep less in flight: "
+            "fewer workers, smaller batches."
         )
-    wanted = flag(max(1.5 * short.needed, 2 * total if short.needed <= total else 0))
+    wanted = _size_flag(max(1.5 * need.bytes, 2 * total if need.bytes <= total else 0))
     return (
-        f"Give it at least {size(short.needed)} of shared memory: `docker run --shm-size={wanted}` (or "
+        f"Give it at least {size(need.bytes)} of shared memory: `docker run --shm-size={wanted}` (or "
         f"`mount -o remount,size={wanted} /dev/shm`); or lower num_workers, prefetch_factor or batch_size."
     )
 
 
-RULE = Rule("shared-memory-full", "death", decide)
+def _size_flag(value: float) -> str:
+    """Rounded up to a power of two: 64m, 2g."""
+    megabytes = max(64, 2 ** math.ceil(math.log2(max(value, 1) / 2**20)))
+    return f"{megabytes // 1024}g" if megabytes >= 1024 else f"{megabytes}m"
+
+
+RULE = Rule("shared-memory-full", "death", decide, explains=frozenset({"native-crash", "sample-raises"}))

@@ -1,13 +1,13 @@
-"""spawn-without-main-guard: each worker runs the script again, and dies of it.
+"""spawn-without-main-guard: each worker runs the whole script again, and dies of it.
 
 What it sees
-    A process that was started by `spawn` or `forkserver` dies while it imports the script, at a line of the
-    script's top level that is not behind `if __name__ == "__main__":`.
+    A process started by `spawn` or `forkserver` dies while it imports the script, at a line of the script's top level
+    that is not behind `if __name__ == "__main__":`.
 
 Why it matters
-    Such a process begins with an empty interpreter and imports the script to know its classes. Everything at the
-    top level runs again there: it starts workers of its own, or sets the start method a second time, which is an
-    error. Main only sees that its workers are gone; their own error is in none of its lines.
+    Such a process starts with an empty interpreter and imports the script to get its classes. Everything at the top
+    level runs again there: it starts workers of its own, or sets the start method a second time, which is an error.
+    The run dies before its first step, and main only reports that its workers are gone.
 
 Evidence
     The worker's own exception, and the line of the script's top level that led to it in the worker.
@@ -16,82 +16,57 @@ Fix
     Put what starts the training behind `if __name__ == "__main__":`; leave classes, functions and imports outside.
 
 When it is wrong
-    Hardly: the exception was raised in the worker, below the import of the script.
+    Hardly ever: the exception was raised in the worker, below the import of the script.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from unstuck.model import Case, Finding, Fix, Frame, Where
-from unstuck.recorder.records.deaths import Died, Raised
-from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import frames_of, inner_frame, said, spot
+from unstuck.model import Case, Finding, Fix
+from unstuck.rules.death.post_mortem import at_line, death, exception_text, frames_of, innermost
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import place, process_name, worker_number
 
 IMPORTING = ("_fixup_main_from_path", "_fixup_main_from_name")
 STARTING = ("multiprocessing/spawn.py", "multiprocessing/context.py", "multiprocessing/process.py")
+ANOTHER_FAULT = ("ImportError", "ModuleNotFoundError", "SystemExit")
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None:
         return
-    deaths = importing(end)
-    if not deaths:
+    others = (died for died in case.deaths if died.pid != end.pid and died.raised.type not in ANOTHER_FAULT)
+    importing = [died for died in others if any(function in IMPORTING for _, _, function, _ in died.raised.frames)]
+    if not importing:
         return
-    died = deaths[0]
-    line, inner = top_level(died.raised), inner_frame(died.raised)
-    again = inner is not None and inner.file.endswith(STARTING)
-    numbers = _numbers(end)
-    who = f"worker {numbers[died.pid]} (pid {died.pid})" if died.pid in numbers else f"process {died.pid}"
-    more = f"; {len(deaths)} processes died of it" if len(deaths) > 1 else ""
-    main = end.died
+    died = importing[0]
+    users = [frame for frame in frames_of(died.raised.frames) if frame.user]
+    line, inner = users[-1] if users else None, innermost(died.raised)  # the outermost is the script itself
+    starts_processes = inner is not None and inner.file.endswith(STARTING)
+    text = " ".join(exception_text(died.raised).split())  # multiprocessing's message begins with an empty line
+    more = f"; {len(importing)} processes died of it" if len(importing) > 1 else ""
     yield RULE.finding(
         severity="error",
-        confidence=0.98 if again else 0.85,
-        title=f'{spot(line)} runs again in every worker: it is not behind `if __name__ == "__main__":`',
+        confidence=0.98 if starts_processes else 0.85,
+        title=f'every worker runs {place(line)} again: it is not behind `if __name__ == "__main__":`',
         evidence=(
-            f"{who} died of `{_shown(died.raised)}`, raised at {spot(inner)}{more}",
-            f"it happened while the worker imported the script, which ran {spot(line)} once more",
-            *([f"main itself only said `{said(main.raised)}`"] if main is not None else []),
+            f"{process_name(case, died.pid)} died of `{text}`, raised at {place(inner)}{more}",
+            f"it happened while the worker imported the script, which ran {place(line)} once more",
+            f"main itself only reported `{exception_text(end.died.raised)}`" if end.died is not None else "",
             end.progress(),
         ),
-        where=Where(line.file, line.line, line.function, pid=died.pid, worker=numbers.get(died.pid), step=end.step)
-        if line
+        where=replace(at_line(line), pid=died.pid, worker=worker_number(case, died.pid), step=end.step)
+        if line is not None
         else end.where(None, died),
         fix=Fix(
             'Put this line, and whatever else starts the training, behind `if __name__ == "__main__":`; classes, '
-            "functions and imports stay at the top level, for the workers need them."
+            "functions and imports stay at the top level, because the workers need them."
         ),
         seen_by="exit",
     )
 
-
-def importing(end: Death) -> list[Died]:
-    """Of processes that died while importing the script, the earliest first."""
-    others = [died for died in end.case.deaths if died.pid != end.pid and died.raised.type not in _MISSING]
-    return [died for died in others if any(function in IMPORTING for _, _, function, _ in died.raised.frames)]
-
-
-def top_level(raised: Raised) -> Frame | None:
-    """The line of the script itself: the outermost of the user's."""
-    users = [frame for frame in frames_of(raised.frames) if frame.user]
-    return users[-1] if users else None
-
-
-def _numbers(end: Death) -> dict[int, int]:
-    started = [each.pids for each in end.case.workers_started if each.pid == end.pid]
-    numbers = {pid: number for pids in started for number, pid in enumerate(pids)}
-    exits = end.batch.workers if end.batch is not None else []
-    return {**numbers, **{exit_.pid: exit_.worker for exit_ in exits}}
-
-
-def _shown(raised: Raised) -> str:
-    """The message of multiprocessing's own check begins with an empty line and goes on for fifteen."""
-    return " ".join(said(raised).split())
-
-
-_MISSING = ("ImportError", "ModuleNotFoundError", "SystemExit")
 
 RULE = Rule("spawn-without-main-guard", "death", decide)

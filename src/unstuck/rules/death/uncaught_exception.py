@@ -1,20 +1,21 @@
-"""uncaught-exception: an exception that nobody caught, and that no other rule explains.
+"""uncaught-exception: an exception that nothing caught, and that no other rule explains.
 
 What it sees
-    The run died of an exception, or a worker of it ended itself (`sys.exit`, `os._exit`).
+    An exception ended the run, or a worker exited by itself (`sys.exit`, `os._exit`).
 
 Why it matters
-    An exception without a `try` around it ends the process. A worker that ends itself leaves main without the batch
-    it waits for.
+    An exception without a `try` around it ends the process. A worker that exits leaves main without the batch it waits
+    for, and main dies of that.
 
 Evidence
-    The exception, the last line of the user's own code on its way, what it came from, the step and the sample.
+    The exception, the innermost line of the user's own code in its traceback, what it came from, the step and the
+    sample.
 
 Fix
-    That line, and what it was given.
+    That line, and the values it works on.
 
 When it is wrong
-    It says where, not why. `sys.exit` in the script itself is an end that was meant, and is never reported.
+    It says where, not why. `sys.exit` in the script itself is intended, and is never reported.
 """
 
 from __future__ import annotations
@@ -23,46 +24,57 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.deaths import Died, Raised, SampleFailed
-from unstuck.rules.death.died import Death, WorkerEnd, death, in_work
-from unstuck.rules.death.errors import frames_of, inner_frame, origin, said, spot, user_line, whole
+from unstuck.rules.death.post_mortem import (
+    Death,
+    WorkerEnd,
+    death,
+    exception_text,
+    first_cause,
+    frames_of,
+    in_work,
+    innermost,
+    user_line,
+    with_causes,
+)
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None:
         return
-    worker = next((w for w in end.fallen if w.left is not None or (w.code or 0) > 0), None)
+    worker = next((worker for worker in end.fallen if worker.exited is not None or (worker.code or 0) > 0), None)
+    died = end.died
     if worker is not None:
-        yield _worker_left(end, worker)
+        yield _worker_exited(end, worker)
     elif end.sample is not None and end.sample.raised.type != "SystemExit":
         yield _raised(end, end.sample, end.sample.raised)
-    elif end.died is not None and end.died.raised.type != "SystemExit":
-        yield _raised(end, end.died, end.died.raised)
-    elif end.died is not None and end.died.raised.chain:
-        yield _raised(end, end.died, end.died.raised.chain[0])
+    elif died is not None and died.raised.type != "SystemExit":
+        yield _raised(end, died, died.raised)
+    elif died is not None and died.raised.chain:
+        yield _raised(end, died, died.raised.chain[0])
     elif end.exit.signal is None:
-        yield from _left_itself(end)
+        yield from _training_exited(end)
 
 
 def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
-    first = origin(raised)
-    line, inner = user_line(first, *whole(raised)), inner_frame(first)
+    first = first_cause(raised)
+    line, inner = user_line(first, *with_causes(raised)), innermost(first)
     work, starting = failed.in_work, isinstance(failed, SampleFailed) and failed.starting
-    who = f"worker {work.worker}" if work.worker is not None and isinstance(failed, SampleFailed) else "the training"
+    name = f"worker {work.worker}" if work.worker is not None and isinstance(failed, SampleFailed) else "the training"
     if end.flight is not None and end.flight.rank is not None:
-        who = f"rank {end.flight.rank}"
-    doing = " while it started" if starting else ""
+        name = f"rank {end.flight.rank}"
     return RULE.finding(
         severity="error",
         confidence=0.9 if end.certain else 0.75,
-        title=f"{who} died of {first.type} at {spot(line)}{doing}",
+        title=f"{name} died of {first.type} at {place(line)}{' while it started' if starting else ''}",
         evidence=(
-            f"`{said(first)}`",
-            *([f"raised inside {spot(inner)}"] if inner is not None and not inner.user else []),
-            *_came_from(raised, first),
+            f"`{exception_text(first)}`",
+            f"raised inside {place(inner)}" if inner is not None and not inner.user else "",
+            _came_from(raised, first),
             *first.notes[:2],
-            *([f"sample {work.sample} was in work"] if work.sample is not None else []),
+            f"sample {work.sample} was being fetched" if work.sample is not None else "",
             end.progress(),
         ),
         where=end.where(line, failed),
@@ -71,73 +83,73 @@ def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
     )
 
 
-def _came_from(raised: Raised, first: Raised) -> list[str]:
+def _came_from(raised: Raised, first: Raised) -> str:
     if first is not raised:
-        return [f"it was raised again as `{said(raised)}` at {spot(user_line(raised))}"]
-    before = next((e for e in raised.chain if e.how == "context"), None)
+        return f"it was raised again as `{exception_text(raised)}` at {place(user_line(raised))}"
+    before = next((each for each in raised.chain if each.how == "context"), None)
     if before is None:
-        return []
-    return [f"it happened while `{said(before)}` ({spot(user_line(before))}) was being handled"]
+        return ""
+    return f"it happened while `{exception_text(before)}` ({place(user_line(before))}) was being handled"
 
 
-def _worker_left(end: Death, worker: WorkerEnd) -> Finding:
-    """A worker that ended itself: by os._exit, by sys.exit, or of an exception outside a batch."""
-    error, left = worker.error, worker.left
-    lines = left.frames if left is not None else error.raised.frames if error is not None else []
+def _worker_exited(end: Death, worker: WorkerEnd) -> Finding:
+    """By os._exit, by sys.exit, or of an exception outside a batch."""
+    error, exited = worker.error, worker.exited
+    lines = exited.frames if exited is not None else error.raised.frames if error is not None else []
     line = next((frame for frame in frames_of(lines) if frame.user), None)
-    sample = in_work(left or error).sample
-    on = f" on sample {sample}" if sample is not None else ""
-    code = left.code if left is not None else worker.code
-    raised = error.raised if error is not None and error.raised.type != "SystemExit" and left is None else None
-    how = f"died of {raised.type}" if raised is not None else f"ended itself with exit code {code}"
-    call = "os._exit" if left is not None else "sys.exit" if error is not None else "an exit"
-    main = end.died
+    sample = in_work(exited or error).sample
+    raised = error.raised if error is not None and error.raised.type != "SystemExit" and exited is None else None
+    code = exited.code if exited is not None else worker.code
+    call = "os._exit" if exited is not None else "sys.exit" if error is not None else "an exit"
+    if raised is not None:
+        how, proof = f"died of {raised.type}", f"`{exception_text(raised)}` in the worker"
+        fix = "Fix what it died of; main only learns that the worker is gone."
+    else:
+        how, proof = f"exited with exit code {code}", f"{call} at {place(line)}, exit code {code}"
+        fix = "Raise an exception instead of exiting: the worker hands it over to main, with its traceback."
+    at = f" at {place(line)}" + (f" at sample {sample}" if sample is not None else "") if line is not None else ""
     return RULE.finding(
         severity="error",
         confidence=0.95 if line is not None else 0.8,
-        title=f"{worker.who} {how} at {spot(line)}{on}" if line is not None else f"{worker.who} {how}",
+        title=f"{worker.name} {how}{at}",
         evidence=(
-            f"`{said(raised)}` in the worker" if raised is not None else f"{call} at {spot(line)}, exit code {code}",
-            *([f"sample {sample} was in work"] if sample is not None else []),
-            *([f"main then died of `{said(main.raised)}`"] if main is not None else []),
+            proof,
+            f"sample {sample} was being fetched" if sample is not None else "",
+            f"main then died of `{exception_text(end.died.raised)}`" if end.died is not None else "",
             end.progress(),
         ),
-        where=end.where(line, error if left is None else None, worker),
-        fix=Fix(
-            "Mend what it died of; main only learns that the worker is gone."
-            if raised is not None
-            else "Raise an exception instead of leaving: the worker hands it over to main, with its traceback."
-        ),
+        where=end.where(line, error if exited is None else None, worker),
+        fix=Fix(fix),
         seen_by="exit",
     )
 
 
-def _left_itself(end: Death) -> Iterable[Finding]:
-    """The training ended itself by os._exit with an exit code that says failure."""
-    left = next((each for each in end.case.left_by_exit if each.pid == end.pid), None)
-    if left is None or not left.code:
+def _training_exited(end: Death) -> Iterable[Finding]:
+    """By os._exit, with an exit code that says failure."""
+    exited = next((left for left in end.case.left_by_exit if left.pid == end.pid), None)
+    if exited is None or not exited.code:
         return
-    line = next((frame for frame in frames_of(left.frames) if frame.user), None)
+    line = next((frame for frame in frames_of(exited.frames) if frame.user), None)
     yield RULE.finding(
         severity="info",
         confidence=0.9,
-        title=f"the training ended itself with os._exit({left.code}) at {spot(line)}",
-        evidence=(f"os._exit({left.code}) at {spot(line)}", end.progress()),
+        title=f"the training called os._exit({exited.code}) at {place(line)}",
+        evidence=(f"os._exit({exited.code}) at {place(line)}", end.progress()),
         where=end.where(line),
-        fix=Fix("If this end was not meant, look at what led to this line; `sys.exit` would run clean-up code too."),
+        fix=Fix("If this is not intended, look at what leads to this line; `sys.exit` would run clean-up code too."),
         seen_by="exit",
     )
 
 
 def _fix(raised: Raised, starting: bool) -> str:
-    if any("device-side assert" in each.message for each in whole(raised)):
+    if any("device-side assert" in each.message for each in with_causes(raised)):
         return (
-            "A device reports such a fault later than it happens: run again with `CUDA_LAUNCH_BLOCKING=1`, or the same "
+            "A GPU reports such an error later than it happens: run again with `CUDA_LAUNCH_BLOCKING=1`, or the same "
             "step on the CPU, to see the real line. An index or label out of range is the usual cause."
         )
     if starting:
-        return "Mend what the worker runs when it starts: `worker_init_fn`, or the data set's `__iter__`."
-    return "Look at this line and at what it was given."
+        return "Fix what the worker runs when it starts: `worker_init_fn`, or the dataset's `__iter__`."
+    return "Look at this line and at the values it works on."
 
 
 RULE = Rule("uncaught-exception", "death", decide, last_resort=True)

@@ -1,22 +1,22 @@
-"""unpicklable-dataset: what a worker is to be handed cannot be pickled.
+"""unpicklable-dataset: something that a worker needs cannot be pickled.
 
 What it sees
-    The run dies while it starts a process by `spawn` or `forkserver`: the data set, the collate function or
-    another argument cannot be turned into bytes.
+    The run dies while it starts a process by `spawn` or `forkserver`: the dataset, the collate function or another
+    argument cannot be pickled.
 
 Why it matters
-    Such a process shares nothing with its parent. All it is given is pickled, and locks, open files, lambdas and
-    functions inside functions cannot be.
+    Such a process shares nothing with its parent. Everything it gets is pickled, and locks, open files, lambdas and
+    functions inside functions cannot be: the run ends before its first batch.
 
 Evidence
     The exception, the attribute that cannot be pickled and what it is, found in the dying process.
 
 Fix
-    Make the attribute in the worker, at first use (or in `worker_init_fn`), or define the function at the top
-    level of a module.
+    Create the attribute in the worker, at first use (or in `worker_init_fn`), or define the function at the top level
+    of a module.
 
 When it is wrong
-    Where an object pickles itself in a way of its own the attribute may not be found; the exception still stands.
+    If an object has its own way of pickling, the attribute may not be found; the exception still holds.
 """
 
 from __future__ import annotations
@@ -25,65 +25,57 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.deaths import Raised, Unpicklable
-from unstuck.rules.death.died import Death, death
-from unstuck.rules.death.errors import passes, said, spot, user_line, whole
+from unstuck.rules.death.post_mortem import death, exception_text, goes_through, user_line, with_causes
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import place
 
-STARTS = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkserver.py")
+STARTING = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkserver.py")
 
 
 def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
-    error = pickling(end) if end is not None else None
-    if end is None or end.died is None or error is None:
+    died = end.died if end is not None else None
+    error = next((raised for raised in with_causes(died.raised) if _pickling(raised)), None) if died else None
+    if end is None or died is None or error is None:
         return
-    found = end.died.pickling or Unpicklable()
-    path, what, line = found.path, found.what, user_line(error)
-    named = f"`{path}` is {what}" if path else "something it holds"
+    culprit, line = died.pickling or Unpicklable(), user_line(error)
+    named = f"`{culprit.path}` is {culprit.what}, which" if culprit.path else "something it needs"
+    methods = [loader.start_method for loader in case.loaders if loader.pid == end.pid and loader.start_method]
     yield RULE.finding(
         severity="error",
-        confidence=0.97 if path else 0.9,
-        title=f"a worker could not be started: {named}{', which' if path else ''} cannot be pickled",
+        confidence=0.97 if culprit.path else 0.9,
+        title=f"a worker could not be started: {named} cannot be pickled",
         evidence=(
-            f"`{said(error)}` while {spot(line)} started a process",
-            *([f"`{path}`, which the worker is to get, is {what}"] if path else []),
+            f"`{exception_text(error)}` while {place(line)} started a process",
+            f"the worker needs `{culprit.path}`, which is {culprit.what}" if culprit.path else "",
             *error.notes[:2],
-            *_start_method(end),
+            f"the start method is {methods[-1]}; with fork nothing is pickled" if methods else "",
             end.progress(),
         ),
-        where=end.where(line, end.died),
-        fix=Fix(_fix(found)),
+        where=end.where(line, died),
+        fix=Fix(_fix(culprit)),
         seen_by="exit",
-        also=(Where(*found.site),) if found.site else (),
+        also=(Where(*culprit.site),) if culprit.site else (),
     )
 
 
-def pickling(end: Death) -> Raised | None:
-    """The exception of pickling what a new process is to get."""
-    for raised in whole(end.died.raised) if end.died is not None else ():
-        if passes(raised, *STARTS, function="_launch") and passes(
-            raised, "multiprocessing/reduction.py", function="dump"
-        ):
-            return raised
-    return None
+def _pickling(raised: Raised) -> bool:
+    """It came out of pickling what a new process gets."""
+    starting = goes_through(raised, *STARTING, function="_launch")
+    return starting and goes_through(raised, "multiprocessing/reduction.py", function="dump")
 
 
-def _start_method(end: Death) -> list[str]:
-    methods = [each.start_method for each in end.case.loaders if each.pid == end.pid and each.start_method]
-    return [f"the start method is {methods[-1]}; under fork nothing is pickled"] if methods else []
-
-
-def _fix(found: Unpicklable) -> str:
-    if found.path and found.kind == "function":
-        return f"Give `{found.path}` a function defined with `def` at the top level of a module."
-    if found.path and found.kind == "class":
-        return f"Define the class of `{found.path}` at the top level of a module."
-    if found.path:
-        return (
-            f"Make `{found.path}` in the worker: set it to None in `__init__`, and create it at its first use in "
-            "`__getitem__` or in `worker_init_fn`."
-        )
-    return "Keep locks, open files, lambdas and local classes out of what the workers get, or create them there."
+def _fix(culprit: Unpicklable) -> str:
+    if not culprit.path:
+        return "Keep locks, open files, lambdas and local classes out of what the workers get, or create them there."
+    if culprit.kind == "function":
+        return f"Set `{culprit.path}` to a function defined with `def` at the top level of a module."
+    if culprit.kind == "class":
+        return f"Define the class of `{culprit.path}` at the top level of a module."
+    return (
+        f"Create `{culprit.path}` in the worker: set it to None in `__init__`, and create it at its first use in "
+        "`__getitem__` or in `worker_init_fn`."
+    )
 
 
 RULE = Rule("unpicklable-dataset", "death", decide)

@@ -28,8 +28,8 @@ from itertools import pairwise
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loops import GraphPoint, LossGraph
-from unstuck.rules.death.memory import who
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import process_name
 
 POINTS = 4
 LAST_CALL = 64
@@ -59,7 +59,8 @@ def _finding(case: Case, graph: LossGraph) -> Finding:
         confidence=0.95,
         title="the graph behind the loss grows with every step: something of the last step is never detached",
         evidence=(
-            f"nodes of the loss's graph that are older than the look before, in {who(case, graph.pid)}: {counts}",
+            "nodes of the loss's graph that are older than the look before, in "
+            f"{process_name(case, graph.pid)}: {counts}",
             "each time the oldest of them was the same: the graph reaches back to the beginning of the training",
         ),
         where=Where(

@@ -31,10 +31,9 @@ from statistics import median
 
 from unstuck.model import Case, Finding, Fix, Step, Where
 from unstuck.recorder.records.loops import Grower
-from unstuck.rules.death.holders import holders, place, sentence
-from unstuck.rules.death.memory import remedy, who
+from unstuck.rules.death.memory_growth import grower_fix, grower_site, grower_text, growers
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import process_name, seconds
 
 WARM_UP = 10
 STEPS = 200
@@ -133,8 +132,8 @@ def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Findi
     known_size = min(growth.sizes) > 0
     flight = case.flight_of(pid)
     evidence = [
-        f"processor time of a step of {who(case, pid)}, by quarters of steps {growth.first:,} to {growth.last:,}: "
-        + ", ".join(seconds(value) for value in growth.quarters),
+        f"processor time of a step of {process_name(case, pid)}, by quarters of steps {growth.first:,} to "
+        f"{growth.last:,}: " + ", ".join(seconds(value) for value in growth.quarters),
         f"what grew is {PHASES[growth.phase]}",
     ]
     if known_size:
@@ -142,8 +141,8 @@ def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Findi
             f"the batches did not: {growth.sizes[0]:,.0f} elements at first, {growth.sizes[1]:,.0f} at last"
         )
     if held is not None:
-        evidence.append(sentence(held))
-    where = place(held) if held is not None and held.site else _loop_site(case, pid)
+        evidence.append(grower_text(held))
+    where = grower_site(held) if held is not None and held.site else _loop_site(case, pid)
     return RULE.finding(
         severity="warning" if known_size or (held is not None and held.kind == "hooks") else "info",
         confidence=0.9 if known_size else 0.6,
@@ -159,13 +158,13 @@ def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Findi
 
 def _suspects(case: Case, pid: int) -> list[Grower]:
     """Hooks first, then graphs, then what is longest: work that grows goes through something that does."""
-    found = holders(case, pid)
+    found = growers(case, pid)
     return sorted(found, key=lambda h: (h.kind != "hooks", h.kind != "graph", -h.now))
 
 
 def _fix(held: Grower | None, growth: Growth) -> str:
     if held is not None and (held.kind == "hooks" or held.graph):
-        return remedy(held)
+        return grower_fix(held)
     if held is not None:
         name = held.path.partition(" in ")[0]
         return f"Do not go through all of {name} in every step: keep a running value, or bound it (deque(maxlen=…))."

@@ -25,11 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.death.sizes import size
 from unstuck.rules.pace.measured import COSTLY, Waiting, first_gone_through, times, waits
 from unstuck.rules.pace.workers_restart_every_epoch import restarting
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import seconds, size
 
 LARGE = 10_000_000
 """Bytes of a pickle that are worth a word where it costs time,"""

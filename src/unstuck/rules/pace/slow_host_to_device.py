@@ -28,11 +28,10 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Question
 from unstuck.recorder.records.loaders import GpuCopies
-from unstuck.rules.death.sizes import size
 from unstuck.rules.loop.loaders import latest
 from unstuck.rules.pace.measured import COSTLY
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import seconds, size
 
 WAITS = 0.05
 """Share of the time that may be waited for data."""

@@ -1,0 +1,293 @@
+"""How the run died: in which process, of which exception or signal, and what became of its workers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from unstuck.model import Case, Exit, Flight, Frame, Where
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    Died,
+    Failed,
+    FileSystem,
+    LeftByExit,
+    Raised,
+    SampleFailed,
+    SampleInWork,
+    ThreadDied,
+    TracedLine,
+)
+from unstuck.rules.words import process_name, seconds, worker_number
+
+LAUNCHERS = (
+    "torch/distributed/run.py",
+    "torch/distributed/launcher/api.py",
+    "torch/multiprocessing/spawn.py",
+    "accelerate/commands/launch.py",
+)
+SEMAPHORES = ("multiprocessing/synchronize.py", "multiprocessing/shared_memory.py", "multiprocessing/heap.py")
+MAX_MESSAGE = 240  # characters of an exception in a line of evidence
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class WorkerEnd:
+    """A DataLoader worker that is gone, and how."""
+
+    pid: int
+    code: int | None
+    name: str  # worker 1 (pid 77)
+    flight: Flight | None = None
+    error: Died | SampleFailed | None = None  # the exception that ended it, or that it handed over to main
+    exited: LeftByExit | None = None  # its own call of os._exit
+
+    @property
+    def signal(self) -> str:
+        """SIGKILL, SIGSEGV …; empty if it ended by itself."""
+        if self.flight is not None and self.flight.crash is not None:
+            return self.flight.crash.signal
+        return signal_name(-self.code) if self.code is not None and self.code < 0 else ""
+
+
+@dataclass(frozen=True)
+class Death:
+    case: Case
+    pid: int  # the process the run ended with: the training, not a launcher above it
+    exit: Exit
+    died: Died | None = None  # the exception that ended it
+    batch: BatchFailed | None = None  # the batch that could not be fetched, if that ended it
+    certain: bool = True  # False: the script caught that error, and then exited by itself
+
+    @cached_property
+    def flight(self) -> Flight | None:
+        return self.case.flight_of(self.pid)
+
+    @cached_property
+    def fallen(self) -> tuple[WorkerEnd, ...]:
+        """Workers that were gone when the batch failed and that main had not ended."""
+        if self.batch is None:
+            return ()
+        ends = [self._worker(exit_.pid, exit_.exitcode) for exit_ in self.batch.workers]
+        gone = tuple(end for end in ends if end.code or end.exited is not None or end.signal)
+        if gone or self.batch.worker is not None:
+            return gone
+        # Their exit codes may come a moment later; then main terminates the others.
+        pids = {exit_.pid for exit_ in self.batch.workers}
+        late = (ended for ended in self.case.children_ended if ended.child in pids)
+        return tuple(self._worker(ended.child, ended.code) for ended in late if ended.code != -signal.SIGTERM)
+
+    @cached_property
+    def sample(self) -> SampleFailed | None:
+        """What was raised while a batch was being made, in a worker or in main, if that ended the run."""
+        failed = self.case.samples_failed
+        if self.batch is not None and self.batch.worker is not None:
+            pids = [exit_.pid for exit_ in self.batch.workers if exit_.worker == self.batch.worker]
+            return _last(each for each in failed if each.pid in pids and each.at <= self.batch.at)
+        for worker in self.fallen:
+            if isinstance(worker.error, SampleFailed) and not worker.signal:
+                return worker.error
+        return _last(each for each in failed if each.pid == self.pid and _is_part_of(each.raised, self.died))
+
+    @property
+    def errors(self) -> tuple[tuple[Failed, Raised], ...]:
+        """Everything that led to the end: the sample's exception, the batch's and main's, each with its causes."""
+        tops = [failed for failed in (self.sample, self.batch, self.died) if failed is not None]
+        return tuple((failed, raised) for failed in tops for raised in with_causes(failed.raised))
+
+    def _worker(self, pid: int, code: int | None) -> WorkerEnd:
+        exited = next((left for left in self.case.left_by_exit if left.pid == pid), None)
+        name = process_name(self.case, pid)
+        return WorkerEnd(pid, code, name, self.case.flight_of(pid), _last_error(self.case, pid), exited)
+
+    def who(self, failed: Failed | ThreadDied) -> str:
+        return process_name(self.case, failed.pid)
+
+    @property
+    def step(self) -> int | None:
+        return (self.flight.step or None) if self.flight is not None else None
+
+    def progress(self) -> str:
+        """The last healthy step, as evidence."""
+        flight = self.flight
+        if flight is None or not (flight.step or flight.loaders):
+            return "no training step was made"
+        if not flight.step:
+            return "not one training step was finished" + (f"; {flight.batch} batches had come" if flight.batch else "")
+        epoch = f" of epoch {flight.epoch}" if flight.epoch else ""
+        ran = f", {seconds(flight.steps[-1].ended - flight.began)} after the start" if flight.steps else ""
+        return f"the last healthy step was step {flight.step:,}{epoch}{ran}"
+
+    def where(
+        self, frame: Frame | None, failed: Failed | ThreadDied | None = None, worker: WorkerEnd | None = None
+    ) -> Where:
+        """The line, with the process, sample and step: of the worker if one is given, else of what failed."""
+        work, pid = in_work(failed), failed.pid if failed is not None else self.pid
+        number, sample = work.worker, work.sample
+        if worker is not None:
+            pid, number = worker.pid, worker_number(self.case, worker.pid)
+            if sample is None and not work.key and worker.flight is not None:
+                sample = worker.flight.sample
+        return replace(
+            at_line(frame),
+            pid=pid,
+            worker=number,
+            rank=self.flight.rank if self.flight is not None else None,
+            sample=sample if sample is not None else work.key or None,
+            step=self.step,
+        )
+
+
+def at_line(frame: Frame | None) -> Where:
+    return Where(frame.file, frame.line, frame.function) if frame is not None else Where()
+
+
+def in_work(failed: Failed | ThreadDied | LeftByExit | None) -> SampleInWork:
+    """The sample being fetched at that moment, as far as it is known."""
+    if isinstance(failed, (SampleFailed, Died, LeftByExit)):
+        return failed.in_work
+    return SampleInWork(worker=failed.worker if isinstance(failed, BatchFailed) else None)
+
+
+def _last_error(case: Case, pid: int) -> Died | SampleFailed | None:
+    """The exception that ended a worker; as it was recorded at the sample if it came from one."""
+    died = _last(each for each in case.deaths if each.pid == pid)
+    kind = "SystemExit" if died is None else died.raised.type
+    return _last(each for each in case.samples_failed if each.pid == pid and each.raised.type == kind) or died
+
+
+def _is_part_of(raised: Raised, died: Died | None) -> bool:
+    """Two records tell of one exception if its type and message are the same."""
+    chain = with_causes(died.raised) if died is not None else ()
+    return any((each.type, each.message) == (raised.type, raised.message) for each in chain)
+
+
+def _last(records: Iterable[Item]) -> Item | None:
+    return next(reversed(list(records)), None)
+
+
+# --- who died ------------------------------------------------------------------------------------------------
+
+
+def death(case: Case) -> Death | None:
+    """None if the run did not die, or was ended by Ctrl-C."""
+    if case.outcome != "died":
+        return None
+    root = case.root
+    if root is None:
+        first = min(case.flights, key=lambda flight: flight.began, default=None)
+        root = first.pid if first is not None else 0
+    exit_ = next((each for each in case.exits if each.pid == root), Exit(root, inferred=True))
+    if exit_.signal == signal.SIGINT or exit_.code == 128 + signal.SIGINT:
+        return None
+    own = _last(died for died in case.deaths if died.pid == root)
+    launches = own is None or any(goes_through(raised, *LAUNCHERS) for raised in with_causes(own.raised))
+    if launches and exit_.signal is None:
+        below = _first_below(case, root)
+        crashed = next((f.pid for f in case.flights if f.crash is not None and f.pid != root and _trains(f)), None)
+        if below is not None:
+            return _death_of(case, below.pid, exit_, below)
+        if crashed is not None and own is None:
+            return _death_of(case, crashed, exit_, None)
+    return _death_of(case, root, exit_, own)
+
+
+def _death_of(case: Case, pid: int, exit_: Exit, died: Died | None) -> Death:
+    failed = [each for each in case.batches_failed if each.pid == pid]
+    batch = _last(each for each in failed if _is_part_of(each.raised, died))
+    if batch is None and died is None and exit_.code and failed:
+        flight = case.flight_of(pid)
+        exited = any(left.pid == pid for left in case.left_by_exit)
+        if flight is not None and failed[-1].step == flight.step and not exited:
+            return Death(case, pid, exit_, None, failed[-1], certain=False)
+    return Death(case, pid, exit_, died, batch)
+
+
+def _first_below(case: Case, root: int) -> Died | None:
+    """The first process below a launcher, or below a script that only waits for its children, to die of an error."""
+    workers = {pid for started in case.workers_started for pid in started.pids}
+    able = [e for e in case.deaths if e.pid != root and e.pid not in workers and _trains(case.flight_of(e.pid))]
+    return min(able, key=lambda died: died.at, default=None)
+
+
+def _trains(flight: Flight | None) -> bool:
+    return flight is not None and flight.role != "worker"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# --- exceptions, as the dying processes described them -------------------------------------------------------
+
+
+def frames_of(lines: Iterable[TracedLine]) -> tuple[Frame, ...]:
+    """Innermost first."""
+    return tuple(Frame(file, line, function, user=user) for file, line, function, user in lines)
+
+
+def innermost(raised: Raised) -> Frame | None:
+    return next(iter(frames_of(raised.frames[:1])), None)
+
+
+def user_line(*raised: Raised) -> Frame | None:
+    """The innermost line of the user's own code, in the first of these exceptions that has one."""
+    return next((frame for each in raised for frame in frames_of(each.frames) if frame.user), None)
+
+
+def crash_frames(flight: Flight | None) -> tuple[Frame, ...]:
+    """The thread that a fatal signal hit, innermost frame first."""
+    crash = flight.crash if flight is not None else None
+    return crash.thread.frames if crash is not None and crash.thread is not None else ()
+
+
+def with_causes(raised: Raised) -> tuple[Raised, ...]:
+    return (raised, *raised.chain)
+
+
+def first_cause(raised: Raised) -> Raised:
+    """Down the chain of `raise … from …`; an exception that merely came before is no cause."""
+    for before in raised.chain:
+        if before.how != "cause":
+            break
+        raised = before
+    return raised
+
+
+def goes_through(raised: Raised, *files: str, function: str = "") -> bool:
+    """One of its frames is in a file that ends so, and in that function."""
+    return any(file.endswith(files) and function in ("", name.rpartition(".")[2]) for file, _, name, _ in raised.frames)
+
+
+def exception_text(raised: Raised) -> str:
+    """`ValueError: cannot reshape array of size 12`"""
+    lines = [line.strip() for line in raised.message.splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    if first and lines[1:] and first[-1].isalnum():  # a sentence that goes on
+        first = f"{first} {lines[1]}"
+    text = f"{raised.type}: {first}" if first else raised.type
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
+
+
+# --- no room -------------------------------------------------------------------------------------------------
+
+
+def file_system(failed: Failed) -> FileSystem | None:
+    """Of those measured at that moment, the full one first."""
+    return min(failed.measured.file_systems, key=lambda measured: not measured.full, default=None)
+
+
+def wants_shared_memory(failed: Failed) -> bool:
+    """What it had no room for belongs into /dev/shm."""
+    measured = file_system(failed)
+    if measured is not None and measured.mount == "/dev/shm":
+        return True
+    named = any(file.startswith("/dev/shm/") for file in failed.raised.files)
+    return named or any(goes_through(raised, *SEMAPHORES) for raised in with_causes(failed.raised))
