@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from unstuck.attach.inferred import seat_of
 from unstuck.model import Frame, Process, Thread
 from unstuck.observer.torch_files import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
-from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited
-from unstuck.rules.hang.waits_on_rank import in_collective
+from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited, in_collective
 from unstuck.rules.words import place
-from unstuck.supervise.excuses import DEBUGGING, SAVING, compiles
+from unstuck.supervise.progress import DEBUGGING, SAVING, compiles
 
 _VALIDATES = re.compile(r"(^|_)(valid|validate|validation|evaluate|evaluation|eval|test)(_|$)|EvaluationLoop", re.I)
 _TOKENISES = re.compile(r"tokeni[sz]|sentencepiece|bpe", re.I)

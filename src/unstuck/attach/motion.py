@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from unstuck.attach.inferred import seat_of
 from unstuck.model import Frame, Look, Process, Thread
-from unstuck.rules.hang.knot import polls_on
-from unstuck.rules.hang.standstill import process_of
+from unstuck.rules.hang.waiting import is_housekeeping, process_of
 from unstuck.rules.hang.work import BUSY_SHARE
 
 AT_WORK = 0.05
@@ -57,7 +56,8 @@ def others_move(looks: tuple[Look, ...], trail: tuple[Process, ...], waiting: Th
         if before is None or before.io_bytes != process.io_bytes:
             return True
         skip = waiting.tid if waiting is not None and process.pid == culprit else None
-        if any(_ran(before, thread) for thread in process.threads if thread.tid != skip and not polls_on(thread)):
+        threads = [t for t in process.threads if t.tid != skip and not is_housekeeping(t)]
+        if any(_ran(before, thread) for thread in threads):
             return True
     return False
 

@@ -12,11 +12,10 @@ from unstuck.attach.inferred import Seat, seat_of
 from unstuck.attach.motion import AT_WORK, others_move, share_of, tries_again, turns_in_vain
 from unstuck.attach.motion import busy as computes
 from unstuck.model import Case, Flight, Look, Pace, Process, Stall, Thread
-from unstuck.rules.hang.peers import Excess, excess, siblings
-from unstuck.rules.hang.standstill import draws_from_sampler, follow, process_of, stuck_thread
-from unstuck.rules.hang.waits_on_rank import in_collective
-from unstuck.supervise.excuses import excuse
-from unstuck.supervise.stillness import path_of
+from unstuck.rules.hang.standstill import follow, stuck_thread
+from unstuck.rules.hang.waiting import draws_from_sampler, in_collective, process_of
+from unstuck.rules.hang.work import Excess, excess, siblings
+from unstuck.supervise.progress import excuse, path_of
 
 LONGEST = 31.0
 """Seconds that a run is looked at which has not moved and is not explained, unless the person set a time."""

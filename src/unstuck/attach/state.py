@@ -13,7 +13,7 @@ from unstuck.attach.standing import Standing
 from unstuck.model import Process
 from unstuck.observer import proc
 from unstuck.observer.descriptors import is_terminal
-from unstuck.rules.hang.standstill import draws_from_sampler
+from unstuck.rules.hang.waiting import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 
 Kind = Literal["stuck", "running", "unclear", "stopped", "ended", "blind"]

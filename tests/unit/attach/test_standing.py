@@ -25,7 +25,7 @@ from unstuck.attach.standing import Standing, standings
 from unstuck.model import Case, Look, Thread, Wait
 from unstuck.observer.threads import ran_at
 from unstuck.rules.diagnose import diagnose
-from unstuck.rules.hang.peers import excess
+from unstuck.rules.hang.work import excess
 
 GET = frame("/home/me/data.py", "Clips.__getitem__", 12, loop=(10, 14))
 WAITING = thread(POLLS, WAITS, USER, wait=Wait("poll", timed=True), cpu=1.0)

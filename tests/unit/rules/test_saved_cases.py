@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unstuck.rules.hang.knot import knotted
+from unstuck.rules.hang.deadlock import deadlocked
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
 from tests.unit.rules.record_cases import saved_case as case_of
@@ -42,7 +42,7 @@ def knots() -> list[str]:
     found = []
     for name in HANGS:
         first = primary(case_of(name))
-        if first is not None and first.where.pid in knotted(case_of(name)):
+        if first is not None and first.where.pid in deadlocked(case_of(name)):
             found.append(name)
     return found
 

@@ -4,8 +4,8 @@ What it sees
     The stuck thread is blocked in flock, fcntl or lockf, and the kernel's list of locks names the holder.
 
 Why it matters
-    The lock is only given up when the holder releases it, closes the file, or ends. If the holder is the training
-    process itself, which waits for the very worker that waits for the lock, that never happens.
+    The lock becomes free only when the holder releases it, closes the file, or exits. If the holder is the training
+    process itself, waiting for the very worker that wants the lock, that never happens and the run hangs forever.
 
 Evidence
     The path, the kind of lock, the holder's pid and command, and what the holder is doing meanwhile.
@@ -14,53 +14,46 @@ Fix
     Release the lock (close the file) before the loader starts, or take it only around the write.
 
 When it is wrong
-    A living holder may release it later. It is said at once only where the holder waits for the waiter; otherwise
-    only after a very long time, or at Ctrl-C.
+    A living holder may release the lock later. The finding comes at once only if the holder waits for the waiter;
+    otherwise only after a very long time, or at Ctrl-C.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, FileLock, Finding, Fix, Process, Where
-from unstuck.rules.hang.standstill import Standstill, process_of, standstills, user_frame
+from unstuck.model import Case, FileLock, Finding, Process
+from unstuck.rules.hang.blocked import blocked
+from unstuck.rules.hang.standstill import Standstill
+from unstuck.rules.hang.waiting import process_of, user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import command, place, who
 
+_KINDS = {"FLOCK": "flock", "POSIX": "fcntl", "OFDLCK": "open-file-description"}
+
 
 def decide(case: Case) -> Iterable[Finding]:
-    for still in standstills(case):
-        if still.kind != "file-lock" or not still.certain:
-            continue
-        lock = _lock_of(still)
+    for still in blocked(case, "file-lock"):
+        lock = next((lock for lock in still.look.locks if still.process.pid in lock.waiters), None)
         path = lock.path if lock else (still.thread.wait.target if still.thread.wait else "")
         holder = _holder(still, lock)
-        yield RULE.finding(
-            severity="error",
-            confidence=still.confidence,
-            title=f"{who(still.process)} waits for a lock on {path} that {_name(holder, lock)} holds",
+        yield still.finding(
+            RULE,
+            title=f"{who(still.process)} is waiting for a lock on {path} that {_name(holder, lock)} holds",
             evidence=(
                 f"{who(still.process)} has been blocked for {still.lasting} taking the lock at {place(still.frame)}",
                 *_holder_lines(holder, lock),
-                *([f"neither can go on: {who(holder)} waits for it in turn"] if still.proven and holder else []),
+                f"deadlock: {who(holder)} is waiting for it in turn" if still.proven and holder else "",
             ),
-            where=still.where(),
-            fix=Fix(_fix(still, holder, path)),
-            seen_by="kernel",
-            also=_also(still, holder),
+            fix=_fix(still, holder, path),
+            also=still.places(user_frame(holder), holder),
         )
 
 
-def _lock_of(still: Standstill) -> FileLock | None:
-    mine = [lock for lock in still.look.locks if still.process.pid in lock.waiters]
-    return mine[0] if mine else None
-
-
 def _holder(still: Standstill, lock: FileLock | None) -> Process | None:
-    wait = still.thread.wait
-    candidates = [lock.holder] if lock and lock.holder else list(wait.others) if wait else []
-    found = (process_of(still.look, pid) for pid in candidates if pid is not None and pid != still.process.pid)
-    return next((process for process in found if process), None)
+    if lock and lock.holder:
+        return process_of(still.look, lock.holder) if lock.holder != still.process.pid else None
+    return next(iter(still.others), None)
 
 
 def _name(holder: Process | None, lock: FileLock | None) -> str:
@@ -71,36 +64,27 @@ def _name(holder: Process | None, lock: FileLock | None) -> str:
     return f"`{lock.holder_command or 'a process'}` (pid {lock.holder})"
 
 
-def _holder_lines(holder: Process | None, lock: FileLock | None) -> list[str]:
+def _holder_lines(holder: Process | None, lock: FileLock | None) -> Iterable[str]:
     if lock is None:
-        return ["the kernel does not list who holds it"]
-    kind = {"FLOCK": "flock", "POSIX": "fcntl", "OFDLCK": "open-file-description"}.get(lock.kind, lock.kind)
-    said = [f"the kernel lists pid {lock.holder} as holder of the {kind} lock ({lock.mode.lower()})"]
-    if lock.holder_alive is False and holder is None:
-        said.append("that process has ended; whoever inherited the open file keeps the lock")
+        yield "the kernel does not list who holds it"
+        return
+    kind = _KINDS.get(lock.kind, lock.kind)
+    yield f"the kernel lists pid {lock.holder} as the holder of the {kind} lock ({lock.mode.lower()})"
     if holder is not None:
-        doing = _doing(holder)
-        said.append(f"the holder is {who(holder)}: {command(holder)}{doing}")
-    return said
-
-
-def _doing(holder: Process) -> str:
-    frame = user_frame(holder)
-    return f", now at {place(frame)}" if frame else ""
+        frame = user_frame(holder)
+        at = f", now at {place(frame)}" if frame else ""
+        yield f"the holder is {who(holder)}: {command(holder)}{at}"
+    elif lock.holder_alive is False:
+        yield "that process has exited; whoever inherited the open file keeps the lock"
 
 
 def _fix(still: Standstill, holder: Process | None, path: str) -> str:
     if holder is not None and holder in still.trail:
         return (
-            f"{who(holder)[0].upper()}{who(holder)[1:]} must release the lock on {path} (close the file, or flock "
-            "LOCK_UN) before it waits for its workers."
+            f"Release the lock on {path} (close the file, or flock LOCK_UN) in {who(holder)} before it waits for its "
+            "workers."
         )
-    return f"End or mend the process that holds the lock on {path}, and hold such locks only around the write itself."
-
-
-def _also(still: Standstill, holder: Process | None) -> tuple[Where, ...]:
-    frame = user_frame(holder)
-    return (still.where(frame, holder),) if frame and holder else ()
+    return f"Stop or repair the process that holds the lock on {path}, and hold such locks only around the write."
 
 
 RULE = Rule("file-lock-held", "hang", decide, disproved_by_end=True)

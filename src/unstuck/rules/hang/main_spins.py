@@ -1,17 +1,18 @@
-"""main-spins: the training process computes for ever outside the loader.
+"""main-spins: the training process computes forever outside the loader.
 
 What it sees
-    The main thread burns CPU in the user's own code, between batches and steps, and no seam is passed. Successive
-    looks find it on different lines of the same function, or on a loop in plain Python.
+    The main thread burns CPU in the user's own code, between batches and steps, without completing any. Successive
+    stack samples find it on different lines of the same function, or in a loop of plain Python.
 
 Why it matters
-    The loop's own condition is never met; the training loop around it waits for it to end.
+    The loop's own condition is never met, so the training loop around it never continues: the run computes forever
+    without a step.
 
 Evidence
-    Since when, the processor time used, the function every look found on the stack, the lines of its loop.
+    Since when, the CPU time used, the function that every stack sample found, the lines of its loop.
 
 Fix
-    Look at the loop's condition: what was to change it, and why that does not happen.
+    Look at the loop's condition: what should change it, and why that does not happen.
 
 When it is wrong
     Long honest work outside the loader: a tokeniser, a validation pass in plain Python. Time alone decides here,
@@ -22,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_lines, stack_varies
+from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_line, stack_varies
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, who
 
@@ -35,18 +36,18 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         frame = culprit_frame(still)
         loop = f"the loop at {lines(frame.loop)} of " if frame and frame.loop else ""
-        yield RULE.finding(
-            severity="error",
+        yield still.finding(
+            RULE,
             confidence=0.7 if still.asked else 0.85,
-            title=f"the training process computes without end in {loop}{place(frame)}",
+            title=f"the training process computes forever in {loop}{place(frame)}",
             evidence=(
-                f"{who(still.process)} has passed no batch, backward pass or step for {still.lasting}",
+                f"{who(still.process)} has completed no batch, backward pass or step for {still.lasting}",
                 cpu_line(still),
-                *seen_lines(still, frame),
+                seen_line(still, frame),
             ),
             where=still.where(frame),
-            fix=Fix(f"Check what should end {loop or 'this code, '}{place(frame)}: what it tests is not changing."),
-            seen_by=still.seen_by,
+            fix=f"Check what should end {loop or 'the code at '}{place(frame)}: what it tests does not change.",
+            seen_by=still.stacks_by,
         )
 
 

@@ -4,43 +4,45 @@ What it sees
     The same sample sleeps, opens a file or connects, fails, and starts over, for the whole standstill.
 
 Why it matters
-    The error that would have named the broken sample is caught inside the loop, so nobody hears of it, and the
-    batch never comes.
+    The loop catches the error that would have named the broken sample, so nobody sees it, and the batch never comes.
 
 Evidence
-    What is tried (the path or the address), how often within this one sample, and what comes back when it is
-    tried from outside.
+    What is tried (the path or the address), how often within this one sample, and what happens when it is tried from
+    outside.
 
 Fix
-    Bound the retries and raise the last error, with the sample's index, when they are used up.
+    Limit the retries and raise the last error, with the sample's index, when they are used up.
 
 When it is wrong
-    Somebody may yet create the file or open the port. A few retries that succeed within seconds are silent.
+    Somebody may yet create the file or open the port. A few retries that succeed within seconds are not reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
-from unstuck.rules.hang.sample_spins import far_outside, sample_pace, sample_seconds, what_sample
-from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.trying import (
-    UNNAMED,
+from unstuck.model import Case, Finding
+from unstuck.rules.hang.sample_in_work import (
     fails_again,
+    far_outside,
     is_address,
+    is_inferred,
     polled_path,
-    retried,
     retrying_frame,
+    sample_pace,
+    sample_seconds,
     sleeps_again,
     target_fact,
+    what_sample,
 )
+from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import culprit_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import lines, place, who
 
-FAST = 20.0  # tries a second: no back-off, so nothing is being waited for
-SLOW_AFTER = 1.2  # a retry with pauses gets this much more time than a hot one
+HOT_ATTEMPTS_PER_SECOND = 20.0  # no back-off, so nothing is being waited for
+PAUSING_FACTOR = 1.2  # a retry with pauses gets this much more time than a hot one
+UNNAMED = "?"  # in Frame.tries: it opens nothing by a name
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -48,77 +50,70 @@ def decide(case: Case) -> Iterable[Finding]:
         if not still.in_sample or not _retries(still):
             continue
         took = sample_seconds(still)
-        if not _enough(still, took) and not still.long:
+        if not _long_enough(still, took) and not still.long:
             continue
         frame = retrying_frame(still) or culprit_frame(still)
-        yield RULE.finding(
-            severity="error",
+        loop = f"the retry is the loop at {lines(frame.loop)} of {frame.function}" if frame and frame.loop else ""
+        yield still.finding(
+            RULE,
             confidence=0.93 if fails_again(still) else 0.85,
-            title=f"{what_sample(still)} fails and is retried without end at {place(frame)}",
+            title=f"{what_sample(still)} fails and is retried forever at {place(frame)}",
             evidence=(
-                f"{who(still.process)} has been on {what_sample(still)} for {still.words(took)}",
-                *_tries(still),
-                *(
-                    [f"the retry is the loop at {lines(frame.loop)} of {frame.function}"]
-                    if frame and frame.loop
-                    else []
-                ),
+                f"{who(still.process)} has been at {what_sample(still)} for {still.words(took)}",
+                *_attempts(still),
+                loop,
             ),
             where=still.where(frame),
-            fix=Fix(_fix(still)),
-            seen_by=still.seen_by if still.flight is None or still.flight.inferred else "flight",
+            fix=_fix(still),
+            seen_by=still.stacks_by if still.flight is None or still.flight.inferred else "flight",
         )
 
 
 def _retries(still: Standstill) -> bool:
-    if polled_path(still) and not fails_again(still):
+    if fails_again(still):
+        return True
+    if polled_path(still):
         return False
     asleep = still.kind in ("sleep", "socket", "running", "unknown") and sleeps_again(still)
-    return fails_again(still) or asleep or bool(retried(still))
+    return asleep or retrying_frame(still) is not None
 
 
-def _enough(still: Standstill, took: float) -> bool:
+def _long_enough(still: Standstill, took: float) -> bool:
     """Failing at full speed at once, failing with pauses a little later, mere sleeping only far outside its kind."""
     times, flight = still.case.times, still.flight
-    if flight is None:
-        return False
-    if flight.inferred:
-        return False  # from outside the tries cannot be counted: only time tells
+    if flight is None or flight.inferred:
+        return False  # from outside the attempts cannot be counted: only time tells
     if fails_again(still):
-        hot = took > 0 and flight.attempts / took >= FAST
-        return took >= times.busy * (1 if hot else SLOW_AFTER)
+        hot = took > 0 and flight.attempts / took >= HOT_ATTEMPTS_PER_SECOND
+        return took >= times.busy * (1 if hot else PAUSING_FACTOR)
     return took >= times.busy and far_outside(took, sample_pace(still.case), times.busy_ratio)
 
 
-def _tries(still: Standstill) -> list[str]:
-    flight, fact = still.flight, target_fact(still)
+def _attempts(still: Standstill) -> Iterable[str]:
+    flight, fact, retrying = still.flight, target_fact(still), retrying_frame(still)
     if flight is None:
-        return []
-    said = []
-    if flight.inferred and retried(still):
-        named = "" if retried(still) == UNNAMED else f" (`{retried(still)}`"
-        path = f", which is {fact.path})" if fact and named else ")" if named else ""
-        said.append(f"the loop it is in catches what goes wrong{named}{path} and tries again")
+        return
+    if is_inferred(flight) and retrying is not None:
+        path = f", which is {fact.path}" if fact else ""
+        named = "" if retrying.tries == UNNAMED else f" (`{retrying.tries}`{path})"
+        yield f"the loop it is in catches what goes wrong{named} and tries again"
     if flight.attempts > 1:
         what = "connect" if is_address(flight.attempt_target) else "open a file"
-        said.append(
-            f"within this one sample it has tried to {what} {flight.attempts:,} times, last {flight.attempt_target}"
-        )
+        yield f"within this one sample it has tried {flight.attempts:,} times to {what}, last {flight.attempt_target}"
     if fact is not None and (fact.error or not fact.exists):
-        said.append(f"tried from outside: {fact.error or 'No such file or directory'}")
+        yield f"tried from outside: {fact.error or 'No such file or directory'}"
     if flight.sleeps > 1:
-        said.append(f"within this one sample it has called time.sleep {flight.sleeps:,} times")
-    return said
+        yield f"within this one sample it has called time.sleep {flight.sleeps:,} times"
 
 
 def _fix(still: Standstill) -> str:
     flight, fact = still.flight, target_fact(still)
     target = fact.path if fact else flight.attempt_target if flight else ""
     if fact is not None and not fact.exists:
-        return f"Correct the path ({target} does not exist), and bound the retries so that the last error is raised."
+        return f"Correct the path ({target} does not exist), and limit the retries so that the last error is raised."
     if is_address(target):
-        return f"See that {target} answers, and bound the retries so that the last error is raised."
-    return "Bound the retries and raise the last error, with the sample's index, when they are used up."
+        return f"Make sure that {target} answers, and limit the retries so that the last error is raised."
+    return "Limit the retries and raise the last error, with the sample's index, when they are used up."
 
 
 RULE = Rule("sample-retries", "hang", decide, disproved_by_end=True)

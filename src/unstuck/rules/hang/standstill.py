@@ -6,12 +6,13 @@ reader for its writer, until a thread is reached that waits for none of these. T
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from unstuck.model import Case, Flight, Frame, Look, Process, SeenBy, Stall, Thread, Where
-from unstuck.rules.hang.knot import knotted, owing_worker
-from unstuck.rules.hang.waiting import waits_inside
+from unstuck.model import Case, Finding, Fix, Flight, Frame, Look, Process, SeenBy, Severity, Stall, Thread, Where
+from unstuck.rules.hang.deadlock import awaited_worker, deadlocked
+from unstuck.rules.hang.waiting import draws_from_sampler, process_of, user_frame, waits_inside
+from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
 
@@ -32,10 +33,6 @@ class Standstill:
         return self.case.flight_of(self.process.pid)
 
     @property
-    def main_flight(self) -> Flight | None:
-        return self.case.flight_of(self.stall.pid)
-
-    @property
     def kind(self) -> str:
         return self.thread.wait.kind if self.thread.wait else "unknown"
 
@@ -50,17 +47,19 @@ class Standstill:
     @property
     def frame(self) -> Frame | None:
         """The innermost frame of the user's own code, else that of the process waiting for it, else any."""
-        own = user_frame(self.process, self.thread)
-        if own is not None:
-            return own
-        waiting = (user_frame(process) for process in reversed(self.trail))
-        frames = self.thread.frames
-        return next((f for f in waiting if f), frames[0] if frames else None)
+        users = (user_frame(self.process, self.thread), *(user_frame(process) for process in reversed(self.trail)))
+        return next((f for f in (*users, *self.thread.frames) if f), None)
+
+    @property
+    def others(self) -> list[Process]:
+        """Processes at the other end of its wait, as far as they can be seen."""
+        pids = self.thread.wait.others if self.thread.wait else ()
+        return [process for pid in pids if (process := process_of(self.look, pid))]
 
     @property
     def proven(self) -> bool:
         """Nobody who could end this wait can ever run again: two looks, and not one of them was scheduled."""
-        return self.stall.standing >= self.case.times.proven and self.process.pid in knotted(self.case)
+        return self.stall.standing >= self.case.times.proven and self.process.pid in deadlocked(self.case)
 
     @property
     def long(self) -> bool:
@@ -73,8 +72,7 @@ class Standstill:
 
     @property
     def asked(self) -> bool:
-        """Ctrl-C came, or somebody attached, while this was suspect: the person wants to know now."""
-        return (self.case.interrupted or self.case.asked) and self.stall.suspect
+        return _asked(self.case, self.stall)
 
     @property
     def certain(self) -> bool:
@@ -98,8 +96,7 @@ class Standstill:
     def where(self, frame: Frame | None = None, process: Process | None = None) -> Where:
         at = frame or self.frame
         who = process or self.process
-        flight = self.case.flight_of(who.pid)
-        main = self.main_flight
+        flight, main = self.case.flight_of(who.pid), self.case.flight_of(self.stall.pid)
         return Where(
             file=at.file if at else None,
             line=at.line if at else None,
@@ -107,14 +104,43 @@ class Standstill:
             pid=who.pid,
             worker=who.worker if who.worker is not None else (flight.worker if flight else None),
             rank=who.rank,
-            sample=sample_of(flight),
+            sample=_sample(flight),
             step=main.step if main and not main.inferred else None,
         )
 
+    def places(self, frame: Frame | None, process: Process | None) -> tuple[Where, ...]:
+        """A further place to show, if it is known."""
+        return (self.where(frame, process),) if frame and process else ()
+
     @property
-    def seen_by(self) -> SeenBy:
+    def stacks_by(self) -> SeenBy:
         """Who gave the stacks this rests on."""
         return "py-spy" if self.process.stacks_by == "py-spy" else "faulthandler"
+
+    def finding(
+        self,
+        rule: Rule,
+        *,
+        title: str,
+        evidence: Iterable[str],
+        fix: str,
+        severity: Severity = "error",
+        confidence: float | None = None,
+        where: Where | None = None,
+        seen_by: SeenBy = "kernel",
+        also: tuple[Where, ...] = (),
+    ) -> Finding:
+        """A finding about this standstill."""
+        return rule.finding(
+            severity=severity,
+            confidence=self.confidence if confidence is None else confidence,
+            title=title,
+            evidence=evidence,
+            where=where or self.where(),
+            fix=Fix(fix),
+            seen_by=seen_by,
+            also=also,
+        )
 
 
 def standstills(case: Case) -> Iterator[Standstill]:
@@ -123,17 +149,20 @@ def standstills(case: Case) -> Iterator[Standstill]:
     if look is None:
         return
     for stall in case.stalls:
-        asked = (case.interrupted or case.asked) and stall.suspect
-        if stall.excuse or (stall.standing < case.times.proven and not asked):
+        if stall.excuse or (stall.standing < case.times.proven and not _asked(case, stall)):
             continue
         start = process_of(look, stall.pid)
         if start is None or not start.threads:
             continue
         trail = follow(case, look, start)
-        process = trail[-1]
-        thread = stuck_thread(process)
+        thread = stuck_thread(trail[-1])
         if thread is not None:
-            yield Standstill(case, stall, look, process, thread, trail)
+            yield Standstill(case, stall, look, trail[-1], thread, trail)
+
+
+def _asked(case: Case, stall: Stall) -> bool:
+    """Ctrl-C came, or somebody attached, while this was suspect: the person wants to know now."""
+    return (case.interrupted or case.asked) and stall.suspect
 
 
 def follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
@@ -150,20 +179,15 @@ def _next(case: Case, look: Look, process: Process) -> Process | None:
     """Whom this process waits for, if it can be seen."""
     flight = case.flight_of(process.pid)
     if flight is not None and flight.phase == "data" and not flight.fetching:
-        drawing = process.main_thread is not None and draws_from_sampler(process.main_thread)
-        return None if drawing else _owing_worker(case, look, process)
+        if process.main_thread is not None and draws_from_sampler(process.main_thread):
+            return None
+        worker = awaited_worker(case, look, process.pid)
+        return process_of(look, worker) if worker is not None else None
     thread = stuck_thread(process)
     wait = thread.wait if thread else None
-    if thread is None or wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket"):
+    if wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket") or len(wait.others) != 1:
         return None
-    if len(wait.others) == 1 and (wait.kind == "child" or not wait.also_self):
-        return process_of(look, wait.others[0])
-    return None
-
-
-def _owing_worker(case: Case, look: Look, main: Process) -> Process | None:
-    """Batches are handed out in order, so main waits for the worker that has been at its batch the longest."""
-    return next((p for p in look.processes if p.pid == owing_worker(case, look, main.pid)), None)
+    return process_of(look, wait.others[0]) if wait.kind == "child" or not wait.also_self else None
 
 
 def stuck_thread(process: Process) -> Thread | None:
@@ -171,39 +195,16 @@ def stuck_thread(process: Process) -> Thread | None:
     main = process.main_thread
     if main is None or not waits_inside(main):
         return main
-    others = [t for t in process.threads[1:] if t.python and any(f.user for f in t.frames)]
-    feeders = [t for t in process.threads[1:] if t.wait and t.wait.kind == "pipe-write" and t.python]
+    helpers = [t for t in process.threads[1:] if t.python]
+    others = [t for t in helpers if any(f.user for f in t.frames)]
     if len(others) == 1 and not any(f.user for f in main.frames):
         return others[0]  # the script is over, and the interpreter waits for its last thread
+    feeders = [t for t in helpers if t.wait and t.wait.kind == "pipe-write"]
     outward = [t for t in [*others, *feeders] if t.wait and t.wait.kind not in ("lock", "unknown", "sleep")]
     return outward[0] if len(outward) == 1 else main
 
 
-def draws_from_sampler(thread: Thread) -> bool:
-    """The user's code is running below the loader's own request for the next indices."""
-    for frame in thread.frames:
-        if frame.file.endswith("torch/utils/data/dataloader.py"):
-            return frame.function.rpartition(".")[2] == "_next_index"
-    return False
-
-
-def user_frame(process: Process | None, thread: Thread | None = None) -> Frame | None:
-    """Innermost frame of the user's code in the thread, by default the main one."""
-    chosen = thread or (process.main_thread if process else None)
-    return next((f for f in chosen.frames if f.user), None) if chosen else None
-
-
-def seat(thread: Thread | None) -> Frame | None:
-    """Where a thread is: in the user's own code if it has any, else in its innermost frame."""
-    frames = thread.frames if thread else ()
-    return next((f for f in frames if f.user), frames[0] if frames else None)
-
-
-def process_of(look: Look, pid: int) -> Process | None:
-    return next((p for p in look.processes if p.pid == pid), None)
-
-
-def sample_of(flight: Flight | None) -> int | str | None:
+def _sample(flight: Flight | None) -> int | str | None:
     if flight is None or not flight.fetching or flight.collating:
         return None
     return flight.sample if flight.sample is not None else flight.sample_key or None

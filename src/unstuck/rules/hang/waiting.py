@@ -1,20 +1,38 @@
-"""What a thread waits for inside its process, read off the frames of the standard library it sits in."""
+"""Reading one look: where a thread is, and what it waits for, by the frames it is in."""
 
 from __future__ import annotations
 
-from unstuck.model import Frame, Thread
+from unstuck.model import Frame, Look, Process, Thread
 
-LOCK, EVENT, GET, PUT, JOIN, FUTURE, BARRIER, COROUTINE = (
-    "lock",
-    "event",
-    "queue get",
-    "queue put",
-    "join",
-    "future",
-    "barrier",
-    "coroutine",
+LOCK = "lock"
+EVENT = "event"
+GET = "queue get"
+PUT = "queue put"
+JOIN = "join"
+FUTURE = "future"
+BARRIER = "barrier"
+COROUTINE = "coroutine"
+
+_QUEUE = {"put": PUT, "get": GET, "join": GET}
+_THREADING = {
+    **dict.fromkeys(("join", "_wait_for_tstate_lock", "_shutdown", "_join_os_thread"), JOIN),
+    **dict.fromkeys(("_enter", "_wait"), BARRIER),
+    **dict.fromkeys(("wait", "wait_for"), EVENT),
+}
+_FUTURES = dict.fromkeys(("result", "exception", "wait", "result_iterator", "_result_or_cancel"), FUTURE)
+_PROCESS = dict.fromkeys(("wait", "join", "poll"), JOIN)
+_WAITING_CALLS = (  # what functions of the standard library wait for, by a part of their file's path
+    ("/queue.py", _QUEUE),
+    ("multiprocessing/queues.py", _QUEUE),
+    ("concurrent/futures/", _FUTURES),
+    ("multiprocessing/pool.py", {"wait": FUTURE, "get": FUTURE, "next": FUTURE, "join": JOIN}),
+    ("/threading.py", _THREADING),
+    ("multiprocessing/synchronize.py", _THREADING),
+    ("multiprocessing/popen_fork.py", _PROCESS),
+    ("multiprocessing/process.py", _PROCESS),
 )
-_DATA_QUEUES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
+_COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
+_HOUSEKEEPING = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
 
 
 def awaited(thread: Thread) -> str:
@@ -24,49 +42,22 @@ def awaited(thread: Thread) -> str:
         if frame.user:
             break
         word = _word(frame) or word
-    if word == LOCK and thread.frames and ".join()" in thread.frames[0].code.replace(" ", ""):
+    if word != LOCK or not thread.frames:
+        return word
+    innermost = thread.frames[0]
+    if ".join()" in innermost.code.replace(" ", ""):
         return JOIN
-    if word == LOCK and thread.frames and ".wait()" in thread.frames[0].code and not thread.frames[0].takes:
-        return EVENT
-    return word
+    return EVENT if ".wait()" in innermost.code and not innermost.takes else LOCK
 
 
 def _word(frame: Frame) -> str:
-    file, function = frame.file, frame.function.rpartition(".")[2]
-    if file.endswith(("/queue.py", "multiprocessing/queues.py")):
-        return PUT if function == "put" else GET if function in ("get", "join") else ""
-    if "concurrent/futures/" in file:
-        return FUTURE if function in ("result", "exception", "wait", "result_iterator", "_result_or_cancel") else ""
-    if file.endswith("multiprocessing/pool.py"):
-        return FUTURE if function in ("wait", "get", "next") else JOIN if function == "join" else ""
-    if file.endswith(("/threading.py", "multiprocessing/synchronize.py")):
-        return _threading_word(function, frame)
-    if file.endswith(("multiprocessing/popen_fork.py", "multiprocessing/process.py")):
-        return JOIN if function in ("wait", "join", "poll") else ""
+    function = frame.function.rpartition(".")[2]
+    for part, words in _WAITING_CALLS:
+        if part in frame.file:
+            word = words.get(function, "")
+            in_barrier = words is _THREADING and "barrier" in frame.function.lower()
+            return BARRIER if in_barrier and word != JOIN else word
     return ""
-
-
-def _threading_word(function: str, frame: Frame) -> str:
-    if function in ("join", "_wait_for_tstate_lock", "_shutdown", "_join_os_thread"):
-        return JOIN
-    if "barrier" in frame.function.lower() or function in ("_enter", "_wait"):
-        return BARRIER
-    if function in ("wait", "wait_for"):
-        return EVENT
-    return ""
-
-
-def idle_event_loop(thread: Thread) -> bool:
-    """An asyncio loop with nothing to run: no timer set, and no descriptor to hear from but its own wake-up pipe."""
-    wait = thread.wait
-    if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others or wait.fd is None:
-        return False  # several descriptors: it serves somebody
-    return in_event_loop(thread)
-
-
-def in_event_loop(thread: Thread) -> bool:
-    """asyncio waits, for whatever may come: a server that nobody asks is not stuck."""
-    return any(f.file.endswith("asyncio/base_events.py") and f.function.endswith("_run_once") for f in thread.frames)
 
 
 def waits_inside(thread: Thread) -> bool:
@@ -74,33 +65,74 @@ def waits_inside(thread: Thread) -> bool:
     return thread.wait is not None and thread.wait.kind == "lock" and awaited(thread) != LOCK
 
 
-def lock_name(thread: Thread) -> str:
-    """The expression of the lock that is being taken, from the innermost frame that says so."""
-    for frame in thread.frames[:4]:
-        if frame.takes:
-            return frame.takes
-        if frame.user:
-            break
-    return ""
+def waits_in(thread: Thread, file: str, function: str) -> Frame | None:
+    """The frame of the thread that is in this function."""
+    return next((f for f in thread.frames if f.file.endswith(file) and f.function.endswith(function)), None)
 
 
-def same_lock(one: str, other: str) -> bool:
-    """`self.lock` here and `store.lock` there: the same last name may be the same lock."""
-    return bool(one) and bool(other) and one.rpartition(".")[2] == other.rpartition(".")[2]
+def collective_call(thread: Thread) -> Frame | None:
+    """The call of torch.distributed that the thread is in."""
+    return next((f for f in thread.frames if f.file.endswith(_COLLECTIVES)), None)
 
 
-def holding_frame(thread: Thread, name: str, skip: int = 0) -> Frame | None:
-    """Frame of `thread` that lies inside a `with` of that lock."""
-    for frame in thread.frames[skip:]:
-        if any(same_lock(held, name) for held in frame.holds):
-            return frame
-    return None
+def in_collective(thread: Thread) -> bool:
+    return collective_call(thread) is not None
+
+
+def in_event_loop(thread: Thread) -> bool:
+    """asyncio waits, for whatever may come: a server without requests is not stuck."""
+    return waits_in(thread, "asyncio/base_events.py", "_run_once") is not None
+
+
+def idle_event_loop(thread: Thread) -> bool:
+    """An asyncio loop with nothing to run: no timer set, and no descriptor but its own wake-up pipe."""
+    wait = thread.wait
+    if wait is None or wait.timed or wait.kind not in ("poll", "socket", "pipe-read") or wait.others or wait.fd is None:
+        return False  # several descriptors: it serves somebody
+    return in_event_loop(thread)
+
+
+def reads_input(thread: Thread) -> bool:
+    """It reads standard input."""
+    wait = thread.wait
+    if wait is None:
+        return False
+    return wait.kind == "terminal-read" or (wait.fd == 0 and wait.kind in ("pipe-read", "socket", "file"))
+
+
+def reads_queue(thread: Thread) -> bool:
+    """It is inside a multiprocessing queue or connection."""
+    files = ("multiprocessing/queues.py", "multiprocessing/connection.py")
+    return any(frame.file.endswith(files) for frame in thread.frames if not frame.user)
 
 
 def feeds_queue(thread: Thread) -> bool:
     """The feeder thread of a multiprocessing queue."""
-    return any(f.file.endswith("multiprocessing/queues.py") and f.function.endswith("_feed") for f in thread.frames)
+    return waits_in(thread, "multiprocessing/queues.py", "_feed") is not None
 
 
-def reads_queue(thread: Thread) -> bool:
-    return any(frame.file.endswith(_DATA_QUEUES) for frame in thread.frames if not frame.user)
+def draws_from_sampler(thread: Thread) -> bool:
+    """The user's code runs because the loader wants the next indices."""
+    loader = next((f for f in thread.frames if f.file.endswith("torch/utils/data/dataloader.py")), None)
+    return loader is not None and loader.function.rpartition(".")[2] == "_next_index"
+
+
+def is_housekeeping(thread: Thread) -> bool:
+    """A library's thread that wakes now and then and never releases anything of the user's."""
+    return any(part in frame.file for frame in thread.frames for part in _HOUSEKEEPING)
+
+
+def user_frame(process: Process | None, thread: Thread | None = None) -> Frame | None:
+    """Innermost frame of the user's code in the thread, by default the main one."""
+    chosen = thread or (process.main_thread if process else None)
+    return next((f for f in chosen.frames if f.user), None) if chosen else None
+
+
+def current_frame(thread: Thread | None) -> Frame | None:
+    """Where a thread is: in the user's own code if it has any, else in its innermost frame."""
+    frames = thread.frames if thread else ()
+    return next((f for f in frames if f.user), frames[0] if frames else None)
+
+
+def process_of(look: Look, pid: int) -> Process | None:
+    return next((p for p in look.processes if p.pid == pid), None)

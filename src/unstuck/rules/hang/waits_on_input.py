@@ -4,7 +4,7 @@ What it sees
     The main process, or a child it waits for, reads standard input.
 
 Why it matters
-    In a job, under nohup or in a container nobody sees the question, and the read waits for ever.
+    In a job, under nohup or in a container nobody sees the question, and the read waits forever.
 
 Evidence
     The line that reads, and what standard input is here.
@@ -20,43 +20,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
-from unstuck.rules.hang.standstill import Standstill, standstills
+from unstuck.model import Case, Finding
+from unstuck.rules.hang.standstill import standstills
+from unstuck.rules.hang.waiting import reads_input
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
-        if not reads_input(still):
-            continue
         at_terminal = case.stdin == "terminal" or still.kind == "terminal-read"
-        if not (still.stall.suspect if at_terminal else still.long):
+        if not reads_input(still.thread) or not (still.stall.suspect if at_terminal else still.long):
             continue
-        where = "a terminal" if at_terminal else f"a {case.stdin or 'pipe'} from which nothing comes"
-        frame = still.frame
-        yield RULE.finding(
+        source = "a terminal" if at_terminal else f"a {case.stdin or 'pipe'} on which nothing arrives"
+        yield still.finding(
+            RULE,
             severity="info" if at_terminal else "error",
             confidence=0.95,
-            title=f"{who(still.process)} waits for an answer on standard input",
+            title=f"{who(still.process)} is waiting for an answer on standard input",
             evidence=(
-                f"{who(still.process)} has been reading standard input for {still.lasting}, at {place(frame)}",
-                f"standard input is {where}",
+                f"{who(still.process)} has been reading standard input for {still.lasting}, at {place(still.frame)}",
+                f"standard input is {source}",
             ),
-            where=still.where(frame),
-            fix=Fix(
-                "Take the answer from an argument or a default when nobody is there, or give the child "
-                "stdin=subprocess.DEVNULL."
-            ),
-            seen_by="kernel",
+            fix="Take the answer from an argument or a default when nobody is there, or give the child "
+            "stdin=subprocess.DEVNULL.",
         )
-
-
-def reads_input(still: Standstill) -> bool:
-    wait = still.thread.wait
-    if wait is None:
-        return False
-    return wait.kind == "terminal-read" or (wait.fd == 0 and wait.kind in ("pipe-read", "socket", "file"))
 
 
 RULE = Rule("waits-on-input", "hang", decide, disproved_by_end=True)
