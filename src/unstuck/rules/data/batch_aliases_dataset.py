@@ -33,7 +33,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import AliasedBatch, Number
-from unstuck.rules.loop.loaders import LoaderReport, latest
+from unstuck.rules.loader_reports import LoaderReport, latest
 from unstuck.rules.rule import Rule
 
 

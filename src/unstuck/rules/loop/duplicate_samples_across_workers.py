@@ -25,7 +25,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.loaders import Repeats
-from unstuck.rules.loop.loaders import LoaderReport, latest
+from unstuck.rules.loader_reports import LoaderReport, latest
 from unstuck.rules.rule import Rule
 
 ENOUGH = 32

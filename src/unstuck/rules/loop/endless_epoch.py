@@ -28,7 +28,8 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import LoaderState, OverLength, Repeats
 from unstuck.recorder.records.loops import DescribedLoop
-from unstuck.rules.loop.loaders import LoaderReport, latest, nobody_leaves
+from unstuck.rules.loader_reports import LoaderReport, latest
+from unstuck.rules.loop.loaders import nobody_leaves
 from unstuck.rules.loop.rounds import Loop, moments
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.loaders import LoaderState
-from unstuck.rules.loop.loaders import latest
+from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 
 AGAIN = 2

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.loop.loaders import latest
+from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 

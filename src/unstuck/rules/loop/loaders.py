@@ -2,57 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
-from unstuck.model import Case, Where
+from unstuck.model import Case
 from unstuck.recorder.records import Site
-from unstuck.recorder.records.loaders import LoaderSettings, LoaderState
+from unstuck.recorder.records.loaders import LoaderState
 from unstuck.rules.loop.endings import endless_by_itself, why_never_taken, why_test_holds
 from unstuck.rules.loop.rounds import Loop, moments
-
-State = TypeVar("State", bound=LoaderState)
-
-
-@dataclass(frozen=True)
-class LoaderReport(Generic[State]):
-    """The latest record of a kind about one loader, with the loader's settings."""
-
-    state: State
-    settings: LoaderSettings
-
-    @property
-    def name(self) -> str:
-        """the DataLoader over LineStream"""
-        return f"the DataLoader over {self.settings.dataset or 'a data set'}"
-
-    @property
-    def dataset(self) -> str:
-        return self.settings.dataset or "the data set"
-
-    @property
-    def line(self) -> str:
-        """train.py:31"""
-        site = self.state.site
-        return f"{site[0].rpartition('/')[2]}:{site[1]}" if site else "an unknown line"
-
-    def where(self, *sites: Site | None) -> Where:
-        """The first of these places that is in the user's code, else where the pass began."""
-        return first_of(self.state.pid, self.state.step, *sites, self.state.site)
-
-
-def first_of(pid: int, step: int | None, *sites: Site | None) -> Where:
-    file, line, function = next((site for site in sites if site), (None, None, None))
-    return Where(file=file, line=line, function=function, pid=pid, step=step)
-
-
-def latest(case: Case, records: Iterable[State]) -> Iterator[LoaderReport[State]]:
-    """The last of these records of each loader."""
-    settings = {(about.pid, about.number): about for about in case.loaders}
-    last = {(state.pid, state.number): state for state in records}
-    for (pid, number), state in last.items():
-        yield LoaderReport(state, settings.get((pid, number)) or LoaderSettings(pid=pid, number=number))
 
 
 def nobody_leaves(case: Case, state: LoaderState) -> Loop | None:

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.loaders import ChangedAttribute, ChangedDataset, LoaderSettings, WorkerDataset
-from unstuck.rules.loop.loaders import first_of
+from unstuck.rules.loader_reports import first_of
 from unstuck.rules.rule import Rule
 
 

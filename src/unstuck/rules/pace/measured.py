@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unstuck.model import Case, HotLine, Severity, Strain, Where
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.loaders import DataWait, LoaderSettings
-from unstuck.rules.loop.loaders import LoaderReport, first_of, latest
+from unstuck.rules.loader_reports import LoaderReport, first_of, latest
 
 COSTLY = 0.1
 """Share of the time from which on a loss is a warning."""

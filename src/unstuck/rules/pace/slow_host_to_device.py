@@ -28,7 +28,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Question
 from unstuck.recorder.records.loaders import GpuCopies
-from unstuck.rules.loop.loaders import latest
+from unstuck.rules.loader_reports import latest
 from unstuck.rules.pace.measured import COSTLY
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds, size
