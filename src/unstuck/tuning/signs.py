@@ -12,7 +12,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 
 from ..recorder import objects
-from ..recorder.probes.data import handle_names
+from ..recorder.probes.data import shared_handles
 from ..recorder.probes.data.sample_code import asks_its_worker, attributes, names_read, package_of
 from ..recorder.probes.data.shared_handles import Handle, handle_of, open_numbers
 from . import guard
@@ -53,7 +53,7 @@ class Signs:
             return ""
         for each in moved:
             name = _holder(self._dataset, each.number)
-            if name and not handle_names.is_guarded(self._dataset):
+            if name and not shared_handles.is_guarded(self._dataset):
                 return self._shared(name)
         held = "" if self._present.num_workers else _held(self._dataset)
         return self._shared(held) if held else ""
@@ -114,7 +114,7 @@ def _holder(dataset: Any, number: int) -> str:
     for name, value in (*_attributes(dataset), *((name, space.get(name)) for name in names)):
         inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
         for each in (value, *itertools.islice(inside, MOST_FILES)):
-            if handle_names.descriptor(each, "lseek" in names) == number:
+            if shared_handles.descriptor(each, "lseek" in names) == number:
                 return name
     return ""
 

@@ -18,7 +18,7 @@ from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset,
 
 from tests.unit.recorder.untouchable import OddDict, OddList, OddNumber, OddText, OddTuple, Untouchable, watching
 from unstuck.recorder import flight, governor, hiding, journal, loading
-from unstuck.recorder.probes.data import dataset_tensors, watched_memory
+from unstuck.recorder.probes.data import dataset_memory, watched_memory
 from unstuck.recorder.probes.data.aliases import Aliases
 from unstuck.recorder.probes.data.watched_memory import Sharing
 from unstuck.recorder.records.loaders import AliasedBatch
@@ -37,7 +37,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
 
 
 def names(dataset: Any, *places: int) -> set[str]:
-    return {name for name, _ in dataset_tensors.held(dataset, set(places), set())}
+    return {name for name, _ in dataset_memory.held(dataset, set(places))[0]}
 
 
 class Store:
@@ -88,10 +88,10 @@ def test_the_walk_has_an_end_whatever_it_is_given() -> None:
             self.__dict__.update({f"a{number}": [number] for number in range(20_000)})
 
     many, places, began = Many(), set(range(500)), time.thread_time()
-    assert len(names(many, *places)) < dataset_tensors.OBJECTS
+    assert len(names(many, *places)) < dataset_memory.MOST_OBJECTS
     assert time.thread_time() - began < 0.1
-    list(dataset_tensors.held(many, places, set()))
-    assert len(places) <= dataset_tensors.PLACES
+    dataset_memory.held(many, places)
+    assert len(places) <= dataset_memory.MOST_PLACES
 
 
 def test_names_are_short_and_keys_of_any_kind() -> None:
@@ -100,7 +100,7 @@ def test_names_are_short_and_keys_of_any_kind() -> None:
             self.named = {"k" * 100_000: torch.zeros(1), 10**5000: torch.zeros(1)}
             self.by_number = {number: torch.zeros(1) for number in range(1000)}
 
-    assert names(Named(), 499) == {f".named['{'k' * 40}']", ".named[…]", ".by_number[499]"}
+    assert names(Named(), 499) == {f".named['{'k' * 60}']", ".named[…]", ".by_number[499]"}
 
 
 def test_nothing_of_the_users_is_run() -> None:
@@ -119,7 +119,7 @@ def test_nothing_of_the_users_is_run() -> None:
 
 def test_where_an_array_lies_also_if_it_runs_backwards() -> None:
     whole: Any = np.zeros((6, 4), np.float32)
-    all_of_it, turned = dataset_tensors.extent(whole), dataset_tensors.extent(whole[::-1, 1:3])
+    all_of_it, turned = dataset_memory.extent(whole), dataset_memory.extent(whole[::-1, 1:3])
     assert all_of_it is not None
     assert turned is not None
     assert all_of_it.end - all_of_it.begin == whole.nbytes

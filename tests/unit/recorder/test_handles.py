@@ -15,7 +15,7 @@ from tests.unit.recorder.untouchable import OddList, OddNumber, Untouchable, wat
 from unstuck.recorder import attempts, flight, journal
 from unstuck.recorder import layout as at
 from unstuck.recorder.loading import Loading
-from unstuck.recorder.probes.data import handle_names, shared_handles
+from unstuck.recorder.probes.data import shared_handles
 from unstuck.recorder.probes.data.shared_handles import SharedHandles
 from unstuck.recorder.records.loaders import MovedHandle
 
@@ -196,7 +196,7 @@ def test_workers_that_live_on_are_followed_once_and_nobody_for_ever(tmp_path: Pa
     probe.pass_began(stays, Drawing(2))
     assert probe.followed is before
     probe.pass_began(anew, Drawing(2))
-    for _ in range(shared_handles.TIMES + 1):
+    for _ in range(shared_handles.MOST_BATCHES + 1):
         probe.batch_asked(Drawing(2))
         probe.batch_fetched(Drawing(2))
     assert not probe.followed
@@ -217,7 +217,7 @@ class Guarded(Records):
 def test_locks_are_seen_wherever_the_sample_path_has_them(tmp_path: Path) -> None:
     plain, beside, inside = Records(tmp_path / "a"), Guarded(tmp_path / "b"), Records(tmp_path / "c")
     inside.lock = multiprocessing.RLock()  # type: ignore[attr-defined]
-    assert [handle_names.is_guarded(each) for each in (plain, beside, inside)] == [False, True, True]
+    assert [shared_handles.is_guarded(each) for each in (plain, beside, inside)] == [False, True, True]
     for each in (plain, beside, inside):
         each.files["train"].close()
 
@@ -227,9 +227,9 @@ def test_nothing_of_the_users_is_run(tmp_path: Path) -> None:
     data.files = {"odd": [Untouchable(), OddList([1]), OddNumber(data.number())], "train": data.files["train"]}
     data.more = {Untouchable(): Untouchable}  # type: ignore[attr-defined]
     with watching() as ran:
-        assert handle_names.held_as(data, data.number()) == "files['train']"
-        assert not handle_names.is_guarded(data)
-        assert handle_names.held_as(Untouchable(), 3) == ""
+        assert shared_handles.held_as(data, data.number()) == "files['train']"
+        assert not shared_handles.is_guarded(data)
+        assert shared_handles.held_as(Untouchable(), 3) == ""
     assert not ran
     data.files["train"].close()
 
@@ -248,7 +248,7 @@ def test_a_number_is_a_file_only_where_files_are_moved_by_it(tmp_path: Path) -> 
 
     (tmp_path / "a").write_bytes(b"x")
     with (tmp_path / "a").open("rb") as file:
-        names = [handle_names.held_as(kind(file.fileno()), file.fileno()) for kind in (Counting, Moving)]
+        names = [shared_handles.held_as(kind(file.fileno()), file.fileno()) for kind in (Counting, Moving)]
     assert names == ["", "epoch"]
 
 
@@ -261,7 +261,7 @@ def test_of_many_descriptors_the_first_are_looked_at(tmp_path: Path, probe: Shar
     (tmp_path / "a").write_bytes(b"x")
     many = [os.open(tmp_path / "a", os.O_RDONLY) for _ in range(600)]
     probe.worker_began()
-    assert len(probe.followed) == shared_handles.MOST
+    assert len(probe.followed) == shared_handles.MOST_HANDLES
     assert max(shared_handles.open_numbers(at.HIGH)) < at.HIGH
     for number in many:
         os.close(number)

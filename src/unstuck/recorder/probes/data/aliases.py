@@ -17,8 +17,8 @@ from itertools import islice
 from ... import flight, journal, loading, tensors
 from ...probe import Probe
 from ...records.loaders import AliasedBatch
-from . import dataset_tensors, memory_bytes
-from .watched_memory import BYTES, Sharing, Watched, has_company
+from . import dataset_memory
+from .watched_memory import MOST_BYTES, Sharing, Watched, has_company
 from .writing_line import WritingLine
 
 TYPE_CHECKING = False
@@ -26,26 +26,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...loading import Loading
-    from .dataset_tensors import Extent
+    from .dataset_memory import Extent
 
     Within = tuple[str, Extent, int]
     """What of the dataset's a part lies in, and at which address there."""
 
-BIT = 1
-"""Of the word that says who wants to know when batches are asked for."""
-FIRST = 4
-"""Batches of a loader that are compared in any case; then those whose number is a power of two."""
-LOADERS = 64
-LEAVES = 32
-SAMPLES = 1024
-"""Of a batch, whose places in the dataset are looked at."""
-KEPT = 4
-"""Batches that stay under watch: some trainers draw the next one before they use the last."""
-REGIONS = 3
-"""So many places must have been written to, each with data of its own; at the end of a pass two will do."""
-ENOUGH = 256
-"""Places that came again as they were left: then it is looked at now and then only."""
-TRIES = 3
+BIT = 1  # of the word that says who wants to know when batches are asked for
+FIRST_LOOKS = 4  # at batches of a loader, in any case; then at those whose number is a power of two
+MOST_LOADERS = 64
+MOST_LEAVES = 32  # of a batch
+MOST_SAMPLES = 1024  # of a batch, whose places in the dataset are looked at
+WATCHED_BATCHES = 4  # some trainers draw the next one before they use the last
+MIN_REGIONS = 3  # that were written to, each with data of its own; at the end of a pass two will do
+ENOUGH = 256  # places that came again as they were left: then it is looked at now and then only
+MOST_TRIES = 3  # at the line that writes
 PROVING = 64
 """Looks that are made whatever the governor says, in passes after one that wrote: where there is a fault, its proof is
 worth some milliseconds."""
@@ -81,7 +75,7 @@ class Aliases(Probe):
             self._govern()
         known = self.loaders.get(of.number)
         if known is None:
-            if len(self.loaders) >= LOADERS:
+            if len(self.loaders) >= MOST_LOADERS:
                 del self.loaders[next(iter(self.loaders))]
             known = self.loaders[of.number] = Sharing(of)
         known.passes = of.passes
@@ -103,8 +97,8 @@ class Aliases(Probe):
                 part.before = now
             part.age += 1
         for known in {id(part.sharing): part.sharing for part in self.watched}.values():
-            self._decide(known, REGIONS)
-        self._watch([part for part in self.watched if part.age < KEPT])
+            self._decide(known, MIN_REGIONS)
+        self._watch([part for part in self.watched if part.age < WATCHED_BATCHES])
 
     def batch_fetched(self, _iterator: Any) -> None:
         """The batch is there: what has changed meanwhile was changed by the dataset itself."""
@@ -138,20 +132,20 @@ class Aliases(Probe):
         state[flight.WATCHED] = state[flight.WATCHED] | BIT if parts else state[flight.WATCHED] & ~BIT
 
     def _look(self, known: Sharing, iterator: Any, batch: Any) -> None:
-        samples = (loading.samples_of(known.loading, iterator)[0] or ())[:SAMPLES]
+        samples = (loading.samples_of(known.loading, iterator)[0] or ())[:MOST_SAMPLES]
         walk = tensors.Walk(samples=len(samples))
-        leaves = ((leaf.place, dataset_tensors.extent(leaf.value)) for leaf in walk.leaves(batch))
-        parts = list(islice(((place, lies) for place, lies in leaves if lies is not None), LEAVES))
-        wants_line = bool(known.changes) and known.line is None and known.tries < TRIES
+        leaves = ((leaf.place, dataset_memory.extent(leaf.value)) for leaf in walk.leaves(batch))
+        parts = list(islice(((place, lies) for place, lies in leaves if lies is not None), MOST_LEAVES))
+        wants_line = bool(known.changes) and known.line is None and known.tries < MOST_TRIES
         owners: set[int] = set()
         within: list[Within | None] = []
         if not wants_line and not _is_due(known):
             within = [_inside(known.extents.around(lies), lies) for _, lies in parts]
         if parts and not any(within):
             places = {sample for sample in samples if type(sample) is int}
-            holding = list(dataset_tensors.held(loading.dataset_of(iterator), places, owners))
+            holding, owners = dataset_memory.held(loading.dataset_of(iterator), places)
             known.extents.remember(holding)
-            shared = memory_bytes.SharedMemory(holding if known.loading.workers else [])
+            shared = dataset_memory.SharedMemory(holding if known.loading.workers else [])
             within = [_inside(_around(lies, holding), lies) or shared.find(lies) for _, lies in parts]
         new = []
         for (place, lies), found in zip(parts, within, strict=True):
@@ -160,7 +154,7 @@ class Aliases(Probe):
                 sample = samples[of] if of is not None and type(samples[of]) is int else None
                 new.append(Watched(known, *found, lies.end - lies.begin, sample))
         for part in new:
-            part.watch(max(512, BYTES // len(new)))
+            part.watch(max(512, MOST_BYTES // len(new)))
             known.came(part)
         known.shared += bool(new)
         self._watch([*self.watched, *new])
@@ -187,7 +181,7 @@ class Aliases(Probe):
         anew in the next pass: of that nothing is said before the harm."""
         writes_there = len(known.written) >= regions or (known.changes and known.again)
         level = HARM if known.harmed else WRITES if writes_there and not known.loading.iterable else 0
-        waits_for_line = known.line is None and known.tries < TRIES and regions > 2
+        waits_for_line = known.line is None and known.tries < MOST_TRIES and regions > 2
         if level > known.told and not known.own and not waits_for_line:
             known.told = level
             _tell(known)
@@ -201,7 +195,7 @@ def _is_worth(known: Sharing) -> bool:
 
 def _is_due(known: Sharing) -> bool:
     """One of the looks that are made in any case, and with the dataset gone through."""
-    return known.looks < FIRST or not known.looks & (known.looks - 1)
+    return known.looks < FIRST_LOOKS or not known.looks & (known.looks - 1)
 
 
 def _around(lies: Extent, holding: list[tuple[str, Extent]]) -> tuple[str, Extent] | None:
@@ -215,7 +209,7 @@ def _inside(found: tuple[str, Extent] | None, lies: Extent) -> Within | None:
 
 
 def _is_trained(own: Extent) -> bool:
-    return memory_bytes.is_tensor(own.thing) and bool(own.thing.requires_grad)
+    return dataset_memory.is_tensor(own.thing) and bool(own.thing.requires_grad)
 
 
 def _tell(known: Sharing) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 
-from ... import flight, governor, gpu, journal, loading, tensors
+from ... import flight, governor, gpu, journal, loading, tensors, user_code
 from ... import layout as at
 from ...probe import Probe
 from ...records.data import DataSeen, GivenLayer, LoaderData
@@ -118,7 +118,7 @@ class BatchStatistics(Probe):
         torch = sys.modules["torch"]
         if not torch.is_grad_enabled() or any(each.trained or not each.ended for each in loading.everything()):
             return  # it may be a loader's batch
-        site = loader_source.calling(frame)
+        site = user_code.site_of(frame)
         source = self.sources.get(NO_LOADER)
         if source is None:
             source = self.sources[NO_LOADER] = Source(LoaderData(site=site), None)

@@ -7,25 +7,26 @@ with what it had then; each worker writes what it has. Only attributes that the 
 from __future__ import annotations
 
 import sys
-from collections import deque
 
 from ... import journal, objects
 from ...probe import Probe
 from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
-from . import dataset_tensors, memory_bytes
+from ..object_walk import Walk
+from . import dataset_memory
 from .sample_code import attributes, names_read, package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from ...loading import Loading
 
-SMALL = 16  # numbers in a tensor or array that is still taken for a setting
+MOST_NUMBERS = 16  # in a tensor or array that is still taken for a setting
 TEXT, LIST, BITS = 200, 32, 64  # characters, elements and bits that are still a setting
-OBJECTS, VALUES, DEEP = 64, 512, 2
-LOADERS = 64
-REPLACED = "the data set itself"
+MOST_OBJECTS, MOST_VALUES, DEPTH = 64, 512, 2
+MOST_LOADERS = 64
+REPLACED = "the dataset itself"
 _PLAIN = objects.ids(int, float, str, bool, type(None))
 _LISTS = objects.ids(list, tuple)
 _LIBRARIES = ("torch", "numpy", "builtins", "multiprocessing")
@@ -58,7 +59,7 @@ class DatasetState(Probe):
         dataset = own.get("dataset")
         before = self._given.pop(number, None)
         given = self._given[number] = Given(dataset, bool(own.get("persistent_workers")))
-        if len(self._given) > LOADERS:
+        if len(self._given) > MOST_LOADERS:
             del self._given[next(iter(self._given))]
         if before is None:
             return []
@@ -106,26 +107,30 @@ def _is_read(name: str, read: set[str]) -> bool:
 
 def state(dataset: Any) -> dict[str, Any]:
     """Plain values among its attributes, and among those of the objects it holds, two deep."""
-    found: dict[str, Any] = {}
-    waiting: deque[tuple[str, Any, int]] = deque([("", dataset, 0)])
-    looked = 0
-    while waiting and looked < OBJECTS:
-        path, thing, depth = waiting.popleft()
-        looked += 1
+    values: dict[str, Any] = {}
+    for path, thing in Walk(_own_objects, MOST_OBJECTS, DEPTH).over([("", dataset)]):
         for name, value in attributes(thing):
-            name = name[:TEXT]
-            if len(found) >= VALUES:
-                return found
-            if _is_plain(value):
-                found[path + name] = _cut(value)
-            elif id(type(value)) in _LISTS:
-                if len(value) <= LIST and all(map(_is_plain, value)):
-                    found[path + name] = [_cut(each) for each in value]
-            elif (numbers := _numbers(value)) is not None:
-                found[path + name] = numbers
-            elif depth < DEEP and package_of(type(value)) not in _LIBRARIES:
-                waiting.append((f"{path}{name}.", value, depth + 1))
-    return found
+            setting = _setting(value)
+            if setting is not objects.UNKNOWN and len(values) < MOST_VALUES:
+                values[path + name[:TEXT]] = setting
+    return values
+
+
+def _own_objects(thing: Any) -> Iterator[tuple[str, Any]]:
+    """Those among its attributes that are no library's."""
+    for name, value in attributes(thing):
+        if package_of(type(value)) not in _LIBRARIES:
+            yield f"{name[:TEXT]}.", value
+
+
+def _setting(value: Any) -> Any:
+    """A plain value, a short list of these, the numbers of a small tensor or array; UNKNOWN for anything else."""
+    if _is_plain(value):
+        return _cut(value)
+    if id(type(value)) in _LISTS:
+        return list(map(_cut, value)) if len(value) <= LIST and all(map(_is_plain, value)) else objects.UNKNOWN
+    numbers = _numbers(value)
+    return objects.UNKNOWN if numbers is None else numbers
 
 
 def _is_plain(value: Any) -> bool:
@@ -139,11 +144,11 @@ def _cut(value: Any) -> Any:
 def _numbers(value: Any) -> Any:
     """The numbers of a small tensor or array, read from memory; a single one by itself. None for anything else."""
     if type(value) is getattr(sys.modules.get("numpy"), "ndarray", None):
-        return value.tolist() if value.size <= SMALL and value.dtype.kind in "biuf" else None
-    if "torch" not in sys.modules or not memory_bytes.is_tensor(value):
+        return value.tolist() if value.size <= MOST_NUMBERS and value.dtype.kind in "biuf" else None
+    if "torch" not in sys.modules or not dataset_memory.is_tensor(value):
         return None
-    lies = dataset_tensors.extent(value)
-    if lies is None or value.numel() > SMALL or not value.is_contiguous():
+    lies = dataset_memory.extent(value)
+    if lies is None or value.numel() > MOST_NUMBERS or not value.is_contiguous():
         return None
-    numbers = memory_bytes.numbers(lies, memory_bytes.read(lies))
+    numbers = dataset_memory.numbers(lies, dataset_memory.read(lies))
     return numbers[0] if numbers is not None and len(numbers) == 1 else numbers

@@ -1,13 +1,14 @@
-"""Whose data a loader gives: its dataset, its samplers, and where these are written and made."""
+"""What a loader is: how it is set, its dataset and samplers, and where these are written and made. Nothing is run."""
 
 from __future__ import annotations
 
 import linecache
 import re
-from types import FunctionType
 
 from ... import lengths, objects, user_code
 from ...records.data import LoaderData
+from ...records.loaders import LoaderSettings
+from .sample_code import asks_its_worker, method_of, package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,52 @@ if TYPE_CHECKING:
     from ...records import Site
 
 LIBRARIES = ("torch", "torchdata", "builtins")
+MOST_WRAPPERS = 8  # Subsets of Subsets
+_qualname = type.__dict__["__qualname__"].__get__  # a metaclass is not asked
+calling = user_code.site_of
+
+
+def settings(loading: Loading, loader: Any) -> LoaderSettings:
+    """How it is set."""
+    own = objects.instance_dict(loader) or {}
+    dataset, prepares = own.get("dataset"), own.get("worker_init_fn")
+    drawn = lengths.drawing(loader)
+    samplers = (drawn, (objects.instance_dict(drawn) or {}).get("sampler"), own.get("sampler"))
+    drawn_at = [written(sampler, "__iter__") for sampler in samplers if sampler is not None]
+    method = objects.in_class(type(own.get("_DataLoader__multiprocessing_context")), "_name")
+    timeout = own.get("timeout")
+    splits = asks_its_worker(dataset, prepares)
+    return LoaderSettings(
+        number=loading.number,
+        loader=id(loader),
+        site=loading.site,
+        length=loading.length,
+        iterable=loading.iterable,
+        batch_size=_whole(own.get("batch_size")),
+        num_workers=_whole(own.get("num_workers")) or 0,
+        drop_last=_is_set(own.get("drop_last")),
+        pin_memory=_is_set(own.get("pin_memory")),
+        prefetch_factor=_whole(own.get("prefetch_factor")),
+        timeout=timeout if type(timeout) is float else float(_whole(timeout) or 0),
+        persistent_workers=_is_set(own.get("persistent_workers")),
+        in_order=own.get("in_order") is not False,
+        dataset=_qualname(type(dataset)),
+        sampler=_qualname(type(own.get("sampler"))),
+        start_method=method[1] if method is not None and type(method[1]) is str else "",
+        samples=lengths.length(dataset),
+        sampler_site=next((site for site in drawn_at if site), None),
+        dataset_site=written(dataset, "__iter__" if loading.iterable else "__getitem__"),
+        asks_worker=splits or prepares is not None,
+        splits=splits,
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _is_set(value: Any) -> bool:
+    return value is True or bool(_whole(value))
 
 
 def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderData:
@@ -39,7 +86,7 @@ def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderDa
 
 def source(dataset: Any) -> Any:
     """What a Subset, or several of them, is a part of."""
-    for _ in range(8):
+    for _ in range(MOST_WRAPPERS):
         inner = (objects.instance_dict(dataset) or {}).get("dataset")
         if inner is None or not _is_torchs(dataset):
             break
@@ -49,17 +96,8 @@ def source(dataset: Any) -> Any:
 
 def written(thing: Any, *methods: str) -> Site | None:
     """Where the first of these methods that it has is written by the user."""
-    found = next((each[1] for name in methods if (each := objects.in_class(type(thing), name)) is not None), None)
-    return user_code.code_site(found) if type(found) is FunctionType else None
-
-
-def calling(frame: FrameType | None) -> Site | None:
-    """The innermost line of the user's."""
-    while frame is not None and not user_code.is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    if frame is None:
-        return None
-    return user_code.absolute(frame.f_code.co_filename), frame.f_lineno, user_code.name_of(frame.f_code)
+    found = next((method for name in methods if (method := method_of(type(thing), name)) is not None), None)
+    return None if found is None else user_code.code_site(found)
 
 
 def made(loader: Any, frame: FrameType | None) -> Site | None:
@@ -91,4 +129,4 @@ def _assigns(text: str, names: list[str]) -> bool:
 
 
 def _is_torchs(thing: Any) -> bool:
-    return objects.module_of(type(thing)).partition(".")[0] in LIBRARIES
+    return package_of(type(thing)) in LIBRARIES

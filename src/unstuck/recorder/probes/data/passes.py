@@ -10,7 +10,7 @@ from ... import layout as at
 from ...hooks.processes import pickles
 from ...probe import Probe
 from ...records.loaders import AskedAfterEnd, EmptyPass, OverLength, PassEnded, ShortPasses, WorkersStarted
-from . import loader_settings
+from . import loader_source
 from .dataset_state import REPLACED
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ class Passes(Probe):
         if kept.loaders != known.loaders:
             kept.loaders = known.loaders
             if _now_and_then(kept.loaders):
-                journal.write(loader_settings.read(known, loader))
+                journal.write(loader_source.settings(known, loader))
         known.opening += known.opened
         self._left_early(known, kept)
         kept.again, kept.over, kept.began = 0, 1, monotonic_ns()

@@ -8,6 +8,8 @@ from itertools import islice
 from types import CodeType, FunctionType, MethodType
 
 from ... import objects
+from .. import object_walk
+from ..object_walk import Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +18,10 @@ if TYPE_CHECKING:
 
 GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 WORKER = "get_worker_info"
-ATTRIBUTES = 64
-"""Of one object, that are looked at."""
-METHODS, CODES, FUNCTIONS = 50, 100, 300
-"""Methods of one object, code inside one function, and functions of all that is followed."""
-NESTED, DEPTH = 64, 4
-"""Datasets within datasets."""
+MOST_ATTRIBUTES = 64  # of one object
+MOST_METHODS, MOST_CODES, MOST_FUNCTIONS = 50, 100, 300  # of one object, inside one function, of all that is followed
+MOST_NESTED, NESTED_DEPTH = 64, 5  # datasets within datasets
+_PLAIN = ("builtins", "numpy")
 _WRAPPERS = objects.ids(staticmethod, classmethod)
 
 
@@ -31,8 +31,7 @@ def package_of(kind: type) -> str:
 
 def attributes(thing: Any) -> list[tuple[str, Any]]:
     """The first of its own attributes, with their names."""
-    first = objects.some_of((objects.instance_dict(thing) or {}).items(), ATTRIBUTES)
-    return [(name, value) for name, value in first if type(name) is str]
+    return object_walk.attributes(thing, MOST_ATTRIBUTES)
 
 
 def method_of(kind: type, name: str) -> FunctionType | None:
@@ -44,26 +43,22 @@ def method_of(kind: type, name: str) -> FunctionType | None:
     return value if type(value) is FunctionType else None
 
 
-def codes(function: FunctionType) -> list[CodeType]:
-    """Its code, and that of what is defined in it."""
-    found = [function.__code__]
-    for code in found:  # it grows
-        found += [inner for inner in code.co_consts if type(inner) is CodeType][: max(0, CODES - len(found))]
-    return found
-
-
 def names_in(function: FunctionType) -> set[str]:
-    return {name for code in codes(function) for name in code.co_names}
+    """In its code, and in that of what is defined in it."""
+    codes = [function.__code__]
+    for code in codes:  # it grows
+        codes += [inner for inner in code.co_consts if type(inner) is CodeType][: max(0, MOST_CODES - len(codes))]
+    return {name for code in codes for name in code.co_names}
 
 
 def methods(thing: Any) -> list[FunctionType]:
     """The methods of an object that give a sample, and those of its methods that these name."""
     kind = type(thing)
-    if package_of(kind) in ("builtins", "numpy"):
+    if package_of(kind) in _PLAIN:
         return []
     found: list[FunctionType] = []
     waiting, asked = deque(GIVING), set(GIVING)
-    while waiting and len(found) < METHODS:
+    while waiting and len(found) < MOST_METHODS:
         function = method_of(kind, waiting.popleft())
         if function is not None:
             found.append(function)
@@ -76,7 +71,7 @@ def methods(thing: Any) -> list[FunctionType]:
 def giving(dataset: Any) -> Iterator[FunctionType]:
     """Every method that takes part in giving a sample: of the dataset, and of what it holds."""
     things = (dataset, *(value for _, value in attributes(dataset)))
-    return islice((function for thing in things for function in methods(thing)), FUNCTIONS)
+    return islice((function for thing in things for function in methods(thing)), MOST_FUNCTIONS)
 
 
 def names_read(dataset: Any) -> set[str]:
@@ -89,7 +84,7 @@ def asks_its_worker(dataset: Any, init: Any) -> bool:
     function that it calls."""
     waiting = deque([init, *(function for thing in _nested(dataset) for function in methods(thing))])
     done: set[int] = set()
-    while waiting and len(done) < FUNCTIONS:
+    while waiting and len(done) < MOST_FUNCTIONS:
         function = _function(waiting.popleft())
         if function is None or id(function.__code__) in done:
             continue
@@ -107,18 +102,12 @@ def asks_its_worker(dataset: Any, init: Any) -> bool:
 
 def _nested(dataset: Any) -> list[Any]:
     """The dataset, what it holds, and what the datasets among that hold."""
-    found, waiting = [dataset], deque([(dataset, 0)])
-    seen = {id(dataset)}
-    while waiting:
-        thing, depth = waiting.popleft()
-        for _, value in attributes(thing):
-            if id(value) in seen or len(found) >= NESTED or package_of(type(value)) in ("builtins", "numpy"):
-                continue
-            seen.add(id(value))
-            found.append(value)
-            if depth < DEPTH and any(method_of(type(value), name) for name in ("__iter__", "__getitem__")):
-                waiting.append((value, depth + 1))
-    return found
+
+    def inside(thing: Any) -> Iterator[tuple[str, Any]]:
+        if thing is dataset or any(method_of(type(thing), name) for name in ("__iter__", "__getitem__")):
+            yield from (pair for pair in attributes(thing) if package_of(type(pair[1])) not in _PLAIN)
+
+    return [thing for _, thing in Walk(inside, MOST_NESTED, NESTED_DEPTH).over([("", dataset)])]
 
 
 def _function(thing: Any) -> FunctionType | None:

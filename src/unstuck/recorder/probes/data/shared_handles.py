@@ -6,6 +6,7 @@ What moves in between is moved by another process, through the same open file. N
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from itertools import islice
@@ -14,24 +15,25 @@ from ... import attempts, flight, journal, loading, objects
 from ... import layout as at
 from ...probe import Probe
 from ...records.loaders import MovedHandle
-from . import handle_names
+from ..learning.script_lines import ScriptLines
+from ..object_walk import Walk, held_by
+from .sample_code import giving, names_in, names_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from ...loading import Loading
+    from ...records import Site
 
-BIT = 2
-"""Of the word that says who wants to know when batches are asked for."""
-MOST = 8
-"""Descriptors that are followed."""
-TIMES = 512
-"""Batches a process follows them for: if nothing has moved by then nobody shares anything."""
-ENOUGH = 16
-"""Times a file has moved, after which it need not be followed any more."""
-COUNTED = 64
-"""Batches in which a worker's reads are counted, until it has made one."""
+BIT = 2  # of the word that says who wants to know when batches are asked for
+MOST_HANDLES = 8  # that are followed
+MOST_BATCHES = 512  # that a process follows them for: if nothing has moved by then, nobody shares anything
+MOST_MOVES = 16  # of a file, after which it need not be followed any more
+COUNTED_BATCHES = 64  # in which a worker's reads are counted, until it has made one
+MOST_OBJECTS, MOST_PARTS, MOST_DEPTH = 2000, 64, 5  # of a dataset, in which a file or a lock is looked for
+GUARDS = ("multiprocessing.synchronize", "multiprocessing.managers", "filelock")
 
 
 class Handle:
@@ -120,7 +122,7 @@ class SharedHandles(Probe):
         if not of.workers or (live_on and self._begun.get(of.number) == of.loaders):
             return
         if of.number not in self._begun:
-            self._left = TIMES
+            self._left = MOST_BATCHES
         self._begun[of.number] = of.loaders
         if self._left > 0:
             self._follow()
@@ -128,7 +130,7 @@ class SharedHandles(Probe):
     def worker_began(self) -> None:
         self.forget()
         if flight.words[at.W_FORKED]:
-            self._left = TIMES
+            self._left = MOST_BATCHES
             self._follow()
 
     def batch_asked(self, iterator: Any) -> None:
@@ -149,7 +151,7 @@ class SharedHandles(Probe):
             for each in self.followed:
                 each.at = -1
         self._work(fetcher.dataset)
-        if not self._reads and self.followed and self._left > TIMES - COUNTED:
+        if not self._reads and self.followed and self._left > MOST_BATCHES - COUNTED_BATCHES:
             self._counted = _read_calls()
 
     def fetch_ended(self) -> None:
@@ -160,7 +162,7 @@ class SharedHandles(Probe):
 
     def _follow(self) -> None:
         handles = map(handle_of, open_numbers(at.HIGH))  # ours are above
-        self.followed = list(islice((each for each in handles if each is not None), MOST))
+        self.followed = list(islice((each for each in handles if each is not None), MOST_HANDLES))
         self._watch()
 
     def _watch(self) -> None:
@@ -175,7 +177,7 @@ class SharedHandles(Probe):
     def _work(self, dataset: Any) -> None:
         """It is about to touch them again: who moved them meanwhile?"""
         self._left -= 1
-        self.followed = [each for each in self.followed if self._left >= 0 and each.times < ENOUGH]
+        self.followed = [each for each in self.followed if self._left >= 0 and each.times < MOST_MOVES]
         self._watch()
         for each in self.followed:
             if each.was_moved() and not each.times & (each.times - 1):
@@ -183,7 +185,7 @@ class SharedHandles(Probe):
 
     def _tell(self, handle: Handle, dataset: Any) -> None:
         worker = flight.words[at.W_WORKER]
-        attribute = handle_names.held_as(dataset, handle.number) if dataset is not None else ""
+        attribute = held_as(dataset, handle.number) if dataset is not None else ""
         journal.tell(
             MovedHandle(
                 fd=handle.number,
@@ -195,8 +197,8 @@ class SharedHandles(Probe):
                 worker=worker if worker >= 0 else None,
                 reads=self._reads,
                 attribute=attribute,
-                opened=handle_names.opened_at(dataset, attribute),
-                guarded=dataset is not None and handle_names.is_guarded(dataset),
+                opened=opened_at(dataset, attribute),
+                guarded=dataset is not None and is_guarded(dataset),
                 step=flight.steps(),
             )
         )
@@ -209,3 +211,53 @@ def _read_calls() -> int:
         return int(os.read(handle, 4096).partition(b"syscr:")[2].split()[0])
     finally:
         os.close(handle)
+
+
+# --- by which name a dataset holds an open file, and whether it holds a lock that may guard it ----------------------
+
+
+def held_as(dataset: Any, number: int) -> str:
+    """The attribute that is, or leads to, this descriptor; empty if none is found."""
+    by_number = "lseek" in names_read(dataset)
+    found = (path for path, thing in _reached(dataset) if descriptor(thing, by_number) == number)
+    return next(found, "").lstrip(".")
+
+
+def opened_at(dataset: Any, attribute: str) -> Site | None:
+    """The line that gives this attribute its value."""
+    first = attribute.partition(".")[0].partition("[")[0]
+    return ScriptLines().assigned(type(dataset), first) if first else None
+
+
+def is_guarded(dataset: Any) -> bool:
+    """There is a lock that may guard its files: this process locks files; the dataset holds a lock; or its sample path
+    names one."""
+    if attempts.locks_files() or any(_is_guard(thing) for _, thing in _reached(dataset)):
+        return True
+    named = ((function.__globals__, name) for function in giving(dataset) for name in names_in(function))
+    return any(_is_guard(space.get(name)) for space, name in named)
+
+
+def descriptor(thing: Any, by_number: bool) -> int | None:
+    """Of Python's own file objects, down to the bare file; of a plain number where files are moved by theirs."""
+    kind = type(thing)
+    try:
+        if kind is io.TextIOWrapper:
+            return descriptor(thing.buffer, False)
+        if kind is io.BufferedReader or kind is io.BufferedRandom:
+            return descriptor(thing.raw, False)
+        if kind is io.FileIO:
+            return int(thing.fileno())
+    except ValueError:  # closed
+        return None
+    return thing if by_number and kind is int else None
+
+
+def _reached(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """The dataset and what it holds, plain numbers too, each with its path."""
+    walk = Walk(lambda thing: held_by(thing, MOST_PARTS), MOST_OBJECTS, MOST_DEPTH, skip=frozenset())
+    return walk.over([("", dataset)])
+
+
+def _is_guard(thing: Any) -> bool:
+    return objects.module_of(type(thing)).startswith(GUARDS)

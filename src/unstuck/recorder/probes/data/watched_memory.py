@@ -7,8 +7,8 @@ from _weakref import ref
 from types import FunctionType, MethodType
 
 from ... import objects
-from . import memory_bytes
-from .dataset_tensors import Extent, KnownExtents, extent
+from . import dataset_memory
+from .dataset_memory import Extent, KnownExtents, extent
 from .sample_code import package_of
 
 TYPE_CHECKING = False
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from ...loading import Loading
     from ...records import Site
 
-BYTES = 1 << 16
-"""Of one batch, that are kept."""
-PLACES = 4096
-"""Of a loader, that are known by how they were left."""
-PROOF = 32
-"""Bytes that must have come again as they were left, and been changed again: fewer may be alike by chance."""
-BESIDE = frozenset(("torch", "multiprocessing", "tqdm", "wandb", "tensorboard", "tensorboardX", "lightning"))
+MOST_BYTES = 1 << 16  # of one batch, that are kept
+MOST_PLACES = 4096  # of a loader, that are known by how they were left
+PROOF_BYTES = 32  # that came again as they were left, and were changed again: fewer may be alike by chance
+HARMLESS = frozenset(("torch", "multiprocessing", "tqdm", "wandb", "tensorboard", "tensorboardX", "lightning"))
 """Packages whose threads write to no dataset."""
 
 
@@ -48,7 +45,7 @@ class Sharing:
     @property
     def harmed(self) -> bool:
         """What is read anew in each pass may be as it was left by chance, but not time after time."""
-        return self.proof >= PROOF and self.again > 4 * self.anew
+        return self.proof >= PROOF_BYTES and self.again > 4 * self.anew
 
     def came(self, part: Watched) -> None:
         """A part of a batch that lies in the dataset's memory: did the pass before leave it like this? Of an older one
@@ -65,7 +62,7 @@ class Sharing:
             self.rewritten += 1
             self.proof += len(now)
             part.left = False
-        if len(self.written) < PLACES or part.key in self.written:
+        if len(self.written) < MOST_PLACES or part.key in self.written:
             self.written[part.key] = self.passes, hash(now)
         lies = part.lies()
         if lies is not None:
@@ -78,12 +75,12 @@ class Change:
     __slots__ = ("_after", "_before", "_code", "part", "versions")
 
     def __init__(self, part: Watched, thing: Any, now: bytes) -> None:
-        self.part, self.versions = part, (part.version, memory_bytes.version(thing))
-        self._before, self._after, self._code = part.before, now, memory_bytes.code_of(thing)
+        self.part, self.versions = part, (part.version, dataset_memory.version(thing))
+        self._before, self._after, self._code = part.before, now, dataset_memory.code_of(thing)
 
     def values(self) -> tuple[Any, Any]:
         """Of the first number that changed."""
-        return memory_bytes.first_change(self._code, self._before, self._after) or (None, None)
+        return dataset_memory.first_change(self._code, self._before, self._after) or (None, None)
 
 
 class Watched:
@@ -94,7 +91,7 @@ class Watched:
     def __init__(self, sharing: Sharing, name: str, own: Extent, begin: int, size: int, sample: int | None) -> None:
         self.sharing, self.name, self.sample, self.age = sharing, name, sample, 0
         self.thing: Callable[[], Any] = ref(own.thing)
-        self.begin, self.end, self.whole = begin, begin + size, BYTES
+        self.begin, self.end, self.whole = begin, begin + size, MOST_BYTES
         self.before = b""
         self.version: int | None = None
         self.left = False
@@ -107,7 +104,7 @@ class Watched:
     def watch(self, whole: int) -> None:
         self.whole = whole
         self.before = self.read() or b""
-        self.version = memory_bytes.version(self.thing())
+        self.version = dataset_memory.version(self.thing())
 
     def lies(self) -> Extent | None:
         """Where it is, if what the dataset held is still there and in its old place."""
@@ -119,7 +116,7 @@ class Watched:
 
     def read(self) -> bytes | None:
         lies = self.lies()
-        return None if lies is None else memory_bytes.read(lies, self.whole)
+        return None if lies is None else dataset_memory.read(lies, self.whole)
 
     def changed(self) -> bytes | None:
         """What is there now, if it is something else than before."""
@@ -131,7 +128,7 @@ def has_company() -> bool:
     """Threads are alive that may write to the data: any but the training's, and those known to do other things."""
     mine = threading.get_ident()
     alive = list(threading._active.items())  # type: ignore[attr-defined]  # all the others are methods of threads
-    return any(number != mine and origin(each) not in BESIDE for number, each in alive)
+    return any(number != mine and origin(each) not in HARMLESS for number, each in alive)
 
 
 def origin(thread: Any) -> str:
