@@ -101,7 +101,7 @@ def _record(folder: str) -> None:
 def _start_helper(
     folder: str, stall_after: float | None, report: str | os.PathLike[str] | None
 ) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "unstuck.supervise.beside", str(os.getpid()), folder]
+    words = [sys.executable, "-m", "unstuck.supervise.helper", str(os.getpid()), folder]
     if stall_after is not None:
         words += ["--stall-after", str(stall_after)]
     if report is not None:

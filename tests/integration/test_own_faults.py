@@ -214,9 +214,9 @@ wait_for_ever()
 # What is broken in the supervisor (statements), and the probe that must be named for it.
 OUTSIDE_PARTS = {
     "clock": ("from unstuck.supervise.watch import Watch; Watch.tick = broken", "supervisor"),
-    "signals": ("from unstuck.supervise.run import Supervisor; Supervisor._attend = broken", "supervisor"),
+    "signals": ("from unstuck.supervise.supervisor import Supervisor; Supervisor._loop = broken", "supervisor"),
     "observer": ("from unstuck.observer.look import Observer; Observer.look = broken", "observer"),
-    "rules": ("import unstuck.supervise.inquiry as i; i.diagnose = broken", "rules"),
+    "rules": ("import unstuck.rules.diagnose as d; d.diagnose = broken", "rules"),
     "one rule": (
         "import unstuck.rules as r; from dataclasses import replace; "
         "r.RULES = tuple(replace(rule, decide=broken) for rule in r.RULES)",
@@ -224,7 +224,7 @@ OUTSIDE_PARTS = {
     ),
     "drawing": ("import unstuck.report.terminal as t; t.render = broken", "terminal"),
     "run folder": ("import unstuck.report.store as s; s.RunFolder.save = full_disk", "run folder"),
-    "copies": ("from unstuck.supervise.flight_folder import FlightFolder; FlightFolder.keep_copy = full_disk", "run folder"),
+    "copies": ("import unstuck.supervise.flight_folder as f; f.FlightFolder.keep_copy = full_disk", "run folder"),
     "py-spy": (
         "import unstuck.observer.stacks as s; s.find_py_spy = lambda: 'SLEEPS'; "
         "s.PySpy.__init__.__kwdefaults__['limit'] = 0.3",
@@ -321,14 +321,14 @@ def _wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], seco
 
 def test_fault_in_all_that_looks_and_thinks(unstuck: Runner) -> None:
     """Without a Case there is no report: standard error says why, and the run folder keeps how it ended."""
-    patch = "from unstuck.supervise.inquiry import Inquiry; Inquiry.__init__ = broken"
+    patch = "from unstuck.supervise.evidence import Evidence; Evidence.__init__ = broken"
     report, words = words_for(unstuck, HUNG)
     process = start_broken(unstuck, patch, *words)
     _wait_for_look(unstuck, process)
     os.kill(process.pid, signal.SIGTERM)
     outcome = unstuck.finish(process, report, time.monotonic(), 60)
     assert (outcome.code, outcome.out, outcome.report) == (-signal.SIGTERM, "begun\n", {})
-    assert "watching is off after a fault of ours (RuntimeError: injected)" in outcome.err
+    assert "no longer watching; your training continues (RuntimeError: injected)" in outcome.err
     (kept,) = unstuck.folder.glob(".unstuck/*/run.json")
     told = json.loads(kept.read_text())
     assert told["signal"] == signal.SIGTERM

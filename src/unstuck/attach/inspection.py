@@ -23,7 +23,7 @@ from unstuck.observer.stack_samples import Sample, Sampler
 from unstuck.observer.stacks import Ladder, PySpy
 from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
-from unstuck.supervise.inquiry import machine
+from unstuck.supervise.evidence import machine
 
 SECONDS = 3.0
 LOOKS_AT = (

@@ -82,8 +82,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace | Words) -> int:
     from unstuck.cli.settings import Settings
     from unstuck.report import store
-    from unstuck.supervise.options import Options
-    from unstuck.supervise.run import supervise
+    from unstuck.supervise import Options
+    from unstuck.supervise.supervisor import supervise
 
     settings = Settings()
     python = settings.text("python", args.python, "") or None

@@ -12,9 +12,8 @@ NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs")
 )
 DAY = 86_400.0
-NEEDED = 64 * at.SIZE
-DEAD_KEPT = 300
-"""Dead processes whose last state and files are kept, the latest; those that trained are counted for themselves."""
+NEEDED_BYTES = 64 * at.SIZE
+DEAD_KEPT = 300  # the latest dead processes whose state and files are kept; those that trained count separately
 NOTHING_WRITTEN = (
     "no process has written a flight file: no Python of 3.10 or later was started, or it was cut off from its "
     "environment (python -E, -I or -S, sudo, a container), or the disk is full"
@@ -74,7 +73,7 @@ def _check_room(folder: str) -> None:
     trial = os.path.join(folder, "room")
     handle = os.open(trial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.posix_fallocate(handle, 0, NEEDED)
+        os.posix_fallocate(handle, 0, NEEDED_BYTES)
     finally:
         os.close(handle)
         os.unlink(trial)
@@ -108,16 +107,20 @@ def remove_folder(folder: str) -> None:
 
 
 class FlightFolder:
-    """All flight files of one run."""
+    """All flight files of one run; `folder` is None where there can be none."""
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        self.open: dict[str, Gauge] = {}
+        self._open: dict[str, Gauge] = {}
         self._trained: list[Gauge] = []
         self._helped: list[Gauge] = []
         self._lone: set[str] = set()
         self._folded: set[str] = set()
         self._by_pid: dict[int, Gauge] = {}
+
+    @property
+    def living(self) -> list[Gauge]:
+        return list(self._open.values())
 
     @property
     def dead(self) -> list[Gauge]:
@@ -127,7 +130,7 @@ class FlightFolder:
     @property
     def news(self) -> int:
         """Facts written so far that are worth applying the rules to."""
-        return sum(int(gauge.words[at.W_NEWS]) for gauge in (*self.open.values(), *self._trained, *self._helped))
+        return sum(int(gauge.words[at.W_NEWS]) for gauge in (*self.living, *self.dead))
 
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
@@ -139,11 +142,11 @@ class FlightFolder:
             every = set()
         names = {name for name in every if name.endswith(at.FLIGHT)}
         self._lone = {n for n in every if n.endswith(at.RECORDS) and n[: -len(at.RECORDS)] + at.FLIGHT not in every}
-        for name in names - self.open.keys() - self._folded:
+        for name in names - self._open.keys() - self._folded:
             gauge = Gauge.open(os.path.join(self.folder, name))
             if gauge is not None:
-                self.open[name] = self._by_pid[gauge.pid] = gauge
-        ordered = sorted(self.open.items(), key=lambda item: item[1].number)
+                self._open[name] = self._by_pid[gauge.pid] = gauge
+        ordered = sorted(self._open.items(), key=lambda item: item[1].number)
         latest = {gauge.key: gauge for _, gauge in ordered}
         for name, gauge in ordered:
             writer = gauge.writer() if latest[gauge.key] is gauge else "replaced"
@@ -155,7 +158,7 @@ class FlightFolder:
     def _fold(self, name: str, gauge: Gauge, *, ended: bool = False) -> None:
         """Keep its last state in memory; where there are too many, it takes the place of the oldest."""
         self._folded.add(name)
-        del self.open[name]
+        del self._open[name]
         kept = self._trained if gauge.trained else self._helped
         kept.append(gauge.frozen(ended=ended))
         self._by_pid[gauge.pid] = kept[-1]
@@ -178,7 +181,7 @@ class FlightFolder:
         if self.folder is None:
             return ()
         if not self._lone:
-            return () if self.open or self._trained or self._helped else (("recorder", NOTHING_WRITTEN),)
+            return () if self.living or self.dead else (("recorder", NOTHING_WRITTEN),)
         from unstuck.observer.journals import parse
         from unstuck.recorder.records import ProbeOff
 
@@ -209,9 +212,9 @@ class FlightFolder:
                 continue
 
     def close(self) -> None:
-        for gauge in self.open.values():
+        for gauge in self._open.values():
             gauge.close()
-        self.open.clear()
+        self._open.clear()
         if self.folder is not None:
             remove_folder(self.folder)
 

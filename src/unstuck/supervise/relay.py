@@ -6,9 +6,13 @@ import os
 import signal
 import time
 
+from unstuck.observer.gauge import stat_fields
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from unstuck.model import Sender
 
 _NOT_OURS = frozenset(
     (
@@ -17,10 +21,8 @@ _NOT_OURS = frozenset(
         *("SIGXCPU", "SIGXFSZ", "SIGIO", "SIGPWR", "SIGSTKFLT"),
     )
 )
-RECEIPT = 0.3
-"""Seconds the child has to show that it got a signal of the group itself."""
-RECEIPT_OF_OURS = 1.0
-"""Seconds to wait for the sign that it got what we sent."""
+GROUP_RECEIPT_SECONDS = 0.3  # the child has so long to show that it got a signal of the group itself
+OWN_RECEIPT_SECONDS = 1.0  # and so long that it got what we sent
 
 
 class Relay:
@@ -52,19 +54,15 @@ class Relay:
     def _pass_on(self, info: signal.struct_siginfo, pid: int, has_receipt: Callable[[], bool]) -> bool:
         if info.si_code > 0:  # from the kernel: a key at the terminal, sent to the whole group
             return False
-        if _within(RECEIPT, has_receipt):
+        if _within(GROUP_RECEIPT_SECONDS, has_receipt):
             return True
         if pending(pid, info.si_signo):
             return False
-        self._send(pid, info.si_signo)
-        return _within(RECEIPT_OF_OURS, has_receipt)  # so that the next signal is not taken for this one
-
-    @staticmethod
-    def _send(pid: int, number: int) -> None:
         try:
-            os.kill(pid, number)
+            os.kill(pid, info.si_signo)
         except (ProcessLookupError, PermissionError):  # PermissionError: it changed its user
             pass
+        return _within(OWN_RECEIPT_SECONDS, has_receipt)  # so that the next signal is not taken for this one
 
 
 def _within(seconds: float, happened: Callable[[], bool]) -> bool:
@@ -86,3 +84,33 @@ def pending(pid: int, number: int) -> bool:
     except OSError:  # no /proc: better to send a signal twice than never
         return False
     return False
+
+
+def sender(info: signal.struct_siginfo) -> Sender:
+    """Who sent a signal, read at once: a `kill` lives no longer than a moment."""
+    from unstuck.model import Sender
+    from unstuck.observer.proc import command
+
+    pid = info.si_pid if info.si_code <= 0 else 0  # else it came from the kernel: a key, or a closed terminal
+    ours, theirs = stat_fields(os.getpid()), stat_fields(pid) if pid > 0 else []
+    at_terminal = ours[4] not in (b"0", b"-1")
+    gone = pid > 0 and not theirs and info.si_uid == os.getuid()  # a `kill` of this very user, most likely typed
+    return Sender(
+        signal=info.si_signo,
+        pid=pid,
+        uid=info.si_uid,
+        command=" ".join(command(pid)) if theirs else "",
+        ancestor=pid in _ancestors(),
+        terminal=at_terminal and (gone or (bool(theirs) and theirs[4] == ours[4])),
+        at=time.monotonic(),
+    )
+
+
+def _ancestors() -> list[int]:
+    ancestors: list[int] = []
+    pid = os.getppid()
+    while pid > 0 and pid not in ancestors:
+        ancestors.append(pid)
+        fields = stat_fields(pid)
+        pid = int(fields[1]) if fields else 0
+    return ancestors

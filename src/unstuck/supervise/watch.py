@@ -1,203 +1,220 @@
-"""One watched tree: reads the clock each tick, and calls for an inquiry when something stands still.
+"""A run under watch, by `unstuck run` or by `unstuck.watch()`: read, look, judge, print and save.
 
-Light: while the run is healthy nothing but this, the clock and the gauges is loaded.
+Light: evidence and verdicts are loaded at the first standstill, or the first record that may decide a rule.
 """
 
 from __future__ import annotations
 
-import signal
+import os
 import time
 
-from unstuck.observer.gauge import Gauge, stat_fields
-from unstuck.supervise.clock import SLOW_PACE, SUSPECT, TICK, Clock
-from unstuck.supervise.flight_folder import FlightFolder
-from unstuck.supervise.memory import Memory
-from unstuck.supervise.options import Options
-from unstuck.supervise.pages import Pages
-from unstuck.supervise.questions import Questions
-from unstuck.supervise.starving import Starving
-from unstuck.supervise.trend import Trend
+from unstuck.supervise.clock import SLOW_PACE, TICK
+from unstuck.supervise.readings import PartsOff, Readings
 from unstuck.supervise.unrecorded import Unrecorded
-
-UNWINDING = 10.0
-"""Seconds after Ctrl-C in which a run that moves is taken to be ending."""
-
-STARTING = 1.8
-"""Seconds that stand for the pace of a start; the first look comes at three times this."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unstuck.model import Sender
-    from unstuck.supervise.inquiry import Inquiry
+    from unstuck.model import Case, Exit, Finding, Outcome
+    from unstuck.report.store import RunFolder
+    from unstuck.supervise import Options
+    from unstuck.supervise.evidence import Evidence
+    from unstuck.supervise.flight_folder import FlightFolder
+    from unstuck.supervise.output import Output
+    from unstuck.supervise.verdicts import Verdicts
+
+UNWINDING_SECONDS = 10.0  # a run that moves so long after Ctrl-C is taken to be ending
 
 
 class Watch:
-    """What the supervisor keeps of the run from tick to tick."""
+    """What both loops share. They call `tick`, and `tell` where that says so."""
 
     def __init__(
         self,
         root: int,
         command: tuple[str, ...],
         options: Options,
-        hangar: FlightFolder,
-        stdin: str = "",
-        inferred: bool = False,
+        flights: FlightFolder,
+        folder: RunFolder,
+        output: Output,
     ) -> None:
-        self.root, self.command, self.options, self.hangar, self.stdin = root, command, options, hangar, stdin
-        self.inferred = inferred
-        self.began = time.monotonic()
-        self.clock = Clock(options.stall_after or SUSPECT)
-        self.probes_off: dict[str, str] = {}
-        self.longest: dict[tuple[int, int], float] = {}
-        """Longest pause by process and phase, as far as it was long enough to be seen."""
-        self._phases: dict[int, int] = {}
-        self.interrupted = False
-        self.interrupted_at = 0.0
+        self.root, self.command, self.options, self.folder, self.output = root, command, options, folder, output
+        self.parts = PartsOff(output.line, verbose=options.verbose)
+        self.readings = Readings(root, flights, options.stall_after, self.parts)
+        self.unrecorded = Unrecorded(root, flights)
         self.ending = False
         """We are ending it: what moves now moves because of us."""
-        self.receipts: dict[int, int] = {}
-        """How often the root had handled each signal, when last read."""
-        self.memory = Memory(root, hangar)
-        self.trend = Trend(hangar)
-        self.starving = Starving(hangar)
-        self.pages = Pages(hangar)
-        self.unrecorded = Unrecorded(root, hangar)
-        self.questions = Questions(self.clock.scale)
-        self.senders: list[Sender] = []
-        """Signals that reached us, and who sent them."""
-        self._news = 0
-        self._strained = False
-        """Something was seen of the processes that make the batches, and no rule has heard of it yet."""
-        self._inquiry: Inquiry | None = None
+        self._evidence: Evidence | None = None
+        self._verdicts: Verdicts | None = None
 
     @property
-    def inquiry(self) -> Inquiry:
-        """The part that looks and thinks; loaded when first needed."""
-        if self._inquiry is None:
-            from unstuck.supervise.inquiry import Inquiry
+    def evidence(self) -> Evidence:
+        if self._evidence is None:
+            from unstuck.supervise.evidence import Evidence
 
-            self._inquiry = Inquiry(self)
-        return self._inquiry
+            self._evidence = Evidence(self.readings, self.command, self.options.stall_after)
+        return self._evidence
 
     @property
-    def inquired(self) -> bool:
-        return self._inquiry is not None
+    def gathered(self) -> bool:
+        """There is some evidence."""
+        return self._evidence is not None
+
+    @property
+    def verdicts(self) -> Verdicts:
+        if self._verdicts is None:
+            from unstuck.supervise.verdicts import Verdicts
+
+            self._verdicts = Verdicts()
+        return self._verdicts
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self._verdicts.findings if self._verdicts is not None else ()
+
+    @property
+    def interrupted(self) -> bool:
+        return self.readings.interrupted_at is not None
+
+    # --- while it runs -----------------------------------------------------------------------------------
 
     def tick(self, now: float) -> bool:
-        """Read the clock; look and think if it is time. True if there is something new to say."""
-        self.hangar.scan()
-        progress = {gauge.pid: gauge.progress for gauge in self.hangar.open.values()}
-        progress.setdefault(self.root, sum(progress.values()))
-        self._note_pauses(progress)
-        self.clock.tick(now, progress, _stopped(progress))
-        self.note_receipts()
-        if self.interrupted and self._goes_on():
-            self.interrupted = False
-            if self.inquired:
-                self.inquiry.thaw()
-        self._part("memory", self.memory.tick, now)
-        self._part("trend", self.trend.tick)
+        """Read the clock; look and judge if it is time. True if there is something new to say."""
+        self.readings.tick(now)
+        self._go_on_after_interrupt()
         if self.interrupted or self.ending:
             return False
-        self._part("questions", self._ask, now)
-        self._part("strain", self._note_strain, now)
-        self._part("pages", self._note_pages, now)
-        news = self.inquiry.withdraw_recovered() if self.inquired else False
-        for pid in self.clocked():
-            hand = self.clock.hands.get(pid)
+        self.parts.attempt("unrecorded", self._tell_unrecorded, now)
+        self.readings.measure(now)
+        recovered = self._recovered()
+        looked = self._look_where_due()
+        news = self.readings.take_news()
+        if news:
+            self.evidence.note_flights()
+        worth_saying = (looked or news) and self.judge()
+        return worth_saying or recovered
+
+    def _tell_unrecorded(self, now: float) -> None:
+        for pid, line in self.unrecorded.tick(now).items():
+            self.parts[f"recorder of process {pid}"] = line
+            self.output.line(line)
+
+    def _recovered(self) -> bool:
+        """A standstill that was reported is over: the report is withdrawn, and that is worth saying."""
+        if self._verdicts is None:
+            return False
+        from unstuck.supervise.verdicts import is_loud
+
+        return is_loud(self._verdicts.recovered(self.readings.last_moves()))
+
+    def _look_where_due(self) -> bool:
+        looked = False
+        clock = self.readings.clock
+        for pid in self.readings.clocked():
+            hand = clock.hands.get(pid)
             if hand is None:
                 continue
-            p99 = self.p99(pid)
+            p99 = self.readings.p99(pid)
             early = max(1.0, SLOW_PACE * p99 - 1.0)  # a second before the first look, for a Ctrl-C that comes before it
-            if hand.looks or early <= hand.standing < early + 2 * TICK:
-                self.inquiry.note_flights()
-            if self.clock.wants_look(pid, p99):
-                news |= self.inquiry.look(pid)
-        return self._hear() or news
+            if clock.wants_look(pid, p99):
+                self.evidence.look(pid)
+                looked = True
+            elif hand.looks or early <= hand.standing < early + 2 * TICK:
+                self.evidence.note_flights()
+        return looked
 
-    def lost(self, now: float) -> list[str]:
-        """Lines about processes that turned out not to be recorded."""
-        found = {} if self.interrupted or self.ending else self.unrecorded.tick(now)
-        for pid, line in found.items():
-            self.probes_off[f"recorder of process {pid}"] = line
-        return list(found.values())
+    def judge(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> bool:
+        """Apply the rules to the Case as it stands. True if they found something worth saying."""
+        return self.parts.attempt("rules", self._judge, self.evidence.case(outcome, exits))
 
-    def _ask(self, now: float) -> None:
-        training = [gauge for gauge in self.hangar.open.values() if gauge.trains]
-        self.questions.tick(now, training, [*self.memory.asks(), *self.trend.asks])
+    def _judge(self, case: Case) -> bool:
+        from unstuck.rules.diagnose import diagnose
 
-    def _note_strain(self, now: float) -> None:
-        self._strained |= self.starving.tick(now)
+        diagnosis = diagnose(case)
+        for rule, why in diagnosis.probes_off:
+            self.parts.setdefault(rule, why)
+        return self.verdicts.update(case, diagnosis, time.monotonic()).worth_saying
 
-    def _note_pages(self, now: float) -> None:
-        self._strained |= self.pages.tick(now)
-
-    def _hear(self) -> bool:
-        """Facts came that may decide a rule. True if one did."""
-        news = self.hangar.news
-        if news == self._news and not self.trend.dearer and not self._strained:
-            return False
-        self._news, self._strained = news, False
-        self.inquiry.note_flights()
-        return self.inquiry.think()
-
-    def _part(self, probe: str, action: Callable[..., object], *arguments: object) -> None:
-        """A fault of ours in one part ends this part."""
-        if probe in self.probes_off:
-            return
-        try:
-            action(*arguments)
-        except Exception as fault:
-            self.off(probe, fault)
-
-    def note_receipts(self) -> None:
-        root = self.hangar.gauge_of(self.root)
-        heard = {} if root is None else root.heard()
-        if not signal.sigpending() - {signal.SIGCHLD}:  # else the newest receipt may be of one not yet seen by us
-            self.receipts = dict(heard)
-
-    @property
-    def moved(self) -> bool:
-        """Something moved since the last tick."""
-        hands = self.clock.hands
-        return any(g.progress != hands[g.pid].progress for g in self.hangar.open.values() if g.pid in hands)
-
-    def _goes_on(self) -> bool:
-        """It was asked to end and trains on: the script handles the signal in its own way."""
-        hands = [hand for pid in self.clocked() if (hand := self.clock.hands.get(pid))]
-        return any(hand.moved > self.interrupted_at + UNWINDING for hand in hands)
-
-    def _note_pauses(self, progress: dict[int, int]) -> None:
-        """The recorder counts one step in thirty-two; a long pause in any of the others is seen from here."""
-        for gauge in self.hangar.open.values():
-            hand = self.clock.hands.get(gauge.pid)
-            if hand is not None and hand.standing and progress[gauge.pid] != hand.progress:
-                key = (gauge.pid, self._phases.get(gauge.pid, 0))
-                self.longest[key] = max(self.longest.get(key, 0.0), hand.standing)
-            self._phases[gauge.pid] = gauge.phase
-
-    def clocked(self) -> list[int]:
-        """Processes whose clock counts: those that train; before any does, what we started."""
-        training = [gauge.pid for gauge in self.hangar.open.values() if gauge.trains]
-        return training or [self.root]
-
-    def p99(self, pid: int) -> float:
-        """Of the present kind of phase. Before the first seam: what importing torch and reading data may well take."""
-        gauge: Gauge | None = self.hangar.gauge_of(pid)
-        return STARTING * self.clock.scale if gauge is None or not gauge.trains else gauge.p99
+    # --- Ctrl-C and death --------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
         """Ctrl-C or SIGTERM came: keep what is known of this very moment, before the tree unwinds."""
-        self.interrupted, self.interrupted_at = True, time.monotonic()
-        if any(hand.standing >= 1.0 for pid in self.clocked() if (hand := self.clock.hands.get(pid))):
-            self.inquiry.freeze()
+        self.readings.interrupted_at = time.monotonic()
+        hands = self.readings.clock.hands
+        if any(hands[pid].standing >= 1.0 for pid in self.readings.clocked() if pid in hands):
+            self.evidence.freeze()
 
-    def off(self, probe: str, fault: BaseException) -> None:
-        self.probes_off.setdefault(probe, f"{type(fault).__name__}: {fault}")
+    def _go_on_after_interrupt(self) -> None:
+        """It had to end and trains on: the script handles the signal in its own way."""
+        at, moves = self.readings.interrupted_at, self.readings.last_moves()
+        if at is None or not any(moves.get(pid, 0.0) > at + UNWINDING_SECONDS for pid in self.readings.clocked()):
+            return
+        self.readings.interrupted_at = None
+        if self.gathered:
+            self.evidence.thaw()
 
+    def explain_interrupt(self) -> bool:
+        """What the interrupt ended: a standstill, or a run that moved and whose own records may tell something."""
+        news = bool(self.readings.flights.news)
+        return (self.gathered or news) and (self.evidence.of_the_interrupt() or news) and self.judge()
 
-def _stopped(pids: dict[int, int]) -> frozenset[int]:
-    """Those that are stopped by SIGSTOP or Ctrl-Z."""
-    return frozenset(pid for pid in pids if stat_fields(pid)[:1] in ([b"T"], [b"t"]))
+    def explain_death(self, exits: tuple[Exit, ...]) -> bool:
+        """The run died: what it left behind is the Case."""
+        self.evidence.note_flights()  # next to a notebook or under a launcher some still live
+        return self.judge("died", exits)
+
+    # --- printing and saving -----------------------------------------------------------------------------
+
+    def tell(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
+        """Save everything, and show what was found."""
+        self.save(outcome, exits)
+        self.show(outcome, exits, stopping=stopping)
+
+    def show(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
+        try:
+            self.output.findings(self.evidence.case(outcome, exits), self.verdicts.diagnosis, stopping=stopping)
+        except Exception as error:
+            self.parts.fail("terminal", error)
+            for finding in self.findings:  # without the drawing, but not unsaid
+                self.output.line(f"{finding.title} [{finding.rule}]")
+
+    def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
+        """Write the Case and the report as they stand; a full disk costs the report, not the run."""
+        from unstuck.report.json_report import write_report
+
+        diagnosis, report = self.verdicts.diagnosis, self.options.report
+        case = self.verdicts.case_to_keep(self.evidence.case(outcome, exits))
+        if not self._write("run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._copy):
+            case = self.verdicts.case_to_keep(self.evidence.case(outcome, exits))  # which now says so
+        if report is not None:
+            self._write("report", report, lambda: write_report(report, case, diagnosis))
+
+    def save_plain(self, outcome: Outcome, code: int | None, signal: int | None) -> None:
+        """Nothing was found: the flight files and how it ended are enough, and cost next to nothing."""
+        run: dict[str, object] = {
+            "command": self.command,
+            "pid": self.root,
+            "outcome": outcome,
+            "exit_code": code,
+            "signal": signal,
+            "seconds": round(time.monotonic() - self.readings.began, 3),
+            "probes_off": {**dict(self.readings.flights.probes_off()), **self.parts},
+        }
+        self._write("run folder", self.folder.path, lambda: self.folder.save_plain(run), self._copy)
+
+    def _copy(self) -> None:
+        self.readings.flights.keep_copy(os.path.join(self.folder.path, "flight"))
+
+    def _write(self, part: str, place: str, *writes: Callable[[], None]) -> bool:
+        """Write something; a full disk, or an internal error, is said once and costs no more than that."""
+        try:
+            for write in writes:
+                write()
+            return True
+        except Exception as error:
+            if part not in self.parts:
+                why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                self.output.line(f"the {part} could not be written to {place}: {why}")
+            self.parts.setdefault(part, f"{type(error).__name__}: {error}")
+            return False

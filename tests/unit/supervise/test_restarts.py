@@ -33,17 +33,17 @@ def stem(number: int = 0, pid: int = 0) -> str:
 
 def test_the_later_file_is_the_process(tmp_path: Path) -> None:
     write(tmp_path, stem(), steps=3)
-    hangar = FlightFolder(str(tmp_path))
-    hangar.scan()
-    assert [gauge.number for gauge in hangar.open.values()] == [0]
+    flights = FlightFolder(str(tmp_path))
+    flights.scan()
+    assert [gauge.number for gauge in flights.living] == [0]
     write(tmp_path, stem(1))
-    hangar.scan()
-    (now,) = hangar.open.values()
-    (before,) = hangar.dead
+    flights.scan()
+    (now,) = flights.living
+    (before,) = flights.dead
     assert (now.number, before.number) == (1, 0)
     assert (now.words[at.W_ENDED], before.words[at.W_ENDED]) == (0, 1)
-    assert hangar.gauge_of(os.getpid()) is now
-    assert one_each([*hangar.dead, now]) == [now]
+    assert flights.gauge_of(os.getpid()) is now
+    assert one_each([*flights.dead, now]) == [now]
 
 
 def test_other_addresses_are_another_program(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_other_addresses_are_another_program(tmp_path: Path) -> None:
     gauge = Gauge.open(str(tmp_path / (stem() + at.FLIGHT)))
     assert gauge is not None
     assert (gauge.writer(), gauge.alive()) == ("replaced", False)
-    hangar = FlightFolder(str(tmp_path))
-    hangar.scan()
-    assert not hangar.open
-    assert hangar.dead[0].words[at.W_ENDED] == 1
+    flights = FlightFolder(str(tmp_path))
+    flights.scan()
+    assert not flights.living
+    assert flights.dead[0].words[at.W_ENDED] == 1
 
 
 def test_addresses_that_nobody_may_know(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_one_flight_a_process_once_all_is_over(tmp_path: Path, first: int, secon
     write(tmp_path, stem(10, pid=gone), pid=gone)
     (flight,), _ = read_folder(tmp_path)
     assert (flight.step, flight.ended, flight.alive) == (steps, bool(first or second), False)
-    hangar = FlightFolder(str(tmp_path))
-    hangar.scan()
-    assert len(hangar.dead) == 3
-    assert hangar.gauge_of(gone) is next(gauge for gauge in hangar.dead if gauge.number == 10)
+    flights = FlightFolder(str(tmp_path))
+    flights.scan()
+    assert len(flights.dead) == 3
+    assert flights.gauge_of(gone) is next(gauge for gauge in flights.dead if gauge.number == 10)

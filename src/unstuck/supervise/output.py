@@ -1,4 +1,4 @@
-"""What the supervisor says while the run goes on: on standard error, findings when there are any, else nothing."""
+"""What the supervisor prints while the run goes on: findings on standard error when there are any, else nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from unstuck.model import Case, Stall
     from unstuck.rules.diagnose import Diagnosis
 
-STATUS_AFTER = 10.0
+STATUS_AFTER = 10.0  # seconds of standing still before the status line is shown
 
 # The status stands on the line below the cursor, which goes back to where the script left it: a bar half drawn, or a
 # question, stays as it is, and what the script prints next comes where it should.
@@ -22,8 +22,8 @@ SAVE, RESTORE = "\x1b7", "\x1b8"
 CLEAR_BELOW = "\x1b[J"
 
 
-class Voice:
-    """Speaks on standard error. The status line appears on a terminal only, while something stands still."""
+class Output:
+    """Prints on standard error. The status line appears on a terminal only, while something stands still."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr or io.StringIO()  # there is no standard error after `2>&-`

@@ -1,7 +1,7 @@
 """Memory of every process of the run, and of the cgroups around it, noted at each tick.
 
-Light: a few numbers a process. They also go into a file beside the flight files, as far as they change, so that a
-kill for want of memory can be told even where the supervisor was killed with the training.
+Light: a few numbers a process. They also go into a file next to the flight files, as far as they change, so that an
+OOM kill can be proven even where the supervisor was killed with the training.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from unstuck.supervise.flight_folder import FlightFolder
 
 POINTS = 256
-CURVES = 320
-"""Processes whose curve is kept; of more than that, those gone first are forgotten first."""
+CURVES = 320  # processes whose curve is kept; of more than that, those gone first are forgotten first
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-ASK_BYTES = 4 << 20
-ASK_SHARE = 0.005
-"""Memory must have grown by this much, and by this share, since it was last asked what grows."""
-EAGER_ASKS = 6
-FIRST_GAP, LONGEST_GAP = 0.4, 60.0
+GROWN_BYTES, GROWN_SHARE = 4 << 20, 0.005  # by both it must have grown since the last request for what grows
+EAGER_REQUESTS = 6  # come as soon as it has grown; then the gap doubles each time
+FIRST_GAP, LONGEST_GAP = 0.4, 60.0  # seconds
 
 
 class Curve:
@@ -52,44 +49,45 @@ class Curve:
         return self.points if self.points[-1:] == [self.last] else [*self.points, self.last]
 
 
-class Asking:
-    """When to ask one training process what grows in it: at once while it grows, then ever more rarely."""
+class GrowthRequests:
+    """When to ask one training process what grows in it: at once while it grows, then more and more rarely."""
 
-    __slots__ = ("_base", "_gap", "_next", "_times")
+    __slots__ = ("_base", "_count", "_gap", "_next")
 
-    def __init__(self, rss: int) -> None:
-        self._base, self._gap, self._next, self._times = rss, FIRST_GAP, 0.0, 0
+    def __init__(self) -> None:
+        self._base, self._count, self._gap, self._next = 0, 0, FIRST_GAP, 0.0
 
-    def due(self, now: float, rss: int) -> bool:
-        if now < self._next or rss - self._base < max(ASK_BYTES, self._base * ASK_SHARE):
+    def due(self, now: float, size: int) -> bool:
+        if now < self._next or size - self._base < max(GROWN_BYTES, self._base * GROWN_SHARE):
             return False
-        self._base, self._times, self._next = rss, self._times + 1, now + self._gap
-        if self._times >= EAGER_ASKS:
+        self._base, self._count, self._next = size, self._count + 1, now + self._gap
+        if self._count >= EAGER_REQUESTS:
             self._gap = min(2 * self._gap, LONGEST_GAP)
         return True
 
 
-class Memory:
+class MemoryCurves:
     """Curves by process, groups by path, and who is in which."""
 
-    def __init__(self, root: int, hangar: FlightFolder) -> None:
-        self.root, self.hangar = root, hangar
+    def __init__(self, root: int, flights: FlightFolder) -> None:
+        self.root, self.flights = root, flights
         self._curves: dict[int, Curve] = {}
-        self._asking: dict[tuple[int, bool], Asking] = {}
+        self.growing: list[int] = []
+        """Training processes that should be asked what grows in them."""
+        self._requests: dict[tuple[int, str], GrowthRequests] = {}
         """By process: for its own memory, and for what it has of a GPU."""
-        self._asks: list[int] = []
         self._ticks = 0
         self._member: dict[int, tuple[int, str] | None] = {}
         self._groups: dict[str, cgroups.Group] = {}
         self._pids: dict[str, set[int]] = {}
         self._machine_kills = cgroups.machine_kills()
-        self._file = MemoryFile(hangar.folder, root, self._machine_kills, cgroups.machine_memory()[0])
+        self._file = MemoryFile(flights.folder, root, self._machine_kills, cgroups.machine_memory()[0])
 
     def tick(self, now: float) -> None:
         """Note the memory of all processes, and of the groups they are in."""
-        self._asks = []
+        self.growing = []
         self._ticks += 1
-        gauges = {gauge.pid: gauge for gauge in self.hangar.open.values()}
+        gauges = {gauge.pid: gauge for gauge in self.flights.living}
         for pid in gauges.keys() | {self.root}:
             rss = resident(pid)
             if not rss:
@@ -101,31 +99,31 @@ class Memory:
             if (self._ticks + pid) % 4 == 0 or pid not in self._member:
                 self._note_member(pid)
             if gauge is not None and step and gauge.trains:
-                on_device = int(gauge.words[at.W_DEVICE_BYTES])
-                due = [self._asked(pid, False).due(now, rss), self._asked(pid, True).due(now, on_device)]
+                sizes = {"host": rss, "device": int(gauge.words[at.W_DEVICE_BYTES])}
+                due = [self._request(pid, where).due(now, size) for where, size in sizes.items()]
                 if any(due):
-                    self._asks.append(pid)
+                    self.growing.append(pid)
         for group in self._groups.values():
             group.read()
             self._file.use(group, now)
         self._file.flush()
 
-    def _asked(self, pid: int, device: bool) -> Asking:
-        return self._asking.setdefault((pid, device), Asking(0))
+    def _request(self, pid: int, where: str) -> GrowthRequests:
+        return self._requests.setdefault((pid, where), GrowthRequests())
 
     def _curve(self, pid: int) -> Curve:
         curve = self._curves.get(pid)
         if curve is None:
             curve = self._curves[pid] = Curve()
             if len(self._curves) > CURVES:
-                living = {gauge.pid for gauge in self.hangar.open.values()} | {self.root, pid}
+                living = {gauge.pid for gauge in self.flights.living} | {self.root, pid}
                 oldest = next((old for old in self._curves if old not in living), None)
                 if oldest is not None:
                     del self._curves[oldest]
         return curve
 
     def _note_member(self, pid: int) -> None:
-        """Its own cgroup, whose counter tells of a kill, and the one with the narrowest limit around it."""
+        """Its own cgroup, whose counter shows a kill, and the one with the narrowest limit around it."""
         member = cgroups.membership(pid)
         if member is None or self._member.get(pid) == member:
             return
@@ -141,10 +139,6 @@ class Memory:
                 self._pids[folder].add(pid)
                 self._file.member(pid, self._groups[folder])
 
-    def asks(self) -> list[int]:
-        """Training processes whose memory grows so that what grows in them should be asked for."""
-        return self._asks
-
     def curves(self) -> tuple[MemoryCurve, ...]:
         from unstuck.model import MemoryCurve, MemoryPoint
 
@@ -156,17 +150,17 @@ class Memory:
         """As they are now; the last one stands for the machine as a whole."""
         from unstuck.model import MemoryGroup
 
-        found = []
+        groups = []
         for path, group in self._groups.items():
             usage = group.usage
             group.read()
             group.read_peak()
             pids = tuple(sorted(self._pids[path]))
             kept = (group.limit, group.usage or usage, group.peak, group.kills_before, group.kills())
-            found.append(MemoryGroup(path, group.version, *kept, pids))
+            groups.append(MemoryGroup(path, group.version, *kept, pids))
         total, used = cgroups.machine_memory()
         kills = self._machine_kills, cgroups.machine_kills()
-        return (*found, MemoryGroup("", 0, total, used, used, *kills, tuple(sorted(self._curves))))
+        return (*groups, MemoryGroup("", 0, total, used, used, *kills, tuple(sorted(self._curves))))
 
 
 def resident(pid: int) -> int:

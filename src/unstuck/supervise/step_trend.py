@@ -1,6 +1,6 @@
 """Steps of each training process over its whole life, thinned out: the ring in the flight file holds recent ones only.
 
-Light: reads the new entries of the ring at each tick, and calls for the rules where steps seem to become dearer.
+Light: reads the new entries of the ring at each tick, and calls for the rules where steps seem to take longer.
 """
 
 from __future__ import annotations
@@ -11,38 +11,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from unstuck.model import Step, StepTrend
+    from unstuck import model
     from unstuck.observer.gauge import Gauge
     from unstuck.supervise.flight_folder import FlightFolder
 
-KEPT = 256
-EVERY = 4
-"""Ticks between two judgements."""
-STEPS = 200
-RATIO = 1.8
-"""A little below what the rule asks for: it decides, this only calls it."""
-AGAIN = 1.3
-ASKS, ASK_STEPS, ASK_RATIO = 6, 100, 1.25
-"""So often a process whose steps seem to become dearer is asked what grows in it, from this on."""
-CPU, NUMBER = 5, 7
+STEPS_KEPT = 256
+TICKS_BETWEEN_JUDGEMENTS = 4
+MIN_STEPS, MIN_RATIO = 200, 1.8  # a little below what the rule wants: it decides, this only calls it
+MIN_RATIO_SINCE_CALLED = 1.3
+MAX_REQUESTS = 6  # so often a process whose steps seem to take longer is asked what grows in it,
+MIN_STEPS_TO_REQUEST, MIN_RATIO_TO_REQUEST = 100, 1.25  # from this on
+CPU, NUMBER = 5, 7  # where a step of the ring has these
 
 
 class Series:
     """Steps of one process as the ring has them, ever further apart."""
 
-    __slots__ = ("_gap", "asked", "called", "of", "read", "steps")
+    __slots__ = ("_gap", "called", "path", "read", "requests", "steps")
 
-    def __init__(self, of: str = "") -> None:
-        self.of = of
+    def __init__(self, path: str = "") -> None:
+        self.path = path
         self.steps: list[tuple[int, ...]] = []
         self.read, self._gap = 0, 1
-        self.called, self.asked = 0.0, 0
+        self.called, self.requests = 0.0, 0
 
     def take(self, gauge: Gauge) -> None:
         done = int(gauge.words[at.W_RING])
         for entry in range(max(self.read, done - at.RING_STEPS), done):
-            place = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
-            self._keep(tuple(gauge.words[place : place + at.STEP_WORDS].tolist()))
+            start = at.RING + entry % at.RING_STEPS * at.STEP_WORDS
+            self._keep(tuple(gauge.words[start : start + at.STEP_WORDS].tolist()))
         self.read = done
 
     def _keep(self, step: tuple[int, ...]) -> None:
@@ -50,15 +47,15 @@ class Series:
         if self.steps and step[NUMBER] - self.steps[-1][NUMBER] < self._gap:
             return
         self.steps.append(step)
-        while len(self.steps) > KEPT:
+        while len(self.steps) > STEPS_KEPT:
             self._gap *= 2
             every, self.steps = self.steps, self.steps[:1]
-            for each in every[1:]:
-                if each[NUMBER] - self.steps[-1][NUMBER] >= self._gap:
-                    self.steps.append(each)
+            for kept in every[1:]:
+                if kept[NUMBER] - self.steps[-1][NUMBER] >= self._gap:
+                    self.steps.append(kept)
 
     def ratio(self, steps: int) -> float:
-        """Processor time of the last quarter of all steps against that of the first; 0 while there are too few."""
+        """Processor time of the last quarter of all steps compared with the first; 0 while there are too few."""
         if len(self.steps) < 24 or self.steps[-1][NUMBER] - self.steps[0][NUMBER] < steps:
             return 0.0
         first, last = self.steps[0][NUMBER], self.steps[-1][NUMBER]
@@ -69,59 +66,60 @@ class Series:
         return late[len(late) // 2] / max(1, early[len(early) // 2])
 
     def suspicious(self) -> bool:
-        ratio = self.ratio(STEPS)
-        if ratio < max(RATIO, AGAIN * self.called):
+        ratio = self.ratio(MIN_STEPS)
+        if ratio < max(MIN_RATIO, MIN_RATIO_SINCE_CALLED * self.called):
             return False
         self.called = ratio
         return True
 
-    def asks(self) -> bool:
-        if self.asked >= ASKS or self.ratio(ASK_STEPS) < ASK_RATIO:
+    def grows(self) -> bool:
+        """It is worth a request for what grows in it."""
+        if self.requests >= MAX_REQUESTS or self.ratio(MIN_STEPS_TO_REQUEST) < MIN_RATIO_TO_REQUEST:
             return False
-        self.asked += 1
+        self.requests += 1
         return True
 
 
-class Trend:
-    def __init__(self, hangar: FlightFolder) -> None:
-        self.hangar = hangar
+class StepTrend:
+    def __init__(self, flights: FlightFolder) -> None:
+        self.flights = flights
         self._series: dict[int, Series] = {}
         self._ticks = 0
-        self.asks: list[int] = []
+        self.growing: list[int] = []
         """Processes that should be asked what grows in them."""
         self.dearer = False
-        """Steps have become dearer than when the rules were last called for it."""
+        """Steps take longer than when the rules were last called for it."""
 
     def tick(self) -> None:
         """Take in what is new; now and then judge it."""
         self._ticks += 1
-        self._take(self.hangar.open.values())
-        judged = [] if self._ticks % EVERY else list(self._series.items())
-        self.asks = [pid for pid, series in judged if series.asks()]
-        self.dearer = bool([pid for pid, series in judged if series.suspicious()])  # each is asked
+        self._take(self.flights.living)
+        judged = [] if self._ticks % TICKS_BETWEEN_JUDGEMENTS else list(self._series.items())
+        self.growing = [pid for pid, series in judged if series.grows()]
+        self.dearer = bool([pid for pid, series in judged if series.suspicious()])  # a list: each is judged
 
     def close(self) -> bool:
-        """Take in what the dead left behind. True if some process's steps became dearer."""
-        self._take(self.hangar.dead)
+        """Take in what the dead left behind. True if some process's steps came to take longer."""
+        self._take(self.flights.dead)
         return any(series.suspicious() or series.called for series in self._series.values())
 
     def _take(self, gauges: Iterable[Gauge]) -> None:
         for gauge in gauges:
             if gauge.trained:
                 known = self._series.get(gauge.pid)
-                if known is None or known.of != gauge.path:  # the first, or the process has replaced itself
+                if known is None or known.path != gauge.path:  # the first, or the process has replaced itself
                     known = self._series[gauge.pid] = Series(gauge.path)
                 known.take(gauge)
 
-    def trends(self) -> tuple[StepTrend, ...]:
+    def trends(self) -> tuple[model.StepTrend, ...]:
         from unstuck.model import StepTrend
 
         kept = [(pid, series.steps) for pid, series in self._series.items() if series.steps]
         return tuple(StepTrend(pid, tuple(map(_step, steps))) for pid, steps in kept)
 
 
-def _step(words: tuple[int, ...]) -> Step:
+def _step(words: tuple[int, ...]) -> model.Step:
     from unstuck.model import Step
 
-    ended, whole, data, backward, optimizer, cpu = (part / 1e9 for part in words[:6])
+    ended, whole, data, backward, optimizer, cpu = (nanoseconds / 1e9 for nanoseconds in words[:6])
     return Step(ended, whole, data, backward, optimizer, cpu, size=words[6], number=words[7])
