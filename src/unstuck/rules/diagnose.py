@@ -40,7 +40,9 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
             raised.append((f"rule {rule.name}", f"{type(error).__name__}: {error}"))
     by_name = {rule.name: rule for rule in rules}
     order = {rule.name: index for index, rule in enumerate(rules)}
-    causes = _fold_consequences(_drop_last_resorts(findings, by_name), by_name)
+    if not case.scans:  # each sample of a scan is a matter of its own
+        findings = _drop_last_resorts(findings, by_name)
+    causes = _fold_consequences(findings, by_name)
     causes.sort(key=lambda f: (LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
     return Diagnosis(tuple(causes), tuple(questions), tuple(raised))
 

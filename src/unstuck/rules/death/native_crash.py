@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Crash, Finding, Fix, Flight, Frame
+from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import Death, WorkerEnd, crash_frames, death, signal_name
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, process_name
@@ -37,6 +38,7 @@ MEANS = {
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from scans.killing(RULE, case, by_signal=True)
     end = death(case)
     crashed = _crashed(end) if end is not None else None
     if end is None or crashed is None:

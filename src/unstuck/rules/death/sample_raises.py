@@ -26,6 +26,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.deaths import SampleFailed
+from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import death, exception_text, first_cause, innermost, user_line, with_causes
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place
@@ -34,6 +35,7 @@ NO_FAULT_OF_A_SAMPLE = ("SystemExit", "MemoryError", "OutOfMemoryError", "Genera
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from scans.raising(RULE, case)
     end = death(case)
     failed = end.sample if end is not None else None
     if end is None or failed is None or failed.raised.type in NO_FAULT_OF_A_SAMPLE or failed.starting:

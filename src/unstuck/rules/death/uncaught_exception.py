@@ -24,6 +24,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.deaths import Died, Raised, SampleFailed
+from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import (
     Death,
     WorkerEnd,
@@ -41,6 +42,7 @@ from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from scans.killing(RULE, case, by_signal=False)
     end = death(case)
     if end is None:
         return

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Process
+from unstuck.rules import scans
 from unstuck.rules.hang.standstill import standstills
 from unstuck.rules.hang.waiting import current_frame
 from unstuck.rules.rule import Rule
@@ -31,6 +32,7 @@ MAX_PROCESSES_SHOWN = 8
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from scans.hanging(RULE, case, spins=False)
     for still in standstills(case):
         if not still.long or still.stall.standing < case.times.suspect / 2 or (case.asked and not still.proven):
             continue  # to who attaches, an unknown cause is no finding: the page says where it stands

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Pace
+from unstuck.rules import scans
 from unstuck.rules.hang.sample_in_work import (
     fails_again,
     far_outside,
@@ -43,6 +44,7 @@ from unstuck.rules.words import lines, place, seconds, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from scans.hanging(RULE, case, spins=True)
     for still in standstills(case):
         if not still.in_sample or not busy(still) or _tries_something(still):
             continue

@@ -1,0 +1,81 @@
+"""Samples that a scan could not read: what rules say of those that raise, hang or kill their worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from unstuck import text
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records import Site
+from unstuck.recorder.records.data import Scanned
+from unstuck.rules.rule import Rule
+
+SHOWN = 5  # findings of one kind
+NAMED = 8  # samples that one finding names
+
+
+def raising(rule: Rule, case: Case) -> Iterator[Finding]:
+    for scan in case.scans:
+        for errors in scan.errors[:SHOWN]:
+            if not errors.first:
+                continue
+            first, samples = errors.first[0], [bad.sample for bad in errors.first]
+            which = f"Sample {first.sample} raises" if errors.count == 1 else f"{errors.count:,} samples raise"
+            key = f" (key {first.key})" if first.key else ""
+            yield rule.finding(
+                severity="error",
+                confidence=0.99,
+                title=f"{which} {errors.type}",
+                evidence=(
+                    f"sample {first.sample}{key}: {errors.type}: {first.message}",
+                    f"samples {_listed(samples, errors.count)}; {scan.failed:,} of {scan.done:,} raise in all",
+                ),
+                where=_where(scan, errors.site, first.sample),
+                fix=Fix("Repair or drop these samples, or catch the error in the dataset and return another sample."),
+                seen_by="exit",
+            )
+
+
+def hanging(rule: Rule, case: Case, *, spins: bool) -> Iterator[Finding]:
+    """`spins`: those that compute; else those that wait."""
+    for scan in case.scans:
+        for bad in [bad for bad in scan.hung if bad.spins == spins][:SHOWN]:
+            spot = text.spot(*bad.site) if bad.site else "an unknown line"
+            yield rule.finding(
+                severity="error",
+                confidence=0.9,
+                title=f"Sample {bad.sample} hangs: it was not ready after {text.seconds(bad.seconds)}",
+                evidence=(
+                    f"its worker was at {spot}; it {'burns processor time' if spins else 'waits'}",
+                    f"half of the samples take less than {text.seconds(scan.median)}",
+                ),
+                where=_where(scan, bad.site, bad.sample),
+                fix=Fix("Run that line with this sample; give the wait a timeout, or the loop an end."),
+                seen_by="faulthandler" if bad.site else "flight",
+            )
+
+
+def killing(rule: Rule, case: Case, *, by_signal: bool) -> Iterator[Finding]:
+    """Samples whose worker died: of a signal, or with an exit code."""
+    for scan in case.scans:
+        for bad in [bad for bad in scan.died if ((bad.exitcode or 0) < 0) == by_signal][:SHOWN]:
+            yield rule.finding(
+                severity="error",
+                confidence=0.9,
+                title=f"Sample {bad.sample} kills its worker (exit code {bad.exitcode})",
+                evidence=(f"the worker died with exit code {bad.exitcode} while it fetched sample {bad.sample}",),
+                where=_where(scan, None, bad.sample),
+                fix=Fix("Fetch this sample alone with `python -X faulthandler` to see where it crashes."),
+                seen_by="exit",
+            )
+
+
+def _where(scan: Scanned, site: Site | None, sample: int | None) -> Where:
+    file, line, function = site or (None, None, None)
+    return Where(file=file, line=line, function=function, pid=scan.pid, sample=sample)
+
+
+def _listed(names: Sequence[int | None], of: int) -> str:
+    rest = of - min(len(names), NAMED)
+    shown = ", ".join(map(str, names[:NAMED]))
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
