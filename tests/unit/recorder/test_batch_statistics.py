@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 from unstuck.observer import journals
 from unstuck.recorder import flight, journal, loading
 from unstuck.recorder import layout as at
-from unstuck.recorder.probes.data.batch_statistics import MOST, SOURCES, BatchStatistics
+from unstuck.recorder.probes.data.batch_statistics import MOST_BATCHES, MOST_SOURCES, BatchStatistics
 from unstuck.recorder.records.data import DataSeen
 
 ran: list[str] = []
@@ -73,16 +73,16 @@ def test_a_step_between_two_batches_is_training(monkeypatch: pytest.MonkeyPatch)
 
 def test_there_is_an_end_to_what_is_kept() -> None:
     probe, loadings = BatchStatistics(), loading.Loadings()
-    loaders = [DataLoader(Rows(), batch_size=20) for _ in range(SOURCES + 2)]
+    loaders = [DataLoader(Rows(), batch_size=20) for _ in range(MOST_SOURCES + 2)]
     for loader in loaders:
         known, _ = loadings.of(loader, None)
         iterator = iter(loader)
         probe.batch_looked_at(known, iterator, next(iterator))
-    assert len(probe.sources) == SOURCES
+    assert len(probe.sources) == MOST_SOURCES
     first = probe.sources[0]
-    first.gathered.batches = MOST
+    first.gathered.batches = MOST_BATCHES
     known, iterator = loadings.of(loaders[0], None)[0], iter(loaders[0])
     probe.batch_looked_at(known, iterator, next(iterator))
-    assert first.gathered.batches == MOST
+    assert first.gathered.batches == MOST_BATCHES
     probe.forget()
     assert probe.sources == {}

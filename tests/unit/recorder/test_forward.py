@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from unstuck.recorder import dispatch, governor, gpu
-from unstuck.recorder.probes.data.batch_statistics import GIVEN, BatchStatistics, Source
+from unstuck.recorder.probes.data.batch_statistics import MOST_LAYERS, BatchStatistics, Source
 from unstuck.recorder.probes.learning.naming import Names
 from unstuck.recorder.probes.learning.observed_steps import ObservedSteps
 from unstuck.recorder.probes.learning.ownership import Ownership
@@ -110,7 +110,7 @@ def test_no_more_than_a_few_and_only_while_it_is_paid_for(monkeypatch: pytest.Mo
         def forward(self, x: Any) -> Any:
             return sum(layer(x) for layer in self.layers)
 
-    assert len(raw(Many(), torch.rand(8, 4))) == GIVEN
+    assert len(raw(Many(), torch.rand(8, 4))) == MOST_LAYERS
     monkeypatch.setattr(governor.governor, "spent", 1e9)
     assert raw(Many(), torch.rand(8, 4)) == []
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from unstuck.recorder import tensors
-from unstuck.recorder.probes.data import associations, statistics_report
-from unstuck.recorder.probes.data.kept_rows import Kept
+from unstuck.recorder.probes.data import statistics_report
+from unstuck.recorder.probes.data.bounded_rows import Kept
 from unstuck.recorder.probes.data.statistics import TARGET, Gathered
 from unstuck.recorder.records.data import ColumnStats, LoaderData, PartSeen
 from unstuck.recorder.scan import samples_stacked
@@ -117,12 +117,12 @@ def test_rows_kept_are_the_same_in_whatever_order_they_come() -> None:
 def test_associations_lose_what_chance_gives() -> None:
     g = torch.Generator().manual_seed(1)
     code, label = torch.randint(0, 12, (1500,), generator=g), torch.randint(0, 3, (1500,), generator=g)
-    assert associations.cramer(code, label, 12, 3) < 0.1
-    assert associations.ratio(code, torch.randn(1500, generator=g), 12) < 0.15
+    assert statistics_report.cramer(code, label, 12, 3) < 0.1
+    assert statistics_report.ratio(code, torch.randn(1500, generator=g), 12) < 0.15
     odd = code % 2
-    assert associations.cramer(code, odd, 12, 2) == pytest.approx(1.0, abs=0.01)
-    assert associations.ratio(odd, code.double(), 2) < 0.4
-    assert associations.correlation(code.double(), 3.0 * code - 1) == pytest.approx(1.0)
+    assert statistics_report.cramer(code, odd, 12, 2) == pytest.approx(1.0, abs=0.01)
+    assert statistics_report.ratio(odd, code.double(), 2) < 0.4
+    assert statistics_report.correlation(code.double(), 3.0 * code - 1) == pytest.approx(1.0)
 
 
 def test_samples_of_different_shapes_are_read_one_by_one() -> None:

@@ -13,7 +13,7 @@ from ... import flight, governor, gpu, journal, loading, tensors, user_code
 from ... import layout as at
 from ...probe import Probe
 from ...records.data import DataSeen, GivenLayer, LoaderData
-from . import bounded_rows, loader_source, part, statistics_report, summaries, target_match
+from . import bounded_rows, columns, loader_source, part, statistics_report
 from .statistics import Gathered
 
 TYPE_CHECKING = False
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from ...records.data import Scale
     from ...records.learning import LossOp
 
-SOURCES = 4
-MOST = 600
-"""Batches of a source that are read."""
-TELL_AT = (4, 12, 40, 120, 360)
-"""Batches read of a source that trains, at which what is known is told."""
-GIVEN = 6
-"""Layers that are given data as it came, of which it is noted what they are given."""
-MATCHED = 64
-"""Targets of losses that are looked for among the parts of a batch."""
+MOST_SOURCES = 4
+MOST_BATCHES = 600  # of a source that are read
+TELL_AT = (4, 12, 40, 120, 360)  # batches read of a source that trains
+MOST_LAYERS = 6  # that get data as it came, of which it is noted what they get
+MOST_TARGETS = 64  # of losses, that are looked for among the parts of a batch
+MOST_COMPARED, MIN_COMPARED = 1 << 15, 4  # numbers of a target; the least where they are only some of a part
 NO_LOADER = -1
 
 
@@ -74,7 +71,7 @@ class Given:
         rows.search = False
         with sys.modules["torch"].no_grad():
             known.take(tensor, rows)
-            self.scale = summaries.scale(known.columns)
+            self.scale = columns.scale(known.columns)
 
 
 class BatchStatistics(Probe):
@@ -101,14 +98,14 @@ class BatchStatistics(Probe):
         self._now = None
         loader, source = known.loader(), self.sources.get(known.number)
         if source is None:
-            if len(self.sources) >= SOURCES or loader is None:
+            if len(self.sources) >= MOST_SOURCES or loader is None:
                 return
             about = loader_source.describe(loader, known, sys._getframe(1))
             source = self.sources[known.number] = Source(about, known)
         if loading.batches_of(iterator) > 1 and flight.steps() > known.steps:
             source.stepped = True
         samples, single = loading.samples_of(known, iterator)
-        if source.gathered.batches < MOST:
+        if source.gathered.batches < MOST_BATCHES:
             with sys.modules["torch"].no_grad():
                 source.gathered.take(batch, samples, single=single)
             self._read(source, batch)
@@ -122,7 +119,7 @@ class BatchStatistics(Probe):
         source = self.sources.get(NO_LOADER)
         if source is None:
             source = self.sources[NO_LOADER] = Source(LoaderData(site=site), None)
-        if source.gathered.batches < MOST and source.about.site == site:
+        if source.gathered.batches < MOST_BATCHES and source.about.site == site:
             batch = arguments[0] if len(arguments) == 1 else arguments
             with torch.no_grad():
                 source.gathered.take(batch, None, open_=True)
@@ -141,10 +138,10 @@ class BatchStatistics(Probe):
         if self._now is None or target is None or gpu.away(target):
             return
         source, parts = self._now
-        if source.matched >= MATCHED:
+        if source.matched >= MOST_TARGETS:
             return
         source.matched += 1
-        path = target_match.among(parts, target)
+        path = _among(parts, target)
         if path is not None:
             source.gathered.targets.setdefault(path, (op, ignored))
         elif source.loading is None:
@@ -161,7 +158,7 @@ class BatchStatistics(Probe):
 
     def scale_of(self, kind: str, tensor: Any) -> Given | None:
         """In a step that is watched closely: a layer with parameters is called with data that no layer made before."""
-        if len(self.given) >= GIVEN or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
+        if len(self.given) >= MOST_LAYERS or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
             return None
         given = Given(kind, tensor)
         if given.away:
@@ -175,7 +172,7 @@ class BatchStatistics(Probe):
 
     def layer_is_given(self, name: str, about: Given) -> None:
         """`about`: what `scale_of` gave for it."""
-        if len(self.given) < GIVEN:
+        if len(self.given) < MOST_LAYERS:
             self.given.setdefault(name, about)
 
     # --- telling ---------------------------------------------------------------------------------------------------
@@ -193,3 +190,32 @@ class BatchStatistics(Probe):
             for name, each in self.given.items()
         ]
         journal.replace(DataSeen(loaders=known, given=given, step=flight.steps()), at.DATA_STATS)
+
+
+def _among(parts: list[tuple[str, Any]], target: Any) -> str | None:
+    """Which of these parts (path and weak reference) it is: by memory, or by value where there is little to compare."""
+    for path, ref in parts:
+        part = ref()
+        if part is not None and part.device == target.device and part.numel() and _same(part, target):
+            return path
+    return None
+
+
+def _same(part: Any, target: Any) -> bool:
+    """The same memory, or the same values; or those of its values that are no gaps."""
+    torch = sys.modules["torch"]
+    if part.numel() == target.numel() and part.data_ptr() == target.data_ptr() and part.dtype == target.dtype:
+        return True
+    if not target.numel() <= part.numel() <= MOST_COMPARED:
+        return False
+    if part.numel() == target.numel():
+        return bool(torch.equal(_flat(part), _flat(target)))
+    if not part.is_floating_point() or target.numel() < MIN_COMPARED:
+        return False
+    flat = _flat(part)
+    flat = flat[torch.isfinite(flat)]
+    return bool(flat.numel() == target.numel() and torch.equal(flat, _flat(target)))
+
+
+def _flat(target: Any) -> Any:
+    return target.detach().reshape(-1).double()

@@ -1,4 +1,5 @@
-"""Reads little of a batch, however large it is: some rows, some places of each, and where bad values hide.
+"""Reads little of a batch, however large it is: some rows, some places of each, and where bad values hide. Of all rows
+it keeps a fair choice.
 
 Nothing here copies more than it reads: what is large is only sliced, or reduced where it lies.
 """
@@ -14,19 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
-ROWS = 2048
-"""Rows of a batch that are read; of more, some spread over it, others each time."""
-PIECE = 1 << 15
-"""Numbers of a part of a batch that are read,"""
-LOOKED = 1 << 21
-"""among so many NaN and infinity are looked for,"""
-STRIDED = 1 << 18
-"""or among so many where they do not lie side by side,"""
-LONG = 1 << 16
-"""of so many rows at most."""
-HIDDEN = 8
-"""Samples of a batch in which a bad value was hidden."""
-_FACTOR = 0x9E3779B97F4A7C15
+ROWS = 2048  # of a batch that are read, and of all that are kept; of more, some spread over it, others each time
+PIECE = 1 << 15  # numbers of a part of a batch that are read
+LOOKED, STRIDED = 1 << 21, 1 << 18  # numbers among which NaN and infinity are looked for; if they do not lie in a row
+LONG = 1 << 16  # rows among which they are looked for
+HIDDEN = 8  # samples of a batch in which a bad value was hidden
+KEPT_NUMBERS = 1 << 17  # kept in all: of wide rows fewer are kept
+_FACTOR = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
+_SIGNED = _FACTOR - (1 << 64)  # the same as a signed word
 
 
 class Rows:
@@ -143,3 +139,52 @@ def _dense(tensor: Any) -> bool:
     """Its numbers lie side by side, in whatever order."""
     span = 1 + sum((int(size) - 1) * int(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return span == int(tensor.numel())
+
+
+# --- rows that are kept ---------------------------------------------------------------------------------------------
+
+
+class Kept:
+    """A fair choice of rows out of any number, the same for every part of a batch: those whose index has the lowest
+    hash. No random number is drawn, and two choices that were made apart can be merged into the one that would have
+    been made. `parts` has the values of each part, row by row in the order of `keys`."""
+
+    def __init__(self) -> None:
+        self.keys: Any = None
+        self.samples: Any = None
+        self.parts: dict[str, Any] = {}
+
+    def take(self, samples: Any, parts: dict[str, Any]) -> None:
+        """`parts`: by name, one row a sample."""
+        torch = sys.modules["torch"]
+        keys = _hashed(samples)
+        if self.keys is None:
+            self.keys, self.samples = keys[:0], samples[:0]
+            self.parts = {name: part.double()[:0] for name, part in parts.items()}
+        if parts.keys() != self.parts.keys():
+            return
+        width = sum(part[0].numel() for part in parts.values())
+        most = max(64, min(ROWS, KEPT_NUMBERS // max(1, width)))
+        new = ~torch.isin(keys, self.keys)
+        if self.keys.numel() >= most:
+            new = new & (keys < self.keys.max())
+        if not bool(new.any()):
+            return
+        merged = torch.cat((self.keys, keys[new]))
+        if merged.numel() > most:
+            chosen = torch.topk(merged, most, largest=False).indices
+        else:
+            chosen = torch.arange(merged.numel(), device="cpu")
+        self.samples = torch.cat((self.samples, samples[new]))[chosen]
+        self.parts = {name: torch.cat((self.parts[name], part[new].double()))[chosen] for name, part in parts.items()}
+        self.keys = merged[chosen]
+
+    def merge(self, other: Kept) -> None:
+        if other.keys is not None and other.keys.numel():
+            self.take(other.samples, other.parts)
+
+
+def _hashed(samples: Any) -> Any:
+    mixed = (samples + 1) * _SIGNED
+    mixed = (mixed ^ (mixed >> 29)) * _SIGNED
+    return (mixed ^ (mixed >> 32)) & (1 << 62) - 1

@@ -119,16 +119,13 @@ def numbers(lies: Extent, raw: bytes) -> list[Any] | None:
 
 def first_change(code: str | None, before: bytes, after: bytes) -> tuple[Any, Any] | None:
     """The first number that changed: what it was, and what it is now."""
-    same, other = 0, min(len(before), len(after))
-    if code is None or before[:other] == after[:other]:
+    if code is None:
         return None
-    while same < other:  # all before `same` is alike, and something is not up to `other`
-        middle = (same + other) // 2
-        if before[: middle + 1] == after[: middle + 1]:
-            same = middle + 1
-        else:
-            other = middle
-    first = same - same % struct.calcsize("=" + code)
+    size = struct.calcsize("=" + code)
+    starts = range(0, min(len(before), len(after)) - size + 1, size)
+    first = next((start for start in starts if before[start : start + size] != after[start : start + size]), None)
+    if first is None:
+        return None
     return struct.unpack_from("=" + code, before, first)[0], struct.unpack_from("=" + code, after, first)[0]
 
 
@@ -139,12 +136,17 @@ def held(dataset: Any, places: set[int]) -> tuple[list[tuple[str, Extent]], set[
     """Each tensor and array with its name, as far as time and number allow, and the id of all that was met.
     `places`: where in a long list to look; those of what a Subset or a ConcatDataset holds are added as it is met."""
 
+    holding: list[tuple[str, Extent]] = []
+
     def inside(thing: Any) -> Iterator[tuple[str, Any]]:
-        return _inside(thing, places) if extent(thing) is None else iter(())
+        return iter(()) if holding and holding[-1][1].thing is thing else _inside(thing, places)
 
     walk = Walk(inside, MOST_OBJECTS, DEPTH, MOST_SECONDS)
-    reached = ((name, extent(thing)) for name, thing in walk.over([("", dataset)]))
-    return [(name, lies) for name, lies in reached if lies is not None], walk.seen
+    for name, thing in walk.over([("", dataset)]):
+        lies = extent(thing)
+        if lies is not None:
+            holding.append((name, lies))
+    return holding, walk.seen
 
 
 def _inside(thing: Any, places: set[int]) -> Iterator[tuple[str, Any]]:

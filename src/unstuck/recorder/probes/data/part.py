@@ -13,11 +13,9 @@ if TYPE_CHECKING:
 
     from ...records.data import PartKind
 
-WIDE = 512
-"""Columns of a part that are looked at; of more, some spread over it."""
-VALUES = 1000
-"""Distinct values of a label."""
-CHANNELS = (1, 3, 4, 2)
+WIDE = 512  # columns of a part that are looked at; of more, some spread over it
+MOST_LABELS = 1000  # distinct ones
+CHANNELS = (1, 3, 4, 2)  # by how likely a dimension of that size is the channels
 
 
 class Part:
@@ -94,7 +92,7 @@ class Part:
             return
         torch = sys.modules["torch"]
         values, counts = torch.unique(flat.double() if self.floats else flat, return_counts=True)
-        if values.numel() > VALUES or (self.floats and bool((values != values.round()).any())):
+        if values.numel() > MOST_LABELS or (self.floats and bool((values != values.round()).any())):
             self.labels = None
             return
         found = self._labelled(dict(zip(map(float, values.tolist()), counts.tolist(), strict=True)))
@@ -102,7 +100,7 @@ class Part:
         self.add_entropy(-sum(count / size * log(count / size) for count in found.values()), size)
         for value, count in found.items():
             self.labels[value] = self.labels.get(value, 0) + count
-        if len(self.labels) > VALUES:
+        if len(self.labels) > MOST_LABELS:
             self.labels = None
 
     def _labelled(self, found: dict[float, int]) -> dict[float, int]:
@@ -130,7 +128,7 @@ class Part:
         else:
             for value, count in other.labels.items():
                 self.labels[value] = self.labels.get(value, 0) + count
-            if len(self.labels) > VALUES:
+            if len(self.labels) > MOST_LABELS:
                 self.labels = None
         self.entropies = [mine + theirs for mine, theirs in zip(self.entropies, other.entropies, strict=True)]
 

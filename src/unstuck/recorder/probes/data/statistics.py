@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import tensors as batch_parts
-from . import bounded_rows, columns, kept_rows
+from . import bounded_rows, columns
 from .part import Part, kind_of
 
 TYPE_CHECKING = False
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from ...records.learning import LossOp
 
-PARTS = 12
-TARGET = ".target"
-"""Path of a target that is no part of the batch: the loss alone was given it."""
+MOST_PARTS = 12  # of a batch
+TARGET = ".target"  # path of a target that is no part of the batch: only the loss gets it
 
 
 class Texts:
@@ -41,7 +40,7 @@ class Gathered:
         """By custom the target is a part of the batch."""
         self.parts: dict[str, Part] = {}
         self.texts: dict[str, Texts] = {}
-        self.kept = kept_rows.Kept()
+        self.kept = bounded_rows.Kept()
         self.rows = self.batches = 0
         self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
@@ -53,7 +52,7 @@ class Gathered:
     def take(self, batch: Any, samples: Sequence[int] | None, *, single: bool = False, open_: bool = False) -> None:
         """`samples`: the indices of its rows, where they are known; `single`: it is one sample, not a batch; `open_`:
         its target may come later."""
-        found = list(batch_parts.parts(batch))[:PARTS]
+        found = list(batch_parts.parts(batch))[:MOST_PARTS]
         texts = [(path, part) for path, part in found if type(part) in (list, tuple)]
         tensors = [(path, part) for path, part in found if type(part) not in (list, tuple)]
         if single:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from math import log
 
 from ... import tensors
-from ...records.data import LabelCounts, LoaderData, PartSeen, TextsSeen
-from . import associations, summaries
+from ...records.data import LabelCounts, Link, LoaderData, PartSeen, TextsSeen
+from . import columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from .part import Part
     from .statistics import Gathered
 
-COLUMNS = 48
-"""Columns that are told one by one; of more, the oddest."""
-CLASSES = 64
-COMPUTED = ("features", "image", "sequence")
-"""Roles of what a model computes with."""
+MOST_COLUMNS = 48  # in a record; of more, the oddest
+MOST_CLASSES = 64
+COMPUTED = ("features", "image", "sequence")  # roles of what a model computes with
+CODES = range(3, 101)  # distinct values that a column of codes may have
+ROWS_A_CODE = 8
+MOST_CODED = 64  # columns that are compared with the target
 
 
 def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
@@ -74,11 +76,11 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
     if role not in COMPUTED:
         return about
     kept = gathered.kept.parts.get(part.path)
-    spreads = summaries.spreads(kept) if kept is not None else {}
+    spreads = columns.spreads(kept) if kept is not None else {}
     of_columns = spreads if part.each is None else {}
-    links = associations.links(gathered, part, target) if role == "features" else {}
+    links = _links(gathered, part, target) if role == "features" else {}
     known = [
-        part.columns.stats(column, part.place(column), summaries.spread(of_columns, column), links.get(column))
+        part.columns.stats(column, part.place(column), columns.spread(of_columns, column), links.get(column))
         for column in _odd(part, of_columns)
     ]
     each = part.each if kept is not None else None
@@ -86,11 +88,11 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
         about,
         width=part.whole_width,
         columns=known,
-        scale=summaries.scale(part.columns),
+        scale=columns.scale(part.columns),
         bad_rows=part.columns.bad_rows,
         bad_samples=part.columns.bad_samples,
-        means=None if each is None else each.stats(0, 0, summaries.spread(spreads, 0)),
-        deviations=None if each is None else each.stats(1, 1, summaries.spread(spreads, 1)),
+        means=None if each is None else each.stats(0, 0, columns.spread(spreads, 0)),
+        deviations=None if each is None else each.stats(1, 1, columns.spread(spreads, 1)),
     )
 
 
@@ -108,7 +110,7 @@ def _role(part: Part) -> PartRole:
 
 def _odd(part: Part, spreads: dict[str, Any]) -> list[int]:
     """Columns worth telling: all if they are few."""
-    if part.width <= COLUMNS:
+    if part.width <= MOST_COLUMNS:
         return list(range(part.width))
     known = part.columns
     deviations = known.deviations()
@@ -120,7 +122,7 @@ def _odd(part: Part, spreads: dict[str, Any]) -> list[int]:
     if spreads:
         reach = (known.high - spreads["q50"]).maximum(spreads["q50"] - known.low)
         order += (reach / spreads["mad"].clamp_min(1e-12)).argsort(descending=True)[:16].tolist()
-    return sorted(dict.fromkeys(order))[:COLUMNS]
+    return sorted(dict.fromkeys(order))[:MOST_COLUMNS]
 
 
 def _is_label(value: float, part: Part) -> bool:
@@ -137,7 +139,7 @@ def _labels(gathered: Gathered, target: str | None, ignored: float | None) -> La
     whole = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda pair: -pair[1])
     entropies, batches, samples = part.entropies
-    shown = ordered if len(ordered) <= CLASSES else [*ordered[: CLASSES // 2], *ordered[-CLASSES // 2 :]]
+    shown = ordered if len(ordered) <= MOST_CLASSES else [*ordered[: MOST_CLASSES // 2], *ordered[-MOST_CLASSES // 2 :]]
     return LabelCounts(
         classes=len(ordered),
         floats=part.floats,
@@ -148,3 +150,72 @@ def _labels(gathered: Gathered, target: str | None, ignored: float | None) -> La
         batches=int(batches),
         batch=samples / batches if batches else 0.0,
     )
+
+
+# --- how much a column of whole numbers says of the target: taken as a category, and taken as a number ---------------
+
+
+def _links(gathered: Gathered, part: Part, path: str | None) -> dict[int, Link]:
+    """By column of a part, how much it says of the target, which is at `path`."""
+    torch = sys.modules["torch"]
+    kept = gathered.kept.parts.get(part.path)
+    target = gathered.kept.parts.get(path) if path is not None else None
+    if path is None or kept is None or target is None or path == part.path or target.shape[1] != 1:
+        return {}
+    target = target[:, 0]
+    classes = gathered.parts[path].labels
+    labelled = classes is not None and 2 <= len(classes) <= MOST_CLASSES
+    found: dict[int, Link] = {}
+    for column in (part.columns.whole > 0).nonzero().reshape(-1).tolist()[:MOST_CODED]:
+        values = kept[:, column]
+        good = torch.isfinite(values) & torch.isfinite(target)
+        x, y = values[good], target[good]
+        codes, code = torch.unique(x, return_inverse=True)
+        if codes.numel() not in CODES or x.numel() < ROWS_A_CODE * codes.numel():
+            continue
+        if labelled:
+            known, label = torch.unique(y, return_inverse=True)
+            if known.numel() < 2:
+                continue
+            category = cramer(code, label, int(codes.numel()), int(known.numel()))
+            number = ratio(label, x, int(known.numel()))
+        else:
+            category, number = ratio(code, y, int(codes.numel())), correlation(x, y)
+        found[column] = Link(as_category=category, as_number=number, codes=int(codes.numel()))
+    return found
+
+
+def cramer(one: Any, other: Any, ones: int, others: int) -> float:
+    """Cramér's V of two categories, less what chance alone gives (Bergsma)."""
+    torch = sys.modules["torch"]
+    count = int(one.numel())
+    table = torch.bincount(one * others + other, minlength=ones * others).double().reshape(ones, others)
+    expected = table.sum(1, keepdim=True) * table.sum(0, keepdim=True) / count
+    square = float(((table - expected) ** 2 / expected.clamp_min(1e-12)).sum()) / count
+    square = max(0.0, square - (ones - 1) * (others - 1) / (count - 1))
+    rows, columns = ones - (ones - 1) ** 2 / (count - 1), others - (others - 1) ** 2 / (count - 1)
+    return float((square / max(1e-12, min(rows, columns) - 1)) ** 0.5)
+
+
+def ratio(groups: Any, values: Any, count: int) -> float:
+    """Correlation ratio: what share of the variance lies between groups, less what chance gives; its root."""
+    torch = sys.modules["torch"]
+    whole = int(values.numel())
+    sizes = torch.bincount(groups, minlength=count).double()
+    sums = torch.zeros(count, dtype=torch.float64, device="cpu").index_add_(0, groups, values.double())
+    mean = values.double().mean()
+    between = float((sizes * (sums / sizes.clamp_min(1) - mean) ** 2).sum())
+    total = float(((values.double() - mean) ** 2).sum())
+    if total <= 0 or whole <= count:
+        return 0.0
+    return float(max(0.0, 1 - (1 - between / total) * (whole - 1) / (whole - count)) ** 0.5)
+
+
+def correlation(x: Any, y: Any) -> float:
+    x, y = x.double() - x.double().mean(), y.double() - y.double().mean()
+    spread = float((x * x).sum() * (y * y).sum())
+    count = int(x.numel())
+    if spread <= 0 or count <= 2:
+        return 0.0
+    square = float((x * y).sum()) ** 2 / spread
+    return float(max(0.0, 1 - (1 - square) * (count - 1) / (count - 2)) ** 0.5)
