@@ -1,11 +1,11 @@
-"""Open descriptors of the tree: what each points at, and who has the other end of a pipe."""
+"""Open descriptors of the tree: what each is, and who has the other end of a pipe or socket."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,10 +18,12 @@ from .tree import Member
 Access = Literal["read", "write"]
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/davinci")
 _REMOTE = re.compile(r"^(nfs|cifs|smb|fuse|lustre|gpfs|ceph|9p|beegfs|afs|glusterfs|virtiofs|overlay\.remote)")
+_PID_OF_PIDFD = re.compile(r"^Pid:\s+(\d+)", re.MULTILINE)
+_MOUNT = re.compile(r"^mnt_id:\s+(\d+)", re.MULTILINE)
 
 
 class Descriptors:
-    """Read once a look, each process when it is first asked for."""
+    """Read once a look, each process when it is first needed."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = tuple(pids)
@@ -41,29 +43,20 @@ class Descriptors:
     def target(self, pid: int, fd: int) -> str:
         return (self.of(pid) or {}).get(fd, "")
 
-    def access(self, pid: int, fd: int) -> frozenset[Access]:
-        return access_in(proc.maybe(f"/proc/{pid}/fdinfo/{fd}"))
-
     def having(self, target: str) -> dict[int, list[int]]:
         """Who in the tree has it open, with which descriptors."""
-        found: dict[int, list[int]] = {}
-        for pid in self._pids:
-            fds = [fd for fd, name in (self.of(pid) or {}).items() if name == target]
-            if fds:
-                found[pid] = fds
-        return found
+        fds = {pid: [fd for fd, name in (self.of(pid) or {}).items() if name == target] for pid in self._pids}
+        return {pid: own for pid, own in fds.items() if own}
 
     def ends(self, target: str, access: Access) -> dict[int, list[int]]:
         """Who in the tree has that end of the pipe or FIFO open."""
-        found: dict[int, list[int]] = {}
-        for pid, fds in self.having(target).items():
-            able = [fd for fd in fds if access in self.access(pid, fd)]
-            if able:
-                found[pid] = able
-        return found
+        fds = {
+            pid: [fd for fd in own if access in access_in(info(pid, fd))] for pid, own in self.having(target).items()
+        }
+        return {pid: own for pid, own in fds.items() if own}
 
     def is_fifo(self, pid: int, fd: int) -> bool:
-        """A named pipe. Files of a network mount are not touched: asking could block as it blocks the target."""
+        """A named pipe. Files of a network mount are not touched: stat could block as it blocks the target."""
         if not self.target(pid, fd).startswith("/") or self.remote(pid, fd):
             return False
         try:
@@ -73,13 +66,18 @@ class Descriptors:
 
     def remote(self, pid: int, fd: int) -> str:
         """Type and source of the network mount a descriptor lies on, as "nfs4 server:/export"; else empty."""
-        field = re.search(r"^mnt_id:\s+(\d+)", proc.maybe(f"/proc/{pid}/fdinfo/{fd}"), re.MULTILINE)
-        if field is None:
+        mount = _MOUNT.search(info(pid, fd))
+        if mount is None:
             return ""
         if pid not in self._mounts:
             self._mounts[pid] = parse_mounts(proc.maybe(f"/proc/{pid}/mountinfo", 1 << 22))
-        kind, source = self._mounts[pid].get(int(field[1]), ("", ""))
+        kind, source = self._mounts[pid].get(int(mount[1]), ("", ""))
         return f"{kind} {source}".strip() if _REMOTE.match(kind) else ""
+
+
+def info(pid: int, fd: int) -> str:
+    """The kernel's own text about a descriptor: its flags, mount, locks."""
+    return proc.maybe(f"/proc/{pid}/fdinfo/{fd}")
 
 
 def access_in(fdinfo: str) -> frozenset[Access]:
@@ -87,20 +85,20 @@ def access_in(fdinfo: str) -> frozenset[Access]:
     for line in fdinfo.splitlines():
         if line.startswith("flags:"):
             mode = int(line.split()[1], 8) & os.O_ACCMODE
-            both: dict[int, frozenset[Access]] = {0: frozenset({"read"}), 1: frozenset({"write"})}
-            return both.get(mode, frozenset({"read", "write"}))
+            one: dict[int, frozenset[Access]] = {0: frozenset({"read"}), 1: frozenset({"write"})}
+            return one.get(mode, frozenset({"read", "write"}))
     return frozenset()
 
 
 def parse_mounts(text: str) -> dict[int, tuple[str, str]]:
     """Mount id to file-system type and source, from `mountinfo`."""
-    found: dict[int, tuple[str, str]] = {}
+    mounts: dict[int, tuple[str, str]] = {}
     for line in text.splitlines():
         left, dash, right = line.partition(" - ")
         words = right.split()
         if dash and len(words) >= 2:
-            found[int(left.split()[0])] = (words[0], words[1])
-    return found
+            mounts[int(left.split()[0])] = (words[0], words[1])
+    return mounts
 
 
 def is_device(target: str) -> bool:
@@ -119,20 +117,17 @@ def stdin_kind(pid: int) -> str:
         return "closed" if os.path.exists(f"/proc/{pid}/fd") else ""
     except OSError:
         return ""
-    if target.startswith("pipe:"):
-        return "pipe"
-    if target.startswith("socket:"):
-        return "socket"
+    if target.startswith(("pipe:", "socket:")):
+        return target.partition(":")[0]
     if target == "/dev/null":
         return "null"
     return "terminal" if is_terminal(target) else "file"
 
 
-_PID_OF_PIDFD = re.compile(r"^Pid:\s+(\d+)", re.MULTILINE)
-
-
 @dataclass(frozen=True, slots=True)
 class End:
+    """What somebody waits on, and who has its other end."""
+
     kind: WaitKind
     target: str = ""
     others: tuple[int, ...] = ()
@@ -140,6 +135,8 @@ class End:
 
 
 class Ends:
+    """The other ends of descriptors in the tree."""
+
     def __init__(self, members: Iterable[Member], descriptors: Descriptors, sockets: Sockets) -> None:
         self._parents = {member.pid: member.ppid for member in members}
         self._descriptors = descriptors
@@ -152,20 +149,25 @@ class Ends:
         if target.startswith("pipe:"):
             return self._pipe("pipe-read" if wants == "read" else "pipe-write", pid, target, shown, wants)
         if target.startswith("socket:"):
-            return self._socket(pid, target, shown)
+            text, peer = self._sockets.describe(pid, target)
+            holders = self._descriptors.having(peer) if peer else {}
+            return _end("socket", pid, shown if shown == "stdin" else text, holders)
         if is_terminal(target):
             return End("terminal-read" if wants == "read" else "file", shown)
         if is_device(target):
             return End("device", target)
         if target == "anon_inode:[pidfd]":
-            child = _PID_OF_PIDFD.search(proc.maybe(f"/proc/{pid}/fdinfo/{fd}"))
-            return End("child", f"process {child[1]}" if child else target, (int(child[1]),) if child else ())
+            child = _PID_OF_PIDFD.search(info(pid, fd))
+            return End("child", f"process {child[1]}", (int(child[1]),)) if child else End("child", target)
         if target.startswith("/"):
-            return self._file(pid, fd, target, shown, wants)
+            if self._descriptors.is_fifo(pid, fd):
+                return self._pipe("file", pid, target, shown, wants)
+            remote = self._descriptors.remote(pid, fd)
+            return End("file", f"{shown} ({remote})" if remote else shown)
         return End("other" if target else "unknown", target)
 
     def polled(self, pid: int, fd: int, wants: Access) -> End:
-        """The same, for a descriptor watched by poll: a pipe that a child alone keeps open tells of its end."""
+        """The same, for a descriptor watched by poll: a pipe that only a child keeps open shows the child's end."""
         end = self.of(pid, fd, wants)
         if end.kind == "pipe-read" and fd != 0 and not end.also_self:
             child = self._sentinel_of(pid, end)
@@ -177,20 +179,7 @@ class Ends:
         return tuple(child for child, parent in self._parents.items() if parent == pid)
 
     def _pipe(self, kind: WaitKind, pid: int, target: str, shown: str, wants: Access) -> End:
-        holders = self._descriptors.ends(target, "write" if wants == "read" else "read")
-        return End(kind, shown, tuple(other for other in holders if other != pid), pid in holders)
-
-    def _socket(self, pid: int, target: str, shown: str) -> End:
-        text, peer = self._sockets.describe(pid, target)
-        holders = self._descriptors.having(peer) if peer else {}
-        others = tuple(other for other in holders if other != pid)
-        return End("socket", shown if shown == "stdin" else text, others, pid in holders)
-
-    def _file(self, pid: int, fd: int, target: str, shown: str, wants: Access) -> End:
-        if self._descriptors.is_fifo(pid, fd):
-            return self._pipe("file", pid, target, shown, wants)
-        remote = self._descriptors.remote(pid, fd)
-        return End("file", f"{shown} ({remote})" if remote else shown)
+        return _end(kind, pid, shown, self._descriptors.ends(target, "write" if wants == "read" else "read"))
 
     def _sentinel_of(self, pid: int, end: End) -> int | None:
         """The child, if a child (and its own children) alone keeps the write end, and not as its output."""
@@ -205,3 +194,7 @@ class Ends:
         while parent is not None and parent != ancestor:
             parent = self._parents.get(parent)
         return parent == ancestor
+
+
+def _end(kind: WaitKind, pid: int, shown: str, holders: Collection[int]) -> End:
+    return End(kind, shown, tuple(other for other in holders if other != pid), pid in holders)

@@ -166,7 +166,6 @@ def _steps(w: list[int]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-
 def unseen(flights: Mapping[int, Flight], root: int) -> Look:
     """What stands for a look where Ctrl-C came before there was one: the processes, and that nothing is known."""
     now = max((flight.read_at for flight in flights.values()), default=0.0)

@@ -1,4 +1,4 @@
-"""File locks somebody waits for: the path, and who really holds it.
+"""Locks somebody waits for: file locks with their path and real holder, futexes in private and shared memory.
 
 The pid that /proc/locks gives for an flock is whoever took it, which may be dead while children that inherited
 the open file still hold it. The kernel names each lock in the fdinfo of every descriptor that holds it: that is
@@ -15,16 +15,20 @@ from dataclasses import dataclass
 from unstuck.model import FileLock
 
 from . import proc
-from .descriptors import Descriptors
-from .proc import Memory
+from .descriptors import Descriptors, info
 from .syscalls import Call
 
 _LINE = re.compile(
     r"^(?:lock:\s+)?\d+:(?P<waits> ->)?\s+(?P<kind>\S+)\s+\S+\s+(?P<mode>\S+)\s+(?P<pid>-?\d+)"
-    r"\s+(?P<device>[0-9a-f]+:[0-9a-f]+):(?P<inode>\d+)"
+    r"\s+(?P<file>[0-9a-f]+:[0-9a-f]+:(?P<inode>\d+))"
 )
 _INODE = re.compile(r"^ino:\s+(\d+)", re.MULTILINE)
-_SETLKW, _OFD_SETLKW = 7, 38
+_LOCK_COMMANDS = {7: "POSIX", 38: "OFDLCK"}  # F_SETLKW, F_OFD_SETLKW
+
+_FUTEX_PRIVATE, _FUTEX_COMMAND = 0x80, 0x7F
+_WAIT, _WAIT_BITSET = 0, 9
+_SHARED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S{3}s [0-9a-f]+ (\S+) (\d+) *(.*)$", re.MULTILINE)
+_OWN_STACK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +36,25 @@ class LockLine:
     kind: str
     mode: str
     pid: int
-    file: str
-    """Device and inode, as the kernel writes them."""
+    file: str  # device and inode, as the kernel writes them
     inode: int
     waits: bool
 
 
 def parse_locks(text: str) -> list[LockLine]:
     """Lines of /proc/locks, or the `lock:` lines of an fdinfo."""
-    found = []
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match:
-            file = f"{match['device']}:{match['inode']}"
-            found.append(
-                LockLine(
-                    match["kind"], match["mode"], int(match["pid"]), file, int(match["inode"]), bool(match["waits"])
-                )
-            )
-    return found
-
-
-def waits_for_lock(call: Call) -> bool:
-    return call.name == "flock" or (call.name == "fcntl" and call.args[1] in (_SETLKW, _OFD_SETLKW))
+    matches = filter(None, map(_LINE.match, text.splitlines()))
+    return [
+        LockLine(line["kind"], line["mode"], int(line["pid"]), line["file"], int(line["inode"]), bool(line["waits"]))
+        for line in matches
+    ]
 
 
 def kind_waited_for(call: Call) -> str:
+    """The kind of file lock that a call waits for; empty if it waits for none."""
     if call.name == "flock":
         return "FLOCK"
-    return "POSIX" if call.args[1] == _SETLKW else "OFDLCK"
+    return _LOCK_COMMANDS.get(call.args[1], "") if call.name == "fcntl" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,55 +64,43 @@ class Holding:
     path: str
     kind: str
     mode: str
-    holders: tuple[int, ...]
-    """Living processes that hold it, whoever took it first; proven by fdinfo for those in the tree."""
-    recorded: int | None
-    """The pid that took it, dead or alive."""
+    holders: tuple[int, ...]  # living processes that hold it, whoever took it first; proven for those in the tree
+    recorded: int | None  # the pid that took it, dead or alive
 
 
 class Locks:
-    """All locks of the machine as /proc/locks shows them, read once a look when first asked for."""
+    """All file locks of the machine as /proc/locks shows them, read once a look when first needed."""
 
     def __init__(self, descriptors: Descriptors) -> None:
         self._descriptors = descriptors
         self._lines: list[LockLine] | None = None
 
-    def waited_for(self, pid: int, fd: int, call: Call) -> Holding:
-        path = self._descriptors.target(pid, fd)
-        wanted = kind_waited_for(call)
-        proven = self._proven(path, _inode_of(pid, fd), wanted)
-        listed = self._listed(pid, _inode_of(pid, fd), wanted)
-        example = next(iter(proven.values()), None) or listed
-        recorded = listed.pid if listed and listed.pid > 0 else None
-        if recorded in proven:
-            holders: tuple[int, ...] = (recorded, *(holder for holder in proven if holder != recorded))
-        elif proven:
-            holders = tuple(proven)
-        elif recorded is not None and proc.alive(recorded):
-            holders = (recorded,)
-        else:
-            holders = ()
-        return Holding(
-            path=path,
-            kind=example.kind if example else wanted,
-            mode=example.mode if example else "",
-            holders=holders,
-            recorded=recorded if recorded is not None else next(iter(proven), None),
-        )
+    def waited_for(self, pid: int, fd: int, kind: str) -> Holding:
+        inode = _inode_of(pid, fd)
+        held = (line for line, waiter in self._waiting() if waiter.pid == pid and inode in (None, line.inode))
+        alike = (line for line in self._all() if not line.waits and inode == line.inode and _conflicts(line.kind, kind))
+        listed = next(held, None) or next(alike, None)  # under which the waiter is listed; else any on the same file
+        return self._holding(self._descriptors.target(pid, fd), inode, kind, listed)
 
     def listed_for(self, pid: int) -> tuple[int | None, Holding] | None:
         """The lock that a process waits for, and its descriptor, where the kernel does not show the call itself."""
-        for held, waiter in self._waiting():
-            if waiter.pid != pid:
-                continue
-            fd = next((fd for fd in self._descriptors.of(pid) or () if _inode_of(pid, fd) == held.inode), None)
-            path = "" if fd is None else self._descriptors.target(pid, fd)
-            shown = path or f"a file (inode {held.inode} of device {held.file.rpartition(':')[0]})"
-            proven = self._proven(path, held.inode, held.kind) if path else {}
-            recorded = held.pid if held.pid > 0 else None
-            holders = tuple(proven) or ((recorded,) if recorded is not None and proc.alive(recorded) else ())
-            return fd, Holding(shown, held.kind, held.mode, holders, recorded)
-        return None
+        held = next((line for line, waiter in self._waiting() if waiter.pid == pid), None)
+        if held is None:
+            return None
+        fd = next((fd for fd in self._descriptors.of(pid) or () if _inode_of(pid, fd) == held.inode), None)
+        path = "" if fd is None else self._descriptors.target(pid, fd)
+        shown = path or f"a file (inode {held.inode} of device {held.file.rpartition(':')[0]})"
+        return fd, self._holding(shown, held.inode, held.kind, held)
+
+    def _holding(self, path: str, inode: int | None, kind: str, listed: LockLine | None) -> Holding:
+        proven = self._proven(path, inode, kind)
+        recorded = listed.pid if listed and listed.pid > 0 else None
+        holders = tuple(sorted(proven, key=lambda pid: pid != recorded))
+        if not holders and recorded is not None and proc.alive(recorded):
+            holders = (recorded,)
+        line = next(iter(proven.values()), None) or listed
+        took = recorded if recorded is not None else next(iter(proven), None)
+        return Holding(path, line.kind if line else kind, line.mode if line else "", holders, took)
 
     def _waiting(self) -> Iterator[tuple[LockLine, LockLine]]:
         """Each lock that is waited for, with each that waits."""
@@ -136,35 +118,20 @@ class Locks:
 
     def _proven(self, path: str, inode: int | None, wanted: str) -> dict[int, LockLine]:
         """Processes of the tree with a descriptor that holds a lock of this kind on this file."""
-        found: dict[int, LockLine] = {}
+        holders: dict[int, LockLine] = {}
         for pid, fds in self._descriptors.having(path).items():
-            for fd in fds:
-                info = proc.maybe(f"/proc/{pid}/fdinfo/{fd}")
-                for line in parse_locks("\n".join(row for row in info.splitlines() if row.startswith("lock:"))):
-                    if _conflicts(line.kind, wanted) and inode in (None, line.inode):
-                        found.setdefault(pid, line)
-        return found
-
-    def _listed(self, pid: int, inode: int | None, wanted: str) -> LockLine | None:
-        """The held lock under which the waiter is listed; else any on the same file."""
-        for held, waiter in self._waiting():
-            if waiter.pid == pid and inode in (None, held.inode):
-                return held
-        lines = (line for line in self._all() if not line.waits)
-        return next((line for line in lines if inode == line.inode and _conflicts(line.kind, wanted)), None)
+            for line in (line for fd in fds for line in parse_locks(info(pid, fd))):
+                if _conflicts(line.kind, wanted) and inode in (None, line.inode):
+                    holders.setdefault(pid, line)
+        return holders
 
 
-def file_locks(found: Iterable[tuple[int, Holding]]) -> tuple[FileLock, ...]:
+def file_locks(waits: Iterable[tuple[int, Holding]]) -> tuple[FileLock, ...]:
     """One entry for each lock: its first living holder, else the pid that took it; with all who wait."""
-    waiters: dict[tuple[str, str], list[int]] = {}
-    holdings: dict[tuple[str, str], Holding] = {}
-    for pid, holding in found:
-        key = (holding.path, holding.kind)
-        waiting = waiters.setdefault(key, [])
-        if pid not in waiting:
-            waiting.append(pid)
-        holdings.setdefault(key, holding)
-    return tuple(_entry(holding, tuple(waiters[key])) for key, holding in holdings.items())
+    waiters: dict[tuple[str, str], dict[int, Holding]] = {}
+    for pid, holding in waits:
+        waiters.setdefault((holding.path, holding.kind), {}).setdefault(pid, holding)
+    return tuple(_entry(next(iter(waiting.values())), tuple(waiting)) for waiting in waiters.values())
 
 
 def _entry(holding: Holding, waiters: tuple[int, ...]) -> FileLock:
@@ -187,28 +154,20 @@ def _conflicts(kind: str, wanted: str) -> bool:
 
 
 def _inode_of(pid: int, fd: int) -> int | None:
-    match = _INODE.search(proc.maybe(f"/proc/{pid}/fdinfo/{fd}"))
+    match = _INODE.search(info(pid, fd))
     return int(match[1]) if match else None
-
-
-PRIVATE_FLAG = 0x80
-_COMMAND_MASK = 0x7F
-_WAIT, _WAIT_BITSET = 0, 9
-_SHARED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S{3}s [0-9a-f]+ (\S+) (\d+) *(.*)$", re.MULTILINE)
-_OWN_STACK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMapping:
     start: int
     end: int
-    file: tuple[str, str]
-    """Device and inode: the same in every process that maps it."""
+    file: tuple[str, str]  # device and inode: the same in every process that maps it
     path: str
 
 
 class Maps:
-    """Shared mappings of the tree, read once a look when first asked for: a torch process has thousands in all."""
+    """Shared mappings of the tree, read once a look when first needed: a torch process has thousands in all."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = tuple(pids)
@@ -239,27 +198,27 @@ def shared_mappings(maps: str) -> list[SharedMapping]:
     ]
 
 
-def is_wait(call: Call) -> bool:
-    return call.name == "futex" and call.args[1] & _COMMAND_MASK in (_WAIT, _WAIT_BITSET)
+def is_futex_wait(call: Call) -> bool:
+    return call.name == "futex" and call.args[1] & _FUTEX_COMMAND in (_WAIT, _WAIT_BITSET)
 
 
-def is_private(call: Call) -> bool | None:
-    """By the flag in the call; None: the flag is not set, and only the mapping can say."""
-    return True if call.args[1] & PRIVATE_FLAG else None
+def is_private(call: Call) -> bool:
+    """By the flag of the futex call; where it is not set, only the mapping can say."""
+    return bool(call.args[1] & _FUTEX_PRIVATE)
 
 
 def looks_like_semaphore(call: Call) -> bool:
     """glibc waits for a semaphore with WAIT_BITSET while the value is 0; PyMutex parks on the waiter's own stack."""
-    on_own_stack = 0 <= call.args[0] - call.stack < _OWN_STACK
-    return call.args[1] & _COMMAND_MASK == _WAIT_BITSET and call.args[2] & 0xFFFFFFFF == 0 and not on_own_stack
+    on_own_stack = 0 <= call.args[0] - call.stack < _OWN_STACK_BYTES
+    return call.args[1] & _FUTEX_COMMAND == _WAIT_BITSET and call.args[2] & 0xFFFFFFFF == 0 and not on_own_stack
 
 
 def semaphore_value(pid: int, address: int, *, waited_for: bool) -> int | None:
     """Value of a glibc sem_t: the low half of a 64-bit word whose high half counts the waiters."""
-    data = Memory(pid).read(address, 8)
+    data = proc.memory(pid, address, 8)
     if data is None:
         return None
     value, waiters = struct.unpack("<II", data)
-    if waited_for and not 1 <= waiters < 1 << 16:  # nobody counted in: a condition variable, not a semaphore
+    if waited_for and not 1 <= waiters < 1 << 16:  # no waiter counted: a condition variable, not a semaphore
         return None
     return int(value) if value < 1 << 31 else None

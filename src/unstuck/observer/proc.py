@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -14,13 +13,13 @@ class Trouble:
     """What could not be seen, once per kind, in the order it was met."""
 
     def __init__(self) -> None:
-        self._said: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
 
     def note(self, kind: str, text: str) -> None:
-        self._said.setdefault(kind, text)
+        self._texts.setdefault(kind, text)
 
     def lines(self) -> tuple[str, ...]:
-        return tuple(self._said.values())
+        return tuple(self._texts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +31,12 @@ class Stat:
     ppid: int
     cpu: float
     children_cpu: float
-    started: int
-    """Start time in clock ticks since boot: with the pid it names a process for ever."""
-    layout: tuple[int, int]
-    """Where code and stack begin; (0, 0) where we may not know. Equal to the parent's after a bare fork."""
-    processor: int = 0
-    """On which it runs, or last ran."""
+    started: int  # clock ticks since boot: with the pid it names a process forever
+    layout: tuple[int, int]  # where code and stack begin; (0, 0): not known. Equal to the parent's after a bare fork
+    processor: int = 0  # on which it runs, or last ran
 
 
-def read(path: str, limit: int = 1 << 20) -> bytes:
+def text(path: str, limit: int = 1 << 20) -> str:
     """All of a small file; raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -48,9 +44,17 @@ def read(path: str, limit: int = 1 << 20) -> bytes:
         while more and len(data) < limit:
             more = os.read(fd, 65536)
             data += more
-        return data
+        return data.decode(errors="replace")
     finally:
         os.close(fd)
+
+
+def maybe(path: str, limit: int = 1 << 20) -> str:
+    """The same, empty where it cannot be read."""
+    try:
+        return text(path, limit)
+    except (OSError, ValueError):
+        return ""
 
 
 def brief(path: str) -> str:
@@ -60,18 +64,6 @@ def brief(path: str) -> str:
         return os.read(fd, 8192).decode(errors="replace")
     finally:
         os.close(fd)
-
-
-def text(path: str, limit: int = 1 << 20) -> str:
-    return read(path, limit).decode(errors="replace")
-
-
-def maybe(path: str, limit: int = 1 << 20) -> str:
-    """The same, empty where it cannot be read."""
-    try:
-        return text(path, limit)
-    except (OSError, ValueError):
-        return ""
 
 
 def parse_stat(line: str) -> Stat:
@@ -111,10 +103,18 @@ def numbers(folder: str) -> list[int]:
     return sorted(int(name) for name in os.listdir(folder) if name.isdigit())
 
 
+def threads(pid: int) -> list[int]:
+    """Thread numbers of a process, none where it is gone."""
+    try:
+        return numbers(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
 def alive(pid: int) -> bool:
     """There is such a process, and it is no zombie."""
-    found = stat(pid)
-    return found is not None and found.state not in "ZX"
+    now = stat(pid)
+    return now is not None and now.state not in "ZX"
 
 
 def command(pid: int) -> tuple[str, ...]:
@@ -137,41 +137,32 @@ def environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs if name}
 
 
+def memory(pid: int, address: int, size: int) -> bytes | None:
+    """Bytes of another process's memory: nothing is stopped. None where it is not allowed or nothing is mapped."""
+    if address <= 0 or size <= 0:
+        return None
+    try:
+        fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = os.pread(fd, size, address)
+    except (OSError, OverflowError):
+        return None
+    finally:
+        os.close(fd)
+    return data if len(data) == size else None
 
-class Memory:
-    """Memory of one process; every read gives None where it is not allowed or nothing is mapped."""
 
-    def __init__(self, pid: int) -> None:
-        self._path = f"/proc/{pid}/mem"
-
-    def read(self, address: int, size: int) -> bytes | None:
-        if address <= 0 or size <= 0:
-            return None
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            data = os.pread(fd, size, address)
-        except (OSError, OverflowError):
-            return None
-        finally:
-            os.close(fd)
-        return data if len(data) == size else None
-
-    def word(self, address: int) -> int | None:
-        data = self.read(address, 4)
-        return None if data is None else int(struct.unpack("<I", data)[0])
-
-    def string(self, address: int, limit: int = 1024) -> str:
-        """A C string; read in small pieces, since the next page may not be mapped."""
-        found = b""
-        while len(found) < limit:
-            piece = self.read(address + len(found), 64 - (address + len(found)) % 64)
-            if piece is None:
-                return ""
-            end = piece.find(b"\0")
-            if end >= 0:
-                return (found + piece[:end]).decode(errors="replace")
-            found += piece
-        return ""
+def memory_text(pid: int, address: int, limit: int = 1024) -> str:
+    """A C string there; read in small pieces, since the next page may not be mapped."""
+    read = b""
+    while len(read) < limit:
+        piece = memory(pid, address + len(read), 64 - (address + len(read)) % 64)
+        if piece is None:
+            return ""
+        end = piece.find(b"\0")
+        if end >= 0:
+            return (read + piece[:end]).decode(errors="replace")
+        read += piece
+    return ""

@@ -1,4 +1,4 @@
-"""One reading of every thread of a process: state, processor time, switches, and the system call it is in."""
+"""One reading of every thread of a process: state, processor time, system call, and the Python thread that it is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .syscalls import Call, parse_call
 
 _RAN = re.compile(r"^se\.exec_start\s*:\s*([\d.]+)", re.MULTILINE)
 _SWITCHES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")
+_LARGEST_STACK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +25,12 @@ class ThreadReading:
     cpu: float
     switches: int
     channel: str
-    call: Call | None
-    """None where the kernel would not say."""
-    idle: float | None = None
-    """Seconds since it was last on a processor; None where that was not asked, or the kernel does not say."""
+    call: Call | None  # None where the kernel would not say
+    idle: float | None = None  # seconds since it was last on a processor, where that was read
 
 
 class Clocks:
-    """The present on the clock by which the kernel notes when a thread last ran, asked once of each processor.
+    """The present on the clock by which the kernel notes when a thread last ran, read once of each processor.
 
     Every processor has its own, which does not count what interrupts and the host took from it: they drift seconds
     apart. So we go where the thread ran and see what is noted of ourselves."""
@@ -60,13 +59,9 @@ def _clock_of(processor: int) -> float | None:
 
 def read_threads(pid: int, trouble: Trouble, clocks: Clocks | None = None) -> tuple[ThreadReading, ...]:
     """The main thread first. `clocks`: the scheduler's, where the idle times are wanted."""
-    try:
-        tids = proc.numbers(f"/proc/{pid}/task")
-    except OSError:
-        return ()
-    tids.sort(key=lambda tid: tid != pid)
-    found = (_read_thread(pid, tid, trouble, clocks) for tid in tids)
-    return tuple(reading for reading in found if reading is not None)
+    tids = sorted(proc.threads(pid), key=lambda tid: tid != pid)
+    readings = (_read_thread(pid, tid, trouble, clocks) for tid in tids)
+    return tuple(reading for reading in readings if reading is not None)
 
 
 def _read_thread(pid: int, tid: int, trouble: Trouble, clocks: Clocks | None) -> ThreadReading | None:
@@ -89,8 +84,8 @@ def _read_thread(pid: int, tid: int, trouble: Trouble, clocks: Clocks | None) ->
 
 def ran_at(sched: str) -> float | None:
     """When the thread last ran, from the text of its `sched` file."""
-    found = _RAN.search(sched)
-    return float(found[1]) / 1000 if found else None
+    ran = _RAN.search(sched)
+    return float(ran[1]) / 1000 if ran else None
 
 
 def _idle(folder: str, now: float | None) -> float | None:
@@ -127,40 +122,34 @@ def switches_in(status: str) -> int:
     return sum(int(count) for count in _SWITCHES.findall(status))
 
 
-_LARGEST_STACK = 1 << 30
-
-
 def match_threads(
     pid: int, readings: Sequence[ThreadReading], threads: Sequence[PythonThread]
 ) -> dict[int, PythonThread]:
-    """Python threads by kernel thread; those that cannot be placed get negative keys.
+    """Python threads by kernel thread, also where the interpreter does not keep the kernel's number; those that cannot
+    be placed get negative keys.
 
     `threads` is newest first, so the last is the main one. A thread's ident is the address of its pthread,
     which lies at the top of its stack: the thread with the nearest stack pointer beneath it is the one.
     """
     tids = {reading.tid for reading in readings}
-    found: dict[int, PythonThread] = {}
+    placed: dict[int, PythonThread] = {}
     unplaced: list[PythonThread] = []
     for thread in threads:
-        if thread.tid in tids and thread.tid not in found:
-            found[thread.tid] = thread
+        if thread.tid in tids and thread.tid not in placed:
+            placed[thread.tid] = thread
         else:
             unplaced.append(thread)
-    if unplaced and unplaced[-1] is threads[-1] and pid in tids and pid not in found:
-        found[pid] = unplaced.pop()
+    if unplaced and unplaced[-1] is threads[-1] and pid in tids and pid not in placed:
+        placed[pid] = unplaced.pop()
     stacks = {
         reading.tid: reading.call.stack
         for reading in readings
-        if reading.tid not in found and reading.tid != pid and reading.call is not None and reading.call.stack
+        if reading.tid not in placed and reading.tid != pid and reading.call is not None and reading.call.stack
     }
     for number, thread in enumerate(unplaced):
-        below = [
-            (thread.ident - stack, tid) for tid, stack in stacks.items() if 0 < thread.ident - stack < _LARGEST_STACK
-        ]
-        if below:
-            tid = min(below)[1]
-            found[tid] = thread
-            del stacks[tid]
-        else:
-            found[-1 - number] = thread
-    return found
+        depths = {tid: thread.ident - stack for tid, stack in stacks.items()}
+        beneath = {tid: depth for tid, depth in depths.items() if 0 < depth < _LARGEST_STACK_BYTES}
+        tid = min(beneath, key=lambda tid: (beneath[tid], tid), default=-1 - number)
+        placed[tid] = thread
+        stacks.pop(tid, None)
+    return placed

@@ -1,4 +1,4 @@
-"""The process tree under one root: its members in tree order, also those whose parent died since."""
+"""The process tree under one root: its members in tree order, also orphans, and the part each plays in a training."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from unstuck.model import Role, Thread
-
 from . import proc
 from .proc import Stat, Trouble
+from .torch_files import SPAWN, WORKER
 
-SAME_START = 0.1
-"""Seconds by which two records of a start may differ and still mean the same process."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.model import Role, Thread
+
+SAME_START = 0.1  # seconds by which two records of a start may differ and still mean the same process
 PYTHON = re.compile(r"^(python|pypy)[\d.]*(t|d)?$")
+_LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "horovodrun", "torch_distributed_launcher", "mpirun", "mpiexec"}
+_LAUNCHER_MODULES = {
+    "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+    "deepspeed", "deepspeed.launcher.launch", "deepspeed.launcher.runner",
+}  # fmt: skip
+_HELPERS = (
+    "multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker", "multiprocessing.forkserver",
+    "_inductor/compile_worker", "_inductor.compile_worker", "joblib.externals.loky.backend.resource_tracker",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +129,8 @@ def descendants(pid: int) -> list[int]:
 
 def children(pid: int) -> list[int]:
     """Children of all its threads, oldest first."""
-    try:
-        threads = proc.numbers(f"/proc/{pid}/task")
-    except OSError:
-        return []
     found: list[int] = []
-    for tid in threads:
+    for tid in proc.threads(pid):
         try:
             found += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
         except FileNotFoundError:
@@ -144,35 +151,14 @@ def children_by_psutil(pid: int) -> list[int]:
         return []
 
 
-_LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "horovodrun", "torch_distributed_launcher", "mpirun", "mpiexec"}
-_LAUNCHER_MODULES = (
-    "torch.distributed.run",
-    "torch.distributed.launch",
-    "accelerate.commands.launch",
-    "deepspeed",
-    "deepspeed.launcher.launch",
-    "deepspeed.launcher.runner",
-)
-_HELPERS = (
-    "multiprocessing.resource_tracker",
-    "multiprocessing.semaphore_tracker",
-    "multiprocessing.forkserver",
-    "_inductor/compile_worker",
-    "_inductor.compile_worker",
-    "joblib.externals.loky.backend.resource_tracker",
-)
-
-
 def roles(root: int, members: Iterable[Member], ranks: Mapping[int, int | None]) -> dict[int, Role]:
     """By command line and place alone; `by_stack` and flight files know more."""
-    listed = tuple(members)
-    by_pid = {member.pid: member for member in listed}
-    starts_python = _above_python(listed, by_pid)
+    by_pid = {member.pid: member for member in members}
+    starts_python = _above_python(by_pid)
     found: dict[int, Role] = {}
-    for member in listed:
-        parent = by_pid.get(member.ppid)
-        above = "launcher" if member.pid == root else found.get(parent.pid, "unknown") if parent else "unknown"
-        found[member.pid] = _role(member, above, ranks[member.pid], member.pid in starts_python)
+    for pid, member in by_pid.items():
+        above: Role = "launcher" if pid == root else found.get(member.ppid, "unknown")
+        found[pid] = _role(member, above, ranks[pid], pid in starts_python)
     return found
 
 
@@ -201,9 +187,9 @@ def by_stack(threads: Iterable[Thread]) -> Role | None:
     """A DataLoader worker shows itself by the loop it runs, a rank of `mp.spawn` by what called it."""
     for thread in threads:
         for frame in thread.frames:
-            if frame.function.endswith("_worker_loop") and frame.file.endswith("data/_utils/worker.py"):
+            if frame.function.endswith("_worker_loop") and frame.file.endswith(WORKER):
                 return "worker"
-            if frame.function.endswith("_wrap") and frame.file.endswith("torch/multiprocessing/spawn.py"):
+            if frame.function.endswith("_wrap") and frame.file.endswith(SPAWN):
                 return "rank"
     return None
 
@@ -231,10 +217,10 @@ def is_launcher(command: tuple[str, ...]) -> bool:
     return any(flag == "-m" and module in _LAUNCHER_MODULES for flag, module in pairwise(words))
 
 
-def _above_python(members: tuple[Member, ...], by_pid: Mapping[int, Member]) -> set[int]:
+def _above_python(by_pid: Mapping[int, Member]) -> set[int]:
     """Pids that have a Python process beneath them."""
     above: set[int] = set()
-    for member in members:
+    for member in by_pid.values():
         if member.is_python:
             parent = by_pid.get(member.ppid)
             while parent is not None and parent.pid not in above:

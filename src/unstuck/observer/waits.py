@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from unstuck.model import Frame, Wait, WaitKind
 
-from . import locks as futex
+from . import locks, proc
 from .descriptors import Access, Descriptors, Ends
-from .locks import Holding, Locks, Maps, waits_for_lock
-from .proc import Memory
+from .locks import Holding, Locks, Maps
 from .sockets import Sockets
 from .syscalls import POLLS, Call, has_limit, watched
 from .threads import ThreadReading
@@ -19,7 +18,7 @@ from .tree import Member
 
 _ON_DESCRIPTOR: dict[str, Access] = {
     **dict.fromkeys(("read", "readv", "pread64", "preadv", "preadv2", "getdents64", "accept", "accept4"), "read"),
-    **dict.fromkeys(("recvfrom", "recvmsg", "recvmmsg", "close", "fstat", "ioctl"), "read"),
+    **dict.fromkeys(("recvfrom", "recvmsg", "recvmmsg", "close", "fstat", "ioctl", "splice"), "read"),
     **dict.fromkeys(("write", "writev", "pwrite64", "pwritev", "pwritev2", "connect", "shutdown"), "write"),
     **dict.fromkeys(("sendto", "sendmsg", "sendmmsg", "sendfile", "fsync", "fdatasync", "syncfs"), "write"),
     **dict.fromkeys(("sync_file_range", "ftruncate", "fallocate"), "write"),
@@ -31,34 +30,22 @@ _PATH_ARGUMENT = {
 }
 _SLEEPS = ("nanosleep", "clock_nanosleep")
 _FROZEN = ("__refrigerator", "do_freezer_trap")
-# beginnings of wait channels, for a kernel that does not show the call, and for calls restarted after SIGCONT
-_CHANNELS: tuple[tuple[str, WaitKind, str], ...] = (
-    ("hrtimer_nanosleep", "sleep", "clock_nanosleep"),
-    ("do_nanosleep", "sleep", "clock_nanosleep"),
-    ("pipe_read", "pipe-read", "read"),
-    ("anon_pipe_read", "pipe-read", "read"),
-    ("pipe_write", "pipe-write", "write"),
-    ("anon_pipe_write", "pipe-write", "write"),
-    ("do_wait", "child", "wait4"),
-    ("locks_lock_inode_wait", "file-lock", "flock"),
-    ("flock_lock", "file-lock", "flock"),
-    ("posix_lock", "file-lock", "fcntl"),
-    ("fcntl_setlk", "file-lock", "fcntl"),
-    ("n_tty_read", "terminal-read", "read"),
-    ("unix_stream_read", "socket", "recvfrom"),
-    ("unix_stream_data_wait", "socket", "recvfrom"),
-    ("sk_wait_data", "socket", "recvfrom"),
-    ("wait_woken", "socket", "recvfrom"),
-    ("inet_csk_accept", "socket", "accept"),
-    ("__skb_wait", "socket", "recvfrom"),
-    ("do_poll", "poll", "poll"),
-    ("do_sys_poll", "poll", "poll"),
-    ("poll_schedule_timeout", "poll", "poll"),
-    ("do_select", "poll", "select"),
-    ("ep_poll", "poll", "epoll_wait"),
-    ("do_epoll_wait", "poll", "epoll_wait"),
-    ("futex_", "unknown", "futex"),
-)
+# Beginnings of wait channels, for a kernel that does not show the call, and for calls restarted after SIGCONT.
+_CHANNELS: dict[tuple[WaitKind, str], tuple[str, ...]] = {
+    ("sleep", "clock_nanosleep"): ("hrtimer_nanosleep", "do_nanosleep"),
+    ("pipe-read", "read"): ("pipe_read", "anon_pipe_read"),
+    ("pipe-write", "write"): ("pipe_write", "anon_pipe_write"),
+    ("child", "wait4"): ("do_wait",),
+    ("file-lock", "flock"): ("locks_lock_inode_wait", "flock_lock"),
+    ("file-lock", "fcntl"): ("posix_lock", "fcntl_setlk"),
+    ("terminal-read", "read"): ("n_tty_read",),
+    ("socket", "recvfrom"): ("unix_stream_read", "unix_stream_data_wait", "sk_wait_data", "wait_woken", "__skb_wait"),
+    ("socket", "accept"): ("inet_csk_accept",),
+    ("poll", "poll"): ("do_poll", "do_sys_poll", "poll_schedule_timeout"),
+    ("poll", "select"): ("do_select",),
+    ("poll", "epoll_wait"): ("ep_poll", "do_epoll_wait"),
+    ("unknown", "futex"): ("futex_",),
+}
 
 
 class Waits:
@@ -69,8 +56,7 @@ class Waits:
         self._ends = Ends(self._members.values(), descriptors, sockets)
         self._maps = Maps(self._members)
         self._locks = Locks(descriptors)
-        self.holdings: list[tuple[int, Holding]] = []
-        """Each file lock met, with the pid that waits for it."""
+        self.holdings: list[tuple[int, Holding]] = []  # each file lock met, with the pid that waits for it
 
     def explain(self, pid: int, thread: ThreadReading) -> Wait | None:
         """None for what is dead."""
@@ -94,32 +80,34 @@ class Waits:
         return replace(wait, channel=thread.channel) if thread.channel else wait
 
     def _by_call(self, pid: int, call: Call) -> Wait:
-        if call.name == "futex":
-            return self._futex(pid, call)
-        if waits_for_lock(call):
-            return self._file_lock(pid, call)
-        if call.name in POLLS:
-            return self._poll(pid, call)
-        if call.name in ("wait4", "waitid"):
-            return self._child(pid, call)
-        if call.name in ("vfork", "clone", "clone3"):
-            return Wait("child", call.name, timed=False, target="exec of a child", others=self._ends.children(pid))
-        if call.name in _SLEEPS:
-            return Wait("sleep", call.name, timed=True)
-        if call.name in _ON_DESCRIPTOR:
-            return self._descriptor(pid, call, call.signed(0), _ON_DESCRIPTOR[call.name])
-        if call.name == "splice":
-            return self._descriptor(pid, call, call.signed(0), "read")
-        if call.name in _PATH_ARGUMENT:
-            path = Memory(pid).string(call.args[_PATH_ARGUMENT[call.name]])
-            return Wait("file", call.name, timed=False, target=path)
-        if call.name in ("semop", "semtimedop"):
-            return Wait("shared-lock", call.name, timed=call.name == "semtimedop" and call.args[3] != 0)
-        if call.name == "rt_sigtimedwait":
-            return Wait("other", call.name, timed=call.args[2] != 0)
+        lock_kind = locks.kind_waited_for(call)
+        if lock_kind:
+            fd = call.signed(0)
+            return self._file_lock(pid, call.name, fd, self._locks.waited_for(pid, fd, lock_kind))
+        match call.name:
+            case "futex":
+                return self._futex(pid, call)
+            case name if name in POLLS:
+                return self._poll(pid, call)
+            case "wait4" | "waitid":
+                return self._child(pid, call)
+            case "vfork" | "clone" | "clone3":
+                return Wait("child", call.name, timed=False, target="exec of a child", others=self._ends.children(pid))
+            case name if name in _SLEEPS:
+                return Wait("sleep", name, timed=True)
+            case name if name in _ON_DESCRIPTOR:
+                return self._descriptor(pid, call, _ON_DESCRIPTOR[name])
+            case name if name in _PATH_ARGUMENT:
+                path = proc.memory_text(pid, call.args[_PATH_ARGUMENT[name]])
+                return Wait("file", name, timed=False, target=path)
+            case "semop" | "semtimedop":
+                return Wait("shared-lock", call.name, timed=call.name == "semtimedop" and call.args[3] != 0)
+            case "rt_sigtimedwait":
+                return Wait("other", call.name, timed=call.args[2] != 0)
         return Wait("other", call.name)
 
-    def _descriptor(self, pid: int, call: Call, fd: int, wants: Access) -> Wait:
+    def _descriptor(self, pid: int, call: Call, wants: Access) -> Wait:
+        fd = call.signed(0)
         end = self._ends.of(pid, fd, wants)
         kind: WaitKind = "other" if call.name == "ioctl" and end.kind != "device" else end.kind
         timed = None if end.kind in ("socket", "device", "unknown") else False  # a socket may have SO_RCVTIMEO
@@ -127,89 +115,65 @@ class Waits:
 
     def _poll(self, pid: int, call: Call) -> Wait:
         timed = has_limit(call)
-        asked = watched(pid, call)
-        if asked is None:
+        polled = watched(pid, call)
+        if polled is None:
             return Wait("poll", call.name, timed=timed)
-        if not asked:
+        if not polled:
             return Wait("sleep" if timed else "other", call.name, timed=timed)
-        ends = [self._ends.polled(pid, one.fd, one.wants) for one in asked]
+        ends = [self._ends.polled(pid, one.fd, one.wants) for one in polled]
         kinds = {end.kind for end in ends}
-        kind = ends[0].kind if len(kinds) == 1 and not kinds & {"other", "unknown"} else "poll"
         targets = list(dict.fromkeys(end.target for end in ends))
         return Wait(
-            kind,
+            ends[0].kind if len(kinds) == 1 and not kinds & {"other", "unknown"} else "poll",
             call.name,
             timed=timed,
-            fd=asked[0].fd if len(asked) == 1 else None,
+            fd=polled[0].fd if len(polled) == 1 else None,
             target=", ".join(targets[:4]) + (f" and {len(targets) - 4} more" if len(targets) > 4 else ""),
             others=tuple(dict.fromkeys(pid for end in ends for pid in end.others)),
             also_self=any(end.also_self for end in ends),
         )
 
     def _child(self, pid: int, call: Call) -> Wait:
+        which: int | None = call.signed(0)
         if call.name == "waitid":
-            which = {0: -1, 1: call.signed(1)}.get(call.signed(0))
-            if call.signed(0) == 3:
+            if which == 3:  # P_PIDFD
                 end = self._ends.of(pid, call.signed(1), "read")
                 return Wait("child", call.name, timed=False, target=end.target, others=end.others)
-        else:
-            which = call.signed(0)
+            which = call.signed(1) if which == 1 else None  # P_PID
         if which is not None and which > 0:
             return Wait("child", call.name, timed=False, target=f"process {which}", others=(which,))
         return Wait("child", call.name, timed=False, target="any child", others=self._ends.children(pid))
 
-    def _file_lock(self, pid: int, call: Call) -> Wait:
-        fd = call.signed(0)
-        holding = self._locks.waited_for(pid, fd, call)
+    def _file_lock(self, pid: int, syscall: str, fd: int | None, holding: Holding) -> Wait:
         self.holdings.append((pid, holding))
-        return self._for_lock(pid, call.name, fd, holding)
-
-    def _for_lock(self, pid: int, syscall: str, fd: int | None, holding: Holding) -> Wait:
         others = tuple(holder for holder in holding.holders if holder != pid)
-        return Wait(
-            "file-lock",
-            syscall,
-            timed=False,
-            fd=fd,
-            target=holding.path,
-            others=others,
-            also_self=pid in holding.holders,
-        )
+        own = pid in holding.holders
+        return Wait("file-lock", syscall, timed=False, fd=fd, target=holding.path, others=others, also_self=own)
 
     def _listed_lock(self, pid: int) -> Wait | None:
         """From the kernel's list of locks, which everybody may read."""
-        found = self._locks.listed_for(pid)
-        if found is None:
+        listed = self._locks.listed_for(pid)
+        if listed is None:
             return None
-        fd, holding = found
-        self.holdings.append((pid, holding))
-        return self._for_lock(pid, "flock" if holding.kind == "FLOCK" else "fcntl", fd, holding)
+        fd, holding = listed
+        return self._file_lock(pid, "flock" if holding.kind == "FLOCK" else "fcntl", fd, holding)
 
     def _futex(self, pid: int, call: Call) -> Wait:
-        if not futex.is_wait(call):
+        if not locks.is_futex_wait(call):
             return Wait("lock", call.name)
-        address, timed = call.args[0], call.args[3] != 0
-        shared = None if futex.is_private(call) else self._maps.shared_at(pid, address)
-        value = parent_value = None
-        if futex.looks_like_semaphore(call):
-            value = futex.semaphore_value(pid, address, waited_for=True)
+        address, private = call.args[0], locks.is_private(call)
+        shared = None if private else self._maps.shared_at(pid, address)
+        value = locks.semaphore_value(pid, address, waited_for=True) if locks.looks_like_semaphore(call) else None
+        wait = Wait("lock", call.name, timed=call.args[3] != 0, address=address, value=value)
         if shared is not None:
             others = tuple(other for other in self._maps.sharing(shared) if other != pid)
-            return Wait(
-                "shared-lock",
-                call.name,
-                timed=timed,
-                target=shared.path,
-                others=others,
-                address=address,
-                value=value,
-            )
-        if not futex.is_private(call) and not self._maps.readable(pid):
-            return Wait("unknown", call.name, timed=timed, address=address, value=value)
+            return replace(wait, kind="shared-lock", target=shared.path, others=others)
+        if not private and not self._maps.readable(pid):
+            return replace(wait, kind="unknown")
         member = self._members.get(pid)
-        if value is not None and member is not None and member.forked:
-            parent_value = futex.semaphore_value(member.ppid, address, waited_for=False)
-        return Wait("lock", call.name, timed=timed, address=address, value=value, parent_value=parent_value)
+        if value is None or member is None or not member.forked:
+            return wait
+        return replace(wait, parent_value=locks.semaphore_value(member.ppid, address, waited_for=False))
 
     def _restarted(self, pid: int, call: Call, channel: str) -> Wait:
         """After SIGCONT the kernel shows "restart_syscall", with the arguments of the call it goes on with."""
@@ -223,8 +187,8 @@ class Waits:
 
 def by_channel(channel: str) -> Wait:
     """The kind of wait, from the kernel function the thread sleeps in."""
-    for beginning, kind, syscall in _CHANNELS:
-        if channel.startswith(beginning):
+    for (kind, syscall), beginnings in _CHANNELS.items():
+        if channel.startswith(beginnings):
             return Wait(kind, syscall, timed=True if kind == "sleep" else None)
     return Wait("unknown")
 
@@ -233,17 +197,15 @@ def with_frames(wait: Wait | None, frames: tuple[Frame, ...]) -> Wait | None:
     """A pipe kept open by one child only looks like a process sentinel; the Python frames know whether it is one."""
     if wait is None or wait.kind != "child" or wait.syscall not in POLLS or not wait.target.startswith("pipe:"):
         return wait
-    if not frames or _waits_for_process(frames):
-        return wait
-    return replace(wait, kind="pipe-read")
+    return wait if not frames or _waits_for_process(frames) else replace(wait, kind="pipe-read")
 
 
 def _waits_for_process(frames: tuple[Frame, ...]) -> bool:
-    in_connection = [
+    in_connection = {
         frame.function.rpartition(".")[2] for frame in frames if frame.file.endswith("multiprocessing/connection.py")
-    ]
+    }
     joins = any(
         os.path.basename(frame.file).startswith("popen_") and frame.function.endswith(("wait", "poll"))
         for frame in frames
     )
-    return joins or (bool(in_connection) and set(in_connection) <= {"wait", "select"})
+    return joins or (bool(in_connection) and in_connection <= {"wait", "select"})

@@ -7,14 +7,7 @@ import struct
 import pytest
 
 from unstuck.observer.descriptors import access_in, is_device, is_terminal, parse_mounts
-from unstuck.observer.locks import (
-    is_private,
-    kind_waited_for,
-    looks_like_semaphore,
-    parse_locks,
-    shared_mappings,
-    waits_for_lock,
-)
+from unstuck.observer.locks import is_private, kind_waited_for, looks_like_semaphore, parse_locks, shared_mappings
 from unstuck.observer.proc import parse_stat
 from unstuck.observer.signal_stacks import catches
 from unstuck.observer.sockets import parse_table
@@ -94,9 +87,9 @@ def test_locks_with_a_waiter_and_one_without_pid() -> None:
 
 
 def test_only_the_blocking_lock_calls_wait() -> None:
-    assert waits_for_lock(Call("flock", (3, 2, 0, 0, 0, 0)))
-    assert waits_for_lock(Call("fcntl", (3, 7, 0, 0, 0, 0)))
-    assert not waits_for_lock(Call("fcntl", (3, 6, 0, 0, 0, 0)))
+    assert kind_waited_for(Call("flock", (3, 2, 0, 0, 0, 0))) == "FLOCK"
+    assert kind_waited_for(Call("fcntl", (3, 7, 0, 0, 0, 0))) == "POSIX"
+    assert kind_waited_for(Call("fcntl", (3, 6, 0, 0, 0, 0))) == ""
     assert kind_waited_for(Call("fcntl", (3, 38, 0, 0, 0, 0))) == "OFDLCK"
 
 
