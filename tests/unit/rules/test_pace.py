@@ -99,7 +99,7 @@ def test_the_hot_line_is_named_with_the_gain_it_is_worth() -> None:
     assert (finding.where.file, finding.where.line) == ("/job/data.py", 31)
     assert "waits for data 60% of the time" in finding.title
     assert "data.py:31" in finding.title
-    assert "80% of 200 samples" in finding.evidence[1]
+    assert "80% of 200 stack samples" in finding.evidence[1]
     assert "it computes there" in finding.evidence[1]
     assert finding.evidence[-1].startswith("1.9× as fast"), "0.6 s for data, of which 0.48 s would go: 1 / (1 - 0.48)"
     assert "num_workers=2" in finding.fix.text, "0.6 s a batch for 0.4 s of training"
@@ -154,7 +154,7 @@ def test_a_machine_that_others_use_is_not_the_scripts_fault() -> None:
     seen = strain(kept_waiting, cores=2.0, cpu=0.3, others=1.7)
     finding = only(case(told, seen))
     assert (finding.rule, finding.severity) == ("starved-for-data", "info")
-    assert "other processes keep 1.7 processors busy" in finding.title
+    assert "other processes keep 1.7 cores busy" in finding.title
     assert rules(case(told, replace(seen, others=0.0))) != rules(case(told, seen))
 
 
@@ -190,7 +190,7 @@ def test_workers_behind_a_lock() -> None:
     finding = only(case(waits(workers=4), in_turn()))
     assert finding.rule == "workers-take-turns"
     assert finding.where.line == 40
-    assert "48 of 50 looks" in finding.evidence[0]
+    assert "48 of 50 snapshots" in finding.evidence[0]
     assert "self.lock" in finding.fix.text
     assert finding.evidence[-1].startswith("2.5× as fast"), "then the training itself is what takes time"
     assert any(line.startswith("starved-for-data") for line in finding.consequences)
@@ -265,7 +265,7 @@ def crowd(count: int = 8, threads: int = 1, **more: Any) -> Strain:
 def test_more_workers_than_processors() -> None:
     (finding,) = too_many_workers.decide(case(waits(waited=1.0), crowd(), loader(number=1, num_workers=8)))
     assert finding.severity == "info"
-    assert "8 workers keep 2 processors full" in finding.title
+    assert "8 workers fill 2 cores" in finding.title
     assert "unstuck tune" in finding.fix.text
     assert rules(case(waits(workers=8), crowd()))[0] == ("starved-for-data", "warning")
 
@@ -292,7 +292,7 @@ def test_workers_that_are_in_nobodys_way(seen: Strain) -> None:
 def test_threads_of_workers() -> None:
     finding = only(case(waits(workers=2), crowd(2, threads=4)))
     assert finding.rule == "thread-oversubscription"
-    assert "8 threads on 2 processors" in finding.title
+    assert "8 threads on 2 cores" in finding.title
     assert not list(thread_oversubscription.decide(case(waits(workers=2), crowd(2, threads=4, others=1.0, cpu=1.0))))
     assert not list(thread_oversubscription.decide(case(waits(workers=2), crowd(2, threads=4, cores=16.0))))
     assert not list(thread_oversubscription.decide(case(waits(workers=2, waited=1.0), crowd(2, threads=4))))
@@ -402,7 +402,7 @@ def test_a_run_without_steps_is_no_training() -> None:
 
 @pytest.mark.parametrize(
     ("more", "word"),
-    [({}, "live from pass to pass"), ({"changed": ["level"]}, "`level`"), ({"replaced": True}, "one data set for all")],
+    [({}, "stay alive from epoch to epoch"), ({"changed": ["level"]}, "`level`"), ({"replaced": True}, "one dataset for all")],
 )
 def test_workers_that_live_on_and_what_they_would_not_see(more: dict[str, Any], word: str) -> None:
     told = waits(workers=2, starts=9, starting=50.0, waited=1.0)
@@ -423,7 +423,7 @@ def copies(**more: Any) -> GpuCopies:
 
 def test_copies_that_take_long_are_asked_about() -> None:
     (question,) = slow_host_to_device.decide(case(copies()))
-    assert "20 ms to the GPU as it is and 4 ms out of pinned memory, 16% of a step less" in question.asks
+    assert "takes 20 ms as it is and 4 ms from pinned memory, 16% of a step less" in question.asks
     assert "pin_memory=True" in question.would_decide
 
 

@@ -1,19 +1,18 @@
-"""dataset-copied-to-workers: every worker gets a copy of the data set.
+"""dataset-copied-to-workers: every worker gets its own copy of the dataset.
 
 What it sees
-    Under spawn and forkserver the data set is pickled for each worker: the size of the pickle, and the time it took.
-    Under fork the workers share the parent's memory at first: pages that became their own while the shared ones
-    became fewer, without anything having been written on purpose (reading a Python object counts its references, and
-    that is a write).
+    With spawn and forkserver the dataset is pickled for each worker: the size of the pickle, and the time it took.
+    With fork the workers share the parent's memory at first: pages that became their own while the shared ones became
+    fewer, though nothing was written on purpose (reading a Python object counts its references, and that is a write).
 
 Why it matters
-    It crawls where much is pickled at the start of every pass; memory fills up with one copy a worker.
+    Each epoch starts late if much is pickled for it, and memory fills up with one copy per worker.
 
 Evidence
-    Bytes and seconds of the pickle, workers, passes; or how much of the parent's memory each worker has copied.
+    Bytes and seconds of the pickle, workers, epochs; or how much of the parent's memory each worker has copied.
 
 Fix
-    Keep what is large outside the Python objects of the data set: in a tensor (shared, not copied), a memory-mapped
+    Keep what is large outside the Python objects of the dataset: in a tensor (shared, not copied), a memory-mapped
     file (`numpy.memmap`, Arrow), or a file that each worker opens itself. `persistent_workers=True` copies once.
 
 When it is wrong
@@ -22,127 +21,110 @@ When it is wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.pace.measured import COSTLY, Waiting, first_gone_through, times, waits
-from unstuck.rules.pace.workers_restart_every_epoch import restarting
+from unstuck.model import Case, Finding, Fix
+from unstuck.recorder.records.loaders import LoaderSettings
+from unstuck.rules.loader_reports import first_of, settings_of
+from unstuck.rules.pace.loader_waits import MIN_LOST_SHARE, loader_waits, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds, size
 
-LARGE = 10_000_000
-"""Bytes of a pickle that are worth a word where it costs time,"""
-HUGE = 250_000_000
-"""and of all copies together where it does not."""
-LEAST = 2.5
-"""Seconds that must have been lost."""
-MOSTLY = 0.3
-"""Share of the start of the workers that pickling in the training process must take to be the cause of it."""
+LARGE_BYTES = 10_000_000  # of a pickle: worth reporting if it costs time
+HUGE_BYTES = 250_000_000  # of all copies: worth reporting if it does not
+MIN_LOST_SECONDS = 2.5
+MIN_PICKLING_SHARE = 0.3  # of the start of the workers: making the pickle is one part of it, loading it another
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for waiting in waits(case):
-        if _costs(waiting):
-            yield _slow(waiting)
-            return
+    slow = next(_slow(case), None)
+    if slow is not None:
+        yield slow
+        return
     yield from _large(case)
-    yield from _read(case)
+    yield from _forked(case)
 
 
-def _costs(waiting: Waiting) -> bool:
-    """Making the pickle is a good part of what the start of the workers takes; undoing it in them is another."""
-    state = waiting.state
-    lost, whole = _lost(waiting)
-    large = state.pickled >= LARGE and lost >= LEAST and lost >= COSTLY * whole
-    return large and state.pickling >= MOSTLY * state.opening and state.pickling >= MOSTLY * lost / 2
-
-
-def _lost(waiting: Waiting) -> tuple[float, float]:
-    """Seconds that starting workers took, and of how many."""
-    state = waiting.state
-    return max(restarting(waiting), state.pickling), max(waiting.seconds, state.since_first)
-
-
-def _slow(waiting: Waiting) -> Finding:
-    state = waiting.state
-    lost, whole = _lost(waiting)
-    share = lost / whole
-    return RULE.finding(
-        severity="warning",
-        confidence=0.9,
-        title=f"{size(state.pickled)} of data set are copied to each of {waiting.workers} workers, which takes "
-        f"{share:.0%} of the time",
-        evidence=(
-            f"the pickle that each worker is started with has {size(state.pickled)}; making them took "
-            f"{seconds(state.pickling)} over {state.passes:,} passes",
-            f"starting workers took {seconds(lost)} of {seconds(whole)} in all",
-            f"{times(1 / max(0.05, 1 - share))} as fast if there were nothing to copy",
-        ),
-        where=waiting.loop,
-        fix=Fix(_advice(once=state.passes < 2)),
-        seen_by="flight",
-    )
+def _slow(case: Case) -> Iterator[Finding]:
+    for wait in loader_waits(case):
+        state = wait.state
+        lost, total = max(wait.restart_seconds, state.pickling), max(wait.seconds, state.since_first)
+        share = lost / total
+        large = state.pickled >= LARGE_BYTES and lost >= MIN_LOST_SECONDS and share >= MIN_LOST_SHARE
+        if not large or state.pickling < MIN_PICKLING_SHARE * max(state.opening, lost / 2):
+            continue
+        yield RULE.finding(
+            severity="warning",
+            confidence=0.9,
+            title=f"{share:.0%} of the time goes into copying the dataset ({size(state.pickled)}) to each of "
+            f"{wait.workers} workers",
+            evidence=(
+                f"each worker is started with a pickle of {size(state.pickled)}; making them took "
+                f"{seconds(state.pickling)} over {state.passes:,} epochs",
+                f"starting workers took {seconds(lost)} of {seconds(total)}",
+                f"{times(1 / max(0.05, 1 - share))} as fast if there were nothing to copy",
+            ),
+            where=wait.report.where(),
+            fix=_fix(once=state.passes < 2),
+            seen_by="flight",
+        )
 
 
 def _large(case: Case) -> Iterable[Finding]:
     """A copy that costs memory only."""
-    settings = {(about.pid, about.number): about for about in case.loaders}
     for started in case.workers_started:
         copies = len(started.pids)
-        if started.pickled * copies < HUGE:
+        if started.pickled * copies < HUGE_BYTES:
             continue
-        about = settings.get((started.pid, started.number))
         yield RULE.finding(
             severity="info",
             confidence=0.9,
-            title=f"each of {copies} workers has its own copy of the data set, {size(started.pickled)}",
+            title=f"each of {copies} workers has its own copy of the dataset, {size(started.pickled)}",
             evidence=(
-                f"the pickle that each worker is started with has {size(started.pickled)}: "
-                f"{size(started.pickled * copies)} in all",
+                f"each worker is started with a pickle of {size(started.pickled)}: "
+                f"{size(started.pickled * copies)} in total",
                 f"making them took {seconds(started.pickling)}",
             ),
-            where=first_gone_through(about) if about is not None else Where(pid=started.pid),
-            fix=Fix(_advice(once=True)),
+            where=first_of(started.pid, None, settings_of(case, started.pid, started.number).site),
+            fix=_fix(once=True),
             seen_by="flight",
         )
         return
 
 
-def _read(case: Case) -> Iterable[Finding]:
+def _forked(case: Case) -> Iterable[Finding]:
     """Forked workers that read Python objects of the parent's, page by page."""
-    copied = [
-        each for each in case.copies if each.shared_before - each.shared >= each.private - each.private_before > 0
-    ]
-    grown = sum(each.private - each.private_before for each in copied)
-    if grown < HUGE:
+    copied = [c for c in case.copies if c.shared_before - c.shared >= c.private - c.private_before > 0]
+    grown = sum(copy.private - copy.private_before for copy in copied)
+    if grown < HUGE_BYTES:
         return
-    most = max(copied, key=lambda each: each.private - each.private_before)
-    about = next(iter(case.loaders), None)
+    most = max(copied, key=lambda copy: copy.private - copy.private_before)
+    loader = next(iter(case.loaders), LoaderSettings(pid=most.pid))
     yield RULE.finding(
         severity="info",
         confidence=0.8,
-        title=f"reading the data set copies it: {len(copied)} forked workers have made {size(grown)} of the parent's "
-        "memory their own",
+        title=f"reading the dataset copies it: {len(copied)} forked workers now have {size(grown)} of the parent's "
+        "memory as their own",
         evidence=(
             f"worker pid {most.pid} began with {size(most.private_before)} of its own and "
             f"{size(most.shared_before)} shared with its parent; after {seconds(most.seconds)} it has "
             f"{size(most.private)} of its own and {size(most.shared)} shared",
-            f"in all {size(grown)} more than at the start, in {len(copied)} workers",
+            f"{size(grown)} more than at the start, in {len(copied)} workers",
         ),
-        where=first_gone_through(about, about.dataset_site) if about is not None else Where(pid=most.pid),
-        fix=Fix(_advice(once=True)),
+        where=first_of(loader.pid, None, loader.dataset_site, loader.site),
+        fix=_fix(once=True),
         seen_by="kernel",
     )
 
 
-def _advice(once: bool) -> str:
+def _fix(once: bool) -> Fix:
     again = "" if once else " persistent_workers=True at least copies it only once."
-    return (
-        "Keep what is large out of the data set's Python objects: in one tensor or array instead of a list (a tensor "
+    return Fix(
+        "Keep what is large out of the dataset's Python objects: in one tensor or array instead of a list (a tensor "
         "is shared, not copied), in a memory-mapped file, or in a file that each worker opens itself." + again
     )
 
 
 RULE = Rule(
-    "dataset-copied-to-workers", "pace", decide, explains=frozenset(("workers-restart-every-epoch",)), gathers=True
+    "dataset-copied-to-workers", "pace", decide, explains=frozenset({"workers-restart-every-epoch"}), gathers=True
 )

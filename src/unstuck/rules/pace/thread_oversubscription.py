@@ -1,22 +1,22 @@
-"""thread-oversubscription: each worker computes with several threads, far more in all than there are processors.
+"""thread-oversubscription: each worker computes with several threads, far more in total than there are cores.
 
 What it sees
-    The workers run several threads each, together half as many again as there are processors or more; the run fills
-    the processors by itself, its threads wait in the run queue, and the training waits for data.
+    The workers run several threads each, together at least half as many again as there are cores; the run fills the
+    cores by itself, its threads wait in the run queue, and the training waits for data.
 
 Why it matters
-    It crawls: threads that wait for each other are put aside while others spin. Several workers need no threads of
-    their own: they are the parallelism.
+    Threads that wait for each other are scheduled out while others spin, and batches come late. Several workers need no
+    threads of their own: they are the parallelism.
 
 Evidence
-    Threads that ran in each worker, workers, processors; the time that threads were ready and had no processor.
+    Threads that ran in each worker, workers, cores; the time that threads were ready to run and had no core.
 
 Fix
-    One thread a worker: `torch.set_num_threads(1)` in a `worker_init_fn` (torch does this itself unless the script
+    One thread per worker: `torch.set_num_threads(1)` in a `worker_init_fn` (torch does this itself unless the script
     sets it again), `OMP_NUM_THREADS=1`, `cv2.setNumThreads(0)`.
 
 When it is wrong
-    Where other processes use the machine up nothing is said.
+    If other processes use up the machine, this rule is silent.
 """
 
 from __future__ import annotations
@@ -24,42 +24,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.rules.pace.crowding import crowded, late, threads
-from unstuck.rules.pace.measured import machine, starving, times
-from unstuck.rules.pace.starved_for_data import described, hot_line
+from unstuck.rules.pace.loader_waits import cores_text, crowded, late, line_text, starving, times
 from unstuck.rules.rule import Rule
 
-EACH = 1.5
-FAR = 1.5
-"""Threads a processor, from which on they are too many."""
+MIN_THREADS_PER_WORKER = 1.5
+MIN_THREADS_PER_CORE = 1.5
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    waiting = starving(case)
-    strain = waiting.strain if waiting is not None else None
-    if waiting is None or strain is None or not waiting.workers or threads(strain) < EACH:
+    wait = starving(case)
+    if wait is None or not wait.workers:
         return
-    total = sum(f.threads for f in strain.fetchers)
-    if total < FAR * strain.cores or not crowded(strain):
+    strain, fetchers = wait.strain, wait.strain.fetchers
+    threads = sum(fetcher.threads for fetcher in fetchers)
+    if threads < max(1.0, MIN_THREADS_PER_WORKER * len(fetchers), MIN_THREADS_PER_CORE * strain.cores):
         return
-    hot = hot_line(waiting)
+    if not crowded(strain):
+        return
     yield RULE.finding(
         severity="warning",
         confidence=0.85,
-        title=f"{waiting.workers} workers compute with {total} threads on {strain.cores:.3g} processors, and the "
-        f"training waits for data {waiting.share:.0%} of the time",
+        title=f"{wait.workers} workers compute with {threads} threads on {strain.cores:.3g} cores, and the training "
+        f"waits for data {wait.share:.0%} of the time",
         evidence=(
-            f"threads that ran in a worker: {', '.join(str(f.threads) for f in strain.fetchers)}; they were ready "
-            f"and had no processor {late(strain):.0%} of the time they had work",
-            machine(strain),
-            waiting.lost,
-            *([described(hot)] if hot is not None else []),
-            f"up to {times(1 / max(0.01, 1 - waiting.share))} as fast if batches came in time",
+            f"threads that ran in a worker: {', '.join(str(fetcher.threads) for fetcher in fetchers)}; they had no "
+            f"core {late(strain):.0%} of the time they had work",
+            cores_text(strain),
+            wait.lost_text,
+            line_text(wait.hot) if wait.hot is not None else "",
+            f"up to {times(1 / max(0.01, 1 - wait.share))} as fast if batches came in time",
         ),
-        where=waiting.where(hot),
+        where=wait.where(wait.hot),
         fix=Fix(
             "Let each worker compute with one thread: torch.set_num_threads(1) in a worker_init_fn (and nothing in "
-            "the data set that raises it again), OMP_NUM_THREADS=1 for numpy, cv2.setNumThreads(0)."
+            "the dataset that raises it again), OMP_NUM_THREADS=1 for numpy, cv2.setNumThreads(0)."
         ),
         seen_by="kernel",
     )
@@ -69,6 +67,6 @@ RULE = Rule(
     "thread-oversubscription",
     "pace",
     decide,
-    explains=frozenset(("starved-for-data", "too-many-workers", "too-few-workers")),
+    explains=frozenset({"starved-for-data", "too-many-workers", "too-few-workers"}),
     gathers=True,
 )
