@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import types
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from math import inf
 from time import thread_time
+from typing import Any
 
 from .. import objects
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    Parts = Iterable[tuple[str, Any]]
-    """How a part is written after the path of what holds it, and the part."""
+Parts = Iterable[tuple[str, Any]]  # how a part is written after the path of what holds it, and the part
 
 KEY = 60  # letters of a key or a name in a path
 ATOMS = objects.ids(
@@ -45,8 +41,7 @@ class Walk:
         skip: frozenset[int] = ATOMS,
     ) -> None:
         self.inside, self.most, self.deep, self.seconds, self.skip = inside, most, deep, seconds, skip
-        self.seen: set[int] = set()
-        """The id of everything that was looked at."""
+        self.seen: set[int] = set()  # the id of everything that was looked at
         self.complete = True
 
     def over(self, roots: Parts) -> Iterator[tuple[str, Any]]:

@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
+from typing import Any
 
 from ... import flight, journal, loading, tensors
+from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import AliasedBatch
 from . import dataset_memory
+from .dataset_memory import Extent
 from .watched_memory import MOST_BYTES, Sharing, Watched, has_company
 from .writing_line import WritingLine
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...loading import Loading
-    from .dataset_memory import Extent
-
-    Within = tuple[str, Extent, int]
-    """What of the dataset's a part lies in, and at which address there."""
+Within = tuple[str, Extent, int]  # what of the dataset's a part lies in, and at which address there
 
 BIT = 1  # of the word that says who wants to know when batches are asked for
 FIRST_LOOKS = 4  # at batches of a loader, in any case; then at those whose number is a power of two
@@ -57,11 +52,9 @@ class Aliases(Probe):
 
     def forget(self) -> None:
         self._line.leave()
-        self.watched: list[Watched] = []
-        """Parts of the last batches that lie in a dataset's memory."""
+        self.watched: list[Watched] = []  # parts of the last batches that lie in a dataset's memory
         self.loaders: dict[int, Sharing] = {}
-        self._company = False
-        """Since the batch in work came, threads ran beside the training."""
+        self._company = False  # since the batch in work came, threads ran beside the training
         self._proving, self.governed = PROVING, self.DEAR
 
     def remove(self) -> None:

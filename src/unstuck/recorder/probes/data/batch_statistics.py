@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import sys
 import weakref
+from types import FrameType
+from typing import Any
 
 from ... import flight, governor, gpu, journal, loading, tensors, user_code
 from ... import layout as at
+from ...loading import Loading
 from ...probe import Probe
-from ...records.data import DataSeen, GivenLayer, LoaderData
+from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
+from ...records.learning import LossOp
 from . import bounded_rows, columns, loader_source, part, statistics_report
 from .statistics import Gathered
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...loading import Loading
-    from ...records.data import Scale
-    from ...records.learning import LossOp
 
 MOST_SOURCES = 4
 MOST_BATCHES = 600  # of a source that are read
@@ -42,8 +37,7 @@ class Source:
     def __init__(self, about: LoaderData, known: Loading | None) -> None:
         self.about, self.loading, self._since = about, known, flight.steps()
         self.gathered = Gathered(has_target=known is not None)
-        self.stepped = False
-        """A step was made between two batches of one pass."""
+        self.stepped = False  # a step was made between two batches of one pass
         self.matched = 0
 
     @property
@@ -82,10 +76,8 @@ class BatchStatistics(Probe):
         self.forget()
 
     def forget(self) -> None:
-        self.sources: dict[int, Source] = {}
-        """By number of the loader."""
-        self.given: dict[str, Given] = {}
-        """By name of the layer."""
+        self.sources: dict[int, Source] = {}  # by number of the loader
+        self.given: dict[str, Given] = {}  # by name of the layer
         self._now: tuple[Source, list[tuple[str, Any]]] | None = None
         """The batch in work: its source, and its tensors, weakly."""
 

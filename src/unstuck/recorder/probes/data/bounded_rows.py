@@ -7,13 +7,10 @@ Nothing here copies more than it reads: what is large is only sliced, or reduced
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from . import columns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from typing import Any
 
 ROWS = 2048  # of a batch that are read, and of all that are kept; of more, some spread over it, others each time
 PIECE = 1 << 15  # numbers of a part of a batch that are read

@@ -7,14 +7,9 @@ Two that were gathered apart can be merged, so that several processes may each r
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from ...records.data import ColumnStats, LargestColumn, Numbers, OffsetColumn, Scale, Spread, WidestColumn
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.data import Link
+from ...records.data import ColumnStats, LargestColumn, Link, Numbers, OffsetColumn, Scale, Spread, WidestColumn
 
 EXTREMES = 9  # lowest and highest values of a column that are kept, each with the sample it came from
 BAD_ROWS = 32  # samples with NaN or infinity that are named

@@ -11,15 +11,12 @@ import struct
 import sys
 from _weakref import ref
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Any
 
 from ... import objects
 from ..object_walk import ATOMS, Walk, key_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
 MOST_OBJECTS, MOST_SECONDS, DEPTH = 6000, 0.004, 6  # of one walk through a dataset
 LONG = 256  # elements; longer lists are looked into at the drawn places only
@@ -224,8 +221,7 @@ class SharedMemory:
     def __init__(self, holding: list[tuple[str, Extent]]) -> None:
         shared = [(name, own) for name, own in holding if _is_shared(own)]
         self._mappings = _shared_mappings() if shared else []
-        self._held: dict[str, list[tuple[int, str, Extent]]] = {}
-        """By file: where in it each lies."""
+        self._held: dict[str, list[tuple[int, str, Extent]]] = {}  # by file: where in it each lies
         for name, own in shared:
             there = self._in_file(own.begin)
             if there is not None:

@@ -7,20 +7,16 @@ with what it had then; each worker writes what it has. Only attributes that the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from ... import journal, objects
+from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
 from ..object_walk import Walk
 from . import dataset_memory
 from .sample_code import attributes, names_read, package_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ...loading import Loading
 
 MOST_NUMBERS = 16  # in a tensor or array that is still taken for a setting
 TEXT, LIST, BITS = 200, 32, 64  # characters, elements and bits that are still a setting

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import linecache
 import re
+from types import FrameType
+from typing import Any
 
 from ... import lengths, objects, user_code
+from ...loading import Loading
+from ...records import Site
 from ...records.data import LoaderData
 from ...records.loaders import LoaderSettings
 from .sample_code import asks_its_worker, method_of, package_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from ...loading import Loading
-    from ...records import Site
 
 LIBRARIES = ("torch", "torchdata", "builtins")
 MOST_WRAPPERS = 8  # Subsets of Subsets

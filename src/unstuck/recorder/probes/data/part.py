@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 from math import log
+from typing import Any
 
+from ...records.data import PartKind
 from . import bounded_rows, columns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.data import PartKind
 
 WIDE = 512  # columns of a part that are looked at; of more, some spread over it
 MOST_LABELS = 1000  # distinct ones

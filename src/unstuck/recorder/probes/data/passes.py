@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from time import monotonic_ns
+from typing import Any
 
 from ... import dispatch, flight, journal, loading, tensors
 from ... import layout as at
 from ...hooks.processes import pickles
+from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import AskedAfterEnd, EmptyPass, OverLength, PassEnded, ShortPasses, WorkersStarted
 from . import loader_source
 from .dataset_state import REPLACED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...loading import Loading
 
 SHORT = 8  # passes left early, from which on it is told
 TOLD = 3  # passes whose end is told
@@ -32,15 +28,11 @@ class Kept:
     def __init__(self) -> None:
         self.loaders = 0
         self.pids: list[int] = []
-        self.began = 0
-        """When the present pass began."""
-        self.short = self.empty = 0
-        """Passes in a row that were left after one step at most; that had no batch."""
+        self.began = 0  # when the present pass began
+        self.short = self.empty = 0  # passes in a row that were left after one step at most; that had no batch
         self.full_passes = 0
-        self.again = 0
-        """Times that it was asked after the end of the present pass."""
-        self.over = 1
-        """So many times its own length must the present pass have for it to be told (again)."""
+        self.again = 0  # times that it was asked after the end of the present pass
+        self.over = 1  # so many times its own length must the present pass have for it to be told (again)
 
 
 class Passes(Probe):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MethodType
+from typing import Any
 
 from ... import objects
 from .. import object_walk
 from ..object_walk import Walk
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 WORKER = "get_worker_info"

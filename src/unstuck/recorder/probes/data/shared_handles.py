@@ -9,23 +9,19 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from ... import attempts, flight, journal, loading, objects
 from ... import layout as at
+from ...loading import Loading
 from ...probe import Probe
+from ...records import Site
 from ...records.loaders import MovedHandle
 from ..learning.script_lines import ScriptLines
 from ..object_walk import Walk, held_by
 from .sample_code import giving, names_in, names_read
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ...loading import Loading
-    from ...records import Site
 
 BIT = 2  # of the word that says who wants to know when batches are asked for
 MOST_HANDLES = 8  # that are followed

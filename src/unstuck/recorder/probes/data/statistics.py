@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ... import tensors as batch_parts
+from ...records.learning import LossOp
 from . import bounded_rows, columns
 from .part import Part, kind_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ...records.learning import LossOp
 
 MOST_PARTS = 12  # of a batch
 TARGET = ".target"  # path of a target that is no part of the batch: only the loss gets it
@@ -34,18 +31,15 @@ class Gathered:
     """Everything read so far."""
 
     def __init__(self, whole: bool = False, has_target: bool = True) -> None:
-        self.whole = whole
-        """Every row is read, not only some of each batch."""
-        self.has_target = has_target
-        """By custom the target is a part of the batch."""
+        self.whole = whole  # every row is read, not only some of each batch
+        self.has_target = has_target  # by custom the target is a part of the batch
         self.parts: dict[str, Part] = {}
         self.texts: dict[str, Texts] = {}
         self.kept = bounded_rows.Kept()
         self.rows = self.batches = 0
         self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
-        self.used: set[str] = set()
-        """Paths of what a layer was given as it came."""
+        self.used: set[str] = set()  # paths of what a layer was given as it came
         self._open: tuple[bounded_rows.Rows, dict[str, Any]] | None = None
         """A batch whose target is to come: its rows, and those to choose from, by part."""
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from math import log
+from typing import Any
 
 from ... import tensors
-from ...records.data import LabelCounts, Link, LoaderData, PartSeen, TextsSeen
+from ...records.data import LabelCounts, Link, LoaderData, PartRole, PartSeen, TextsSeen
 from . import columns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...records.data import PartRole
-    from .part import Part
-    from .statistics import Gathered
+from .part import Part
+from .statistics import Gathered
 
 MOST_COLUMNS = 48  # in a record; of more, the oddest
 MOST_CLASSES = 64

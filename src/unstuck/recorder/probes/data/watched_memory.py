@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import threading
 from _weakref import ref
+from collections.abc import Callable
 from types import FunctionType, MethodType
+from typing import Any
 
 from ... import objects
+from ...loading import Loading
+from ...records import Site
 from . import dataset_memory
 from .dataset_memory import Extent, KnownExtents, extent
 from .sample_code import package_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ...loading import Loading
-    from ...records import Site
 
 MOST_BYTES = 1 << 16  # of one batch, that are kept
 MOST_PLACES = 4096  # of a loader, that are known by how they were left
@@ -34,8 +30,7 @@ class Sharing:
         self.looks = self.shared = self.changes = self.tries = self.told = 0
         self.again = self.anew = self.rewritten = self.proof = self.told_again = 0
         """In later passes: places that came as they were left; that did not; those that were then changed again."""
-        self.own = False
-        """The dataset writes there itself: nothing is said of it."""
+        self.own = False  # the dataset writes there itself: nothing is said of it
         self.written: dict[tuple[int, int], tuple[int, int]] = {}
         """By address and bytes read of it: the pass in which the training wrote to it, and how it was left."""
         self.extents = KnownExtents()
@@ -94,8 +89,7 @@ class Watched:
         self.begin, self.end, self.whole = begin, begin + size, MOST_BYTES
         self.before = b""
         self.version: int | None = None
-        self.left = False
-        """A later pass was given it as the training had left it."""
+        self.left = False  # a later pass was given it as the training had left it
 
     @property
     def key(self) -> tuple[int, int]:

@@ -10,26 +10,20 @@ from __future__ import annotations
 import ast
 import sys
 import threading
+from collections.abc import Callable
 from time import thread_time
-from types import FunctionType
+from types import FrameType, FunctionType
+from typing import Any
 
 from ... import governor, guard, hiding, objects, user_code
+from ...records import Site
 from ..loops.parsed_source import tree_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-    from typing import Any
-
-    from ...records import Site
 
 EVENTS, CALLS, SECONDS = 4000, 50_000, 0.04
 """Lines followed in one step, calls of anything in it, and seconds of looking at the memory."""
 FRAMES, GENERATORS, FILES = 1000, 256, 1000
 """Frames of the stack and generators that are followed, and files whose owner is remembered."""
-OUTLIVES = 0x20 | 0x80 | 0x200
-"""Code flags: generators and coroutines."""
+OUTLIVES = 0x20 | 0x80 | 0x200  # code flags: generators and coroutines
 _WRITING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 
 
@@ -38,10 +32,8 @@ class WritingLine:
 
     def __init__(self, probe: str, changed: Callable[[], bool]) -> None:
         self._probe, self._changed = probe, changed
-        self.site: Site | None = None
-        """What was found in the last step that was followed;"""
-        self.own = False
-        """the dataset's own code wrote, or a line that calls what it writes to the dataset's."""
+        self.site: Site | None = None  # what was found in the last step that was followed;
+        self.own = False  # the dataset's own code wrote, or a line that calls what it writes to the dataset's
         self._looks = False
         self._owners: frozenset[int] = frozenset()
         self._marked: list[FrameType] = []

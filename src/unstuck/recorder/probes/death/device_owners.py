@@ -7,16 +7,13 @@ reached so is held by autograd graphs, or inside torch.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ... import dispatch, objects, user_code
 from ...records.deaths import DeviceState, Owners, TensorsAlike
 from ..object_walk import Walk, held_by
 from . import tracebacks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
 
 SECONDS = 1.0  # of searching: the training is over
 THINGS = 300_000  # that are looked at

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from _weakref import ref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
 
 from ... import attempts, flight, guard, journal, loading, objects
 from ... import layout as at
@@ -16,7 +19,9 @@ from ...probe import Probe
 from ...records.deaths import (
     BatchFailed,
     ChildEnded,
+    DeviceState,
     Died,
+    FileSystem,
     LeftByExit,
     Measured,
     SampleFailed,
@@ -26,15 +31,7 @@ from ...records.deaths import (
 )
 from . import resources, tracebacks
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-    from typing import Any, TypeVar
-
-    from ...records.deaths import DeviceState, FileSystem
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 MOST_FAILED = 1000  # samples; a script may catch them and go on
 MOST_PASSES = 16  # that are remembered
@@ -50,8 +47,7 @@ class Failures(Probe):
     def forget(self) -> None:
         self._iterators: list[Callable[[], Any]] = []
         self._failed = 0
-        self._noted = 0
-        """id of the last error of a sample."""
+        self._noted = 0  # id of the last error of a sample
 
     def worker_began(self) -> None:
         self.forget()

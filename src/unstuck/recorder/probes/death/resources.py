@@ -5,14 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from collections.abc import Iterable
 
 from ... import flight
 from ...records.deaths import Descriptors, FileSystem, SharedMemory
 from . import tracebacks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SHM = "/dev/shm"
 MOST = 70_000  # descriptors that are asked for one by one

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Iterator
 from itertools import islice
+from types import FrameType, TracebackType
+from typing import Any, Literal
 
 from ... import attempts, objects, user_code
-from ...records.deaths import Labels, Raised
+from ...records.deaths import Labels, Raised, TracedLine, Unpicklable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType, TracebackType
-    from typing import Any, Literal
-
-    from ...records.deaths import TracedLine, Unpicklable
-
-    How = Literal["", "cause", "context", "hidden"]
+How = Literal["", "cause", "context", "hidden"]
 
 FRAMES = 60  # that a record has
 MOST_STEPS = 100_000  # of a traceback

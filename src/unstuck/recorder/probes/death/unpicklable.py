@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import io
 import types
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 from ... import objects, user_code
 from ...records.deaths import Unpicklable
 from ..object_walk import ATOMS, Walk, held_by
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Literal
 
 MOST_OBJECTS = 20_000
 MOST_PARTS = 200  # of one object

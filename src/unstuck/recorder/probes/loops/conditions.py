@@ -10,18 +10,13 @@ import ast
 import copy
 from functools import lru_cache
 from types import FunctionType
+from typing import Any
 
 from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Side, Value
 from . import parsed_source
-from .expressions import COMPARE, MOST_BITS, compare, number, truth
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .expressions import Scope
-    from .parsed_source import Function
+from .expressions import COMPARE, MOST_BITS, Scope, compare, number, truth
+from .parsed_source import Function
 
 MOST_PARTS = 32  # of an `and` or `or`
 MOST_CALLS = 3  # functions that are read one inside another

@@ -10,28 +10,21 @@ import ast
 import itertools
 from dataclasses import replace
 from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any, Literal
 
 from ... import flight, journal, lengths, user_code
 from ... import layout as at
 from ...objects import UNKNOWN, class_name, ids, in_class
 from ...probe import Probe
-from ...records.loops import Counter, DescribedLoop, Iterated, LoopFrame, LoopSnapshot, Side, WayOut
+from ...records.loops import Assignment, Counter, DescribedLoop, Iterated, LoopFrame, LoopSnapshot, Side, WayOut
 from . import parsed_source
 from .conditions import condition, names_in, shown
-from .expressions import is_numpys, scope_of
+from .expressions import Scope, is_numpys, scope_of
 from .parsed_source import expression, text
-from .statements import LOOPS, SCOPES, assignments, beneath, owner_of
+from .statements import LOOPS, SCOPES, Placed, assignments, beneath, owner_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
-    from typing import Any, Literal
-
-    from ...records.loops import Assignment
-    from .expressions import Scope
-    from .statements import Placed
-
-    LoopNode = ast.While | ast.For | ast.AsyncFor
+LoopNode = ast.While | ast.For | ast.AsyncFor
 
 MOST_FRAMES = 12  # that are described
 MOST_STACK = 5000  # frames that are gone down

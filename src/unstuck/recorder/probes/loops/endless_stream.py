@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from types import FunctionType
+from typing import Any
 
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
 from .parsed_source import function_alone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")

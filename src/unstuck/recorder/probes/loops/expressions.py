@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 import operator
+from types import FrameType
+from typing import Any
 
 from ...objects import FAST, KEYS, UNKNOWN, attribute, entry, ids, locals_of, module_of
 from .parsed_source import is_small
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
 
 MOST_BITS = 1000  # larger whole numbers are not computed with
 NUMBERS = ids(bool, int, float)

@@ -10,19 +10,16 @@ import linecache
 import os
 import stat
 import textwrap
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FunctionType, MethodType
+from typing import Any
 
 from ... import user_code
 from ...objects import class_dict, mro_of, some_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    Function = ast.FunctionDef | ast.AsyncFunctionDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 MOST_BYTES = 300_000  # of a file that is parsed whole: more would be felt
 MOST_BYTES_READ = 4_000_000  # of a file of which one function is parsed

@@ -9,17 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+from collections.abc import Callable, Iterable
 from types import FunctionType
+from typing import Any
 
 from ... import lengths
 from ...objects import UNKNOWN, class_dict, ids, in_class, mro_of
 from .expressions import NUMBERS, Scope, number, truth
 from .parsed_source import function_alone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
 
 MOST_ELEMENTS = 500  # that one comprehension goes through
 MOST_SUMMED = 100_000  # numbers

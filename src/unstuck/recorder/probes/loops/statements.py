@@ -4,27 +4,22 @@ methods of the tested objects' classes, elsewhere in the file."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import lru_cache
 from types import SimpleNamespace
+from typing import Literal
 
 from ...objects import UNKNOWN, class_name, file_of, ids, module_of, mro_of
 from ...records.loops import Assignment
 from . import parsed_source
 from .conditions import condition, seen_from
-from .parsed_source import FUNCTIONS, expression, text
+from .expressions import Scope
+from .parsed_source import FUNCTIONS, Function, expression, text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal
-
-    from .expressions import Scope
-    from .parsed_source import Function
-
-    Guards = tuple[tuple[ast.expr | str, bool], ...]
-    """Conditions, or a text where there is none, and the value that leads on."""
-    Given = Literal["constant", "add", "other"]
-    Assigned = dict[str, list[Assignment]]
+Guards = tuple[tuple[ast.expr | str, bool], ...]
+"""Conditions, or a text where there is none, and the value that leads on."""
+Given = Literal["constant", "add", "other"]
+Assigned = dict[str, list[Assignment]]
 
 LOOPS = (ast.While, ast.For, ast.AsyncFor)
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)

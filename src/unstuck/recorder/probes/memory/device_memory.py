@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import sys
 from time import monotonic
+from types import FrameType
+from typing import Any
 
 from ... import flight
 from ... import layout as at
 from ...probe import Probe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
 
 GAP_SECONDS = 0.5  # between two samples
 MOST_POINTS = 64  # of the curve
@@ -30,8 +27,7 @@ class DeviceMemory(Probe):
         self.forget()
 
     def forget(self) -> None:
-        self.curve: list[tuple[int, int]] = []
-        """Step and bytes, thinned out as it grows longer."""
+        self.curve: list[tuple[int, int]] = []  # step and bytes, thinned out as it grows longer
         self._next = 0.0
         self._stride = self._unkept = 0
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 import sys
 from heapq import heappop, heappush
 from time import thread_time
+from types import FrameType
+from typing import Any
 
 from ... import flight, journal, user_code
 from ... import layout as at
 from ...probe import Probe
 from ...records.loops import GraphPoint, LossGraph
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
 
 NODES = 20_000
 SHORTEST, LONGEST = 0.005, 0.03  # seconds for one walk: a quarter of a step, but never less or more than these

@@ -9,26 +9,21 @@ import ast
 import os
 import sys
 from collections import deque
+from collections.abc import Iterator
 from functools import lru_cache
 from time import thread_time
+from types import FrameType
+from typing import Any
 
 from ... import flight, journal, user_code
 from ...objects import class_name, ids, length, some_items
 from ...probe import Probe
-from ...records.loops import Grower, GrowthSnapshot
+from ...records import Site
+from ...records.loops import Grower, GrowerKind, GrowthSnapshot
 from ..loops.parsed_source import FUNCTIONS, tree_of
 from . import device_memory
 from .graph_growth import LEAF, walk
 from .reachable import Reached, reached
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
-
-    from ...records import Site
-    from ...records.loops import GrowerKind
 
 MOST_KNOWN = 4000  # containers and graphs that are remembered
 MOST_GROWERS = 8  # in a record
@@ -76,8 +71,7 @@ class Growth(Probe):
 
     def forget(self) -> None:
         self._known: dict[str, Known] = {}
-        self._newest = -1
-        """The youngest node that any graph had."""
+        self._newest = -1  # the youngest node that any graph had
 
     def asked_growth(self, frame: FrameType) -> None:
         began, snapshot = thread_time(), Snapshot(self._known, self._newest)

@@ -11,9 +11,12 @@ import itertools
 import sys
 import types
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import islice
 from time import thread_time
+from types import FrameType
+from typing import Any
 
 from ... import user_code
 from ...objects import (
@@ -31,12 +34,6 @@ from ...objects import (
     some_of,
 )
 from ..object_walk import ATOMS, KEY, key_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
 
 MOST_OBJECTS, MOST_SECONDS, MOST_DEPTH = 20_000, 0.02, 9
 HOOK_DEPTH, MOST_IN_HOOKS = 3, 400  # how far, and how many things, to follow what a hook shares with the training

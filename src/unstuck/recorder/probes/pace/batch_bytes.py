@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import flight, tensors
 from ... import layout as at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def expect(fetcher: Any) -> None:

@@ -6,13 +6,9 @@ from time import monotonic_ns
 
 from ... import flight, journal
 from ... import layout as at
-from ...loading import SUSPECT
+from ...loading import SUSPECT, Loading
 from ...probe import Probe
 from ...records.loaders import DataWait
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...loading import Loading
 
 SHARE = 10  # one part in so many of the time must be lost for it to be told
 MANY = 64  # loaders that are told of

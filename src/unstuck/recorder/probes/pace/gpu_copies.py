@@ -12,28 +12,19 @@ import threading
 from itertools import pairwise
 from math import prod
 from time import monotonic_ns, perf_counter
+from typing import Any
 
 from ... import dispatch, flight, gpu, journal, tensors
+from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import GpuCopies as Copied
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...loading import Loading
-
-LARGE = 1_000_000
-"""Bytes of a batch from which on its copy can be felt."""
-PIECE = 8_000_000
-"""Bytes of it that are copied to see how long it takes."""
+LARGE = 1_000_000  # bytes of a batch from which on its copy can be felt
+PIECE = 8_000_000  # bytes of it that are copied to see how long it takes
 TIMES = 3
-BEFORE = 24
-"""Batches drawn before: the first steps are slower."""
-APART = 24
-"""Batches between the first measurement and the last, from which the time of a step is taken."""
-ROOM = 1 << 30
-"""Bytes that must be free on the GPU: a training that fills it is left alone."""
+BEFORE = 24  # batches drawn before: the first steps are slower
+APART = 24  # batches between the first measurement and the last, from which the time of a step is taken
+ROOM = 1 << 30  # bytes that must be free on the GPU: a training that fills it is left alone
 LOADERS = 16
 
 
