@@ -63,7 +63,9 @@ def first_by_loss_function(case: Case, judge: Callable[[Learning, LossHead], Fin
     """The first finding of each training, over its loss functions that were seen often enough."""
     for learning in case.learnings:
         judged = (judge(learning, head) for head in learning.heads if head.times >= MIN_GRAPHS)
-        yield from [finding for finding in judged if finding is not None][:1]
+        finding = next((finding for finding in judged if finding is not None), None)
+        if finding is not None:
+            yield finding
 
 
 # --- how a loss went -----------------------------------------------------------------------------------------

@@ -27,9 +27,8 @@ from math import log
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.data import LabelCounts
 from unstuck.rules.data.seen import Data, seen
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import loss_of
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import constant_loss, loss_of
 
 WITHIN = 0.3
 OVERALL = 0.5
@@ -70,7 +69,7 @@ def _jumps(data: Data) -> tuple[float, float, float] | None:
     """In the second half of the training: where the loss jumps to, falls to, and that of a constant prediction."""
     for head in data.learning.heads if data.learning is not None else ():
         loss = loss_of(data.learning, head) if data.learning is not None else None
-        best = curves.constant(head)
+        best = constant_loss(head)
         if loss is None or best is None or loss.count < STEPS:
             continue
         late = [value for _, value in loss.points[len(loss.points) // 2 :]]

@@ -9,8 +9,7 @@ from unstuck.model import Case, Where
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import GivenLayer, LabelCounts, LoaderData, PartSeen
 from unstuck.recorder.records.learning import Activation, Learning
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import main_loss, saturated
+from unstuck.rules.training import has_learned, is_saturated, main_loss, number, stuck_at_constant
 
 FEATURES = ("features", "sequence", "image")
 DEAD = 0.9
@@ -42,7 +41,7 @@ class Data:
     def learned(self) -> bool:
         """The loss came well down: whatever the data is like, the training copes with it."""
         loss = main_loss(self.learning) if self.learning is not None else None
-        return self.learning is not None and loss is not None and curves.learned(self.learning, loss)
+        return self.learning is not None and loss is not None and has_learned(self.learning, loss)
 
     @property
     def broken(self) -> bool:
@@ -97,7 +96,7 @@ class Data:
 def seen(case: Case) -> Iterator[Data]:
     """Every loader that trains, and what was scanned, as last told."""
     trained = {learning.pid: learning for learning in case.learnings} if case.data else {}
-    still = {learning.pid for learning, *_ in curves.stuck(case)} if case.data else set()
+    still = {learning.pid for learning, *_ in stuck_at_constant(case)} if case.data else set()
     for told in {each.pid: each for each in case.data}.values():
         for loader in told.loaders:
             if loader.trains:
@@ -111,7 +110,7 @@ def blocked(data: Data) -> Activation | None:
     first = {each.layer for each in data.given}
     for each in data.learning.activations if data.learning is not None else ():
         dead = each.late_batches >= 12 and each.late_dead > DEAD * each.units > 0
-        if each.name in first and (dead or saturated(each)):
+        if each.name in first and (dead or is_saturated(each)):
             return each
     return None
 
@@ -131,4 +130,4 @@ def listed(names: Sequence[int | str], of: int | None = None) -> str:
 
 
 def number(value: float) -> str:
-    return curves.number(value)
+    return number(value)

@@ -33,9 +33,8 @@ from unstuck.recorder.records.data import GivenLayer, PartSeen, Scale
 from unstuck.recorder.records.learning import Activation
 from unstuck.rules.data.missing_values import coded
 from unstuck.rules.data.seen import Data, blocked, called, number, seen
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import main_loss
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import end_mean, main_loss, share_of_constant, start_mean
 
 LARGE = 50.0
 """Mean and twice the deviation together: a lone outlier is no matter of scale."""
@@ -141,14 +140,14 @@ def _evidence(data: Data, name: str, why: list[Reason]) -> Iterable[str]:
         yield _stopped(flat)
     loss = main_loss(data.learning) if data.learning is not None else None
     if data.learning is not None and loss is not None:
-        share = curves.at_constant(data.learning, loss)
+        share = share_of_constant(data.learning, loss)
         if share is not None:
             yield (
-                f"after {loss.count:,} steps the loss is {curves.ended(loss):.4g}, {share:.0%} of what a constant "
+                f"after {loss.count:,} steps the loss is {end_mean(loss):.4g}, {share:.0%} of what a constant "
                 "prediction reaches"
             )
         elif data.learned:
-            yield f"the training learns all the same: its loss came from {curves.began(loss):.4g} to {loss.last:.4g}"
+            yield f"the training learns all the same: its loss came from {start_mean(loss):.4g} to {loss.last:.4g}"
 
 
 def _stopped(flat: Activation) -> str:

@@ -1,23 +1,23 @@
-"""activation-applied-twice: the loss applies a softmax or sigmoid to what already went through one.
+"""activation-applied-twice: the loss applies a softmax or sigmoid to the output of another one.
 
 What it sees
-    Right in front of the loss function there is the activation that the loss function applies itself: a softmax or
-    sigmoid before cross entropy, a sigmoid before `binary_cross_entropy_with_logits`.
+    Right before the loss function there is the activation that the loss function applies itself: a softmax or sigmoid
+    before cross entropy, a sigmoid before `binary_cross_entropy_with_logits`.
 
 Why it matters
-    What comes out of the first activation lies between 0 and 1. The second one makes nearly equal probabilities of
-    that: the loss has a floor far above 0, and the gradients are small everywhere, most of all where the model is sure.
+    The first activation gives values between 0 and 1, and the second turns these into nearly equal probabilities: the
+    loss has a floor far above 0, and gradients are small everywhere, most of all where the model is sure.
 
 Evidence
-    The two operations, read from the graph of the loss, the range of what went in, and the floor that follows from it.
+    The two operations, read from the graph of the loss, and the floor that follows from them.
 
 Fix
-    Hand the loss function the output of the last layer as it is; apply the activation only where probabilities are
-    wanted, outside the loss.
+    Pass the output of the last layer to the loss function as it is; apply the activation only where probabilities are
+    needed, outside the loss.
 
 When it is wrong
     Two log-softmaxes in a row do no harm and are not reported; nor are targets that went through a softmax
-    (distillation): only what has a gradient is looked at.
+    (distillation): only what has a gradient counts.
 """
 
 from __future__ import annotations
@@ -25,33 +25,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import e, log
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, LossHead
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import first_by_loss_function, loss_of, now, where
 
-CALLED = {
+NAMES = {
     "cross_entropy": "cross entropy",
     "log_softmax": "cross entropy",
     "bce_logits": "binary cross entropy with logits",
 }
-TIMES = 3
-"""Graphs read that end so."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in case.learnings:
-        for head in learning.heads:
-            if head.times >= TIMES and _twice(head):
-                yield _finding(learning, head)
-                break
+    return first_by_loss_function(case, _judge)
 
 
-def _twice(head: LossHead) -> bool:
-    if head.op in ("cross_entropy", "log_softmax"):
-        return head.after in ("softmax", "sigmoid") and _classes(head) > 1
-    return head.op == "bce_logits" and head.after == "sigmoid"
+def _judge(learning: Learning, head: LossHead) -> Finding | None:
+    if head.op == "bce_logits":
+        return _finding(learning, head) if head.after == "sigmoid" else None
+    twice = head.op in ("cross_entropy", "log_softmax") and head.after in ("softmax", "sigmoid")
+    return _finding(learning, head) if twice and _classes(head) > 1 else None
 
 
 def _classes(head: LossHead) -> int:
@@ -59,38 +53,29 @@ def _classes(head: LossHead) -> int:
     return head.shape[dim] if head.shape and -len(head.shape) <= dim < len(head.shape) else 0
 
 
-def _floor(head: LossHead) -> float:
-    """The loss where every output is as right as it can be: 1 for the class, 0 for the others."""
-    return log(1 + 1 / e) if head.op == "bce_logits" else log(1 + (_classes(head) - 1) / e)
-
-
 def _finding(learning: Learning, head: LossHead) -> Finding:
-    inner = "softmax" if head.op != "bce_logits" else "sigmoid"
-    loss = loss_of(learning, head)
-    now = f"; it is {curves.ended(loss):.3g} after {loss.count:,} steps" if loss is not None and loss.points else ""
-    floor = "" if head.op == "bce_logits" else f"with {_classes(head)} classes "
-    evidence = [
-        f"in {head.times:,} of the graphs read, {CALLED[head.op]} was computed on the output of a {head.after}, and "
-        f"applies a {inner} itself",
-    ]
-    if head.op == "bce_logits":
-        evidence.append(
-            f"the model can then give no probability below 0.5 or above 0.73: where the target is 0 the loss cannot go "
-            f"below {log(2):.3g}, where it is 1 not below {_floor(head):.3g}{now}"
+    binary = head.op == "bce_logits"
+    own = "sigmoid" if binary else "softmax"
+    if binary:
+        floor = (
+            f"so no probability is below 0.5 or above 0.73: the loss cannot go below {log(2):.3g} where the target is "
+            f"0, nor below {log(1 + 1 / e):.3g} where it is 1"
         )
     else:
-        evidence.append(f"{floor}the loss then cannot go below {_floor(head):.3g}, however right the model is{now}")
+        lowest = log(1 + (_classes(head) - 1) / e)  # 1 for the right class, 0 for the others
+        floor = f"with {_classes(head)} classes the loss cannot go below {lowest:.3g}, however right the model is"
     return RULE.finding(
         severity="error",
         confidence=0.95,
-        title=f"A {head.after} is applied to the output, and the loss function applies its own {inner} to that",
-        evidence=tuple(evidence),
-        where=where(learning, head.site),
-        fix=Fix(
-            f"Hand the loss the output of the last layer without the {head.after}: take it out of the model, and apply "
-            f"it only where you want to read probabilities."
+        title=f"The output goes through a {head.after}, and the loss function applies its own {own} to that",
+        evidence=(
+            f"in {head.times:,} graphs read, {NAMES[head.op]} gets the output of a {head.after}, and applies a {own} "
+            "itself",
+            floor + now(loss_of(learning, head)),
         ),
-        seen_by="flight",
+        where=where(learning, head.site),
+        fix=f"Pass the output of the last layer to the loss without the {head.after}: take it out of the model, and "
+        "apply it only where you need probabilities.",
     )
 
 
@@ -98,6 +83,6 @@ RULE = Rule(
     "activation-applied-twice",
     "learning",
     decide,
-    explains=frozenset(("predicts-one-class", "no-better-than-constant", "still-improving", "learning-rate-too-low")),
+    explains=frozenset(("predicts-one-class", "learning-rate-too-low")),
     gathers=True,
 )

@@ -1,12 +1,12 @@
 """eval-mode-while-training: the optimizer steps while the model is in eval mode.
 
 What it sees
-    Steps whose forward pass ran with dropout switched off and batch norm using its stored statistics, because the whole
-    model was in eval mode: after a validation that did not put it back, or from the start.
+    Steps whose forward pass ran with dropout off and batch norm on its stored statistics, because the whole model was
+    in eval mode: after a validation that did not switch it back, or from the start.
 
 Why it matters
-    Nothing stops. Dropout does nothing from then on, so the model overfits; batch norm neither normalizes by the batch
-    nor updates what it will use later.
+    No error shows. Without dropout the model overfits; batch norm neither normalizes by the batch nor updates the
+    statistics it will use later.
 
 Evidence
     From which step on, which modules, and whether the model was in training mode before.
@@ -23,68 +23,58 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Mode
-from unstuck.rules.learning.measured import loss_site, where
-from unstuck.rules.learning.ownership import line, listed
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import line, loss_site, quoted, where
 
-LATE = 3
-"""Observed steps in a row, up to now, in which everything was in eval mode."""
+MIN_EVAL_STEPS = 3  # observed in a row, up to now
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         for name, history in learning.modes.items():
-            since = _since(history)
+            since = _eval_since(history)
             if since is None:
                 continue
             before, late = history[:since], history[since:]
             now = late[-1]
-            if not before and not now.never_updated and (now.frozen or _norms_only(now)):
-                continue  # a model that was trained before, with its norms held still
+            norms_only = all("Norm" in kind for kind in now.kinds)
+            if not before and not now.never_updated and (now.frozen or norms_only):
+                continue  # a pretrained model with its norms kept as they are
             yield _finding(learning, name, before, late)
 
 
-def _since(history: list[Mode]) -> int | None:
-    """Index in the history from which on the model as a whole was in eval mode; None: it is not."""
+def _eval_since(history: list[Mode]) -> int | None:
+    """Index in the history from which on the whole model was in eval mode; None: it is not."""
     since = len(history)
     while since and not history[since - 1].training and history[since - 1].idle == history[since - 1].of:
         since -= 1
-    if len(history) - since < LATE:
-        return None
-    earlier = history[:since]
-    return None if any(not seen.training for seen in earlier) and len(earlier) > len(history) - since else since
-
-
-def _norms_only(mode: Mode) -> bool:
-    return all("Norm" in kind for kind in mode.kinds)
+    before, late = history[:since], history[since:]
+    in_turns = any(not mode.training for mode in before) and len(before) > len(late)
+    return None if len(late) < MIN_EVAL_STEPS or in_turns else since
 
 
 def _finding(learning: Learning, name: str, before: list[Mode], late: list[Mode]) -> Finding:
     first, now = late[0].step, late[-1]
-    never = now.never_updated > 0
+    certain = bool(before) or now.never_updated > 0
     site = loss_site(learning)
-    evidence = [
-        f"at {len(late)} of {len(late)} steps looked at from step {first:,} on, `{name}` was in eval mode, with "
-        f"{now.of} modules that behave otherwise then ({listed(now.kinds)})",
-    ]
+    history = ""
     if before:
-        evidence.append(
-            f"it was in training mode up to step {before[-1].step:,}: something put it into eval mode between"
-        )
-    elif never:
-        evidence.append("the statistics of its batch norms were never updated: it does not normalize at all")
+        history = f"it was in training mode up to step {before[-1].step:,}; something switched it to eval mode since"
+    elif now.never_updated:
+        history = "its batch norm statistics were never updated: it does not normalize at all"
     return RULE.finding(
-        severity="error" if before or never else "warning",
-        confidence=0.93 if before or never else 0.7,
-        title=f"`{name}` is trained in eval mode" + (f" since about step {first:,}" if before else ""),
-        evidence=tuple(evidence),
-        where=where(learning, (None if before else learning.eval_site) or site, step=first),
-        fix=Fix(
-            f"Call `{name.partition('.')[0]}.train()` before the batches of each epoch are trained ({line(site)})."
+        severity="error" if certain else "warning",
+        confidence=0.93 if certain else 0.7,
+        title=f"`{name}` trains in eval mode" + (f" since about step {first:,}" if before else ""),
+        evidence=(
+            f"in all {len(late)} steps observed from step {first:,} on, `{name}` was in eval mode, with {now.of} "
+            f"modules that behave differently there ({quoted(now.kinds)})",
+            history,
         ),
-        seen_by="flight",
+        where=where(learning, (None if before else learning.eval_site) or site, step=first),
+        fix=f"Call `{name.partition('.')[0]}.train()` at the start of each training epoch ({line(site)}).",
     )
 
 

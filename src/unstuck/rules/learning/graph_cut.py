@@ -1,169 +1,159 @@
-"""graph-cut: layers that are computed with, and that no gradient ever comes back to.
+"""graph-cut: layers that are used in every step but never get a gradient.
 
 What it sees
-    Parameters that the optimizer has and that want gradients, but never get one: their layers are called in every step,
-    and then the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values,
-    `no_grad` around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf.
+    Parameters of an optimizer that require gradients but never get one: their layers are called in every step, and then
+    the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values, `no_grad`
+    around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf.
 
 Why it matters
-    It goes on, but everything before the cut keeps the weights it began with. Where the loss itself is cut off, nothing
-    is trained at all.
+    Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
 
 Evidence
-    Which parameters have had no gradient in how many steps, between which two modules the graph ends, that the values
-    on both sides are the same, and the line in between.
+    Which parameters had no gradient in how many steps, between which two modules the graph ends, that the values on
+    both sides are the same, and the line in between.
 
 Fix
-    Hand the result on as it is; detach only copies that are kept or logged.
+    Pass the result on as it is; detach only copies that are kept or logged.
 
 When it is wrong
     Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
-    or stand in eval mode nothing is said. Layers that are not called (idle experts, branches not taken), or whose
-    result is not used, are not reported.
+    or are in eval mode they are not reported. Nor are layers that are not called (idle experts, branches not taken), or
+    whose result is not used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import GraphCut, Learning, Parameter
-from unstuck.rules.learning.measured import layer_of, loss_site, where
-from unstuck.rules.learning.ownership import count, layers, line, trained_before
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import counted, layer_names, layer_of, line, loss_site, random_matrices, where
 
-ENOUGH = 5
-"""Steps looked at, all without a gradient."""
-WRITTEN = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
+MIN_STEPS = 5  # observed, all without a gradient
+CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        yield from _flat(learning)
-        cut = learning.cut
-        lost = [each for each in learning.parameters if _lost(each)]
-        if not lost:
+        yield from _zero_slope(learning)
+        cut, cut_off = learning.cut, [parameter for parameter in learning.parameters if _cut_off(parameter)]
+        if not cut_off:
             continue
-        if learning.leaf_losses >= ENOUGH and not any(each.in_graph for each in learning.parameters):
-            yield _nothing_left(learning, cut, lost)
+        if learning.leaf_losses >= MIN_STEPS and not any(parameter.in_graph for parameter in learning.parameters):
+            yield _leaf_loss(learning, cut, cut_off)
         elif cut is not None and not learning.compiled:
-            yield from _part(learning, cut, lost)
+            yield from _between_modules(learning, cut, cut_off)
 
 
-def _flat(learning: Learning) -> Iterable[Finding]:
-    """An operation whose slope is 0 everywhere: there is a graph, and nothing comes through it."""
+def _cut_off(parameter: Parameter) -> bool:
+    if parameter.held is None or not parameter.trainable or parameter.moved or parameter.in_graph:
+        return False
+    return parameter.seen >= MIN_STEPS and parameter.none == parameter.seen
+
+
+def _zero_slope(learning: Learning) -> Iterable[Finding]:
+    """An operation whose slope is 0 everywhere: there is a graph, and no gradient comes through it."""
     flat = learning.flat
-    behind = [each for each in learning.parameters if flat is not None and each.name in flat.lost]
-    if flat is None or not behind or not all(each.seen >= ENOUGH and each.zero == each.seen for each in behind):
+    behind = [parameter for parameter in learning.parameters if flat is not None and parameter.name in flat.lost]
+    if flat is None or not behind or not all(p.seen >= MIN_STEPS and p.zero == p.seen for p in behind):
         return
     operation = flat.operation
     yield RULE.finding(
         severity="error",
         confidence=0.96,
-        title=f"no gradient comes through `{operation}`: {layers(behind)} cannot learn",
+        title=f"No gradient comes through `{operation}`: {layer_names(behind)} cannot learn",
         evidence=(
-            f"{count(behind)} of {layers(behind)} have had a gradient of nothing but zeros in "
-            f"{max(each.seen for each in behind)} of as many steps looked at",
+            f"the gradient of {counted(behind)} of {layer_names(behind)} was all zeros in each of "
+            f"{max(parameter.seen for parameter in behind)} steps observed",
             f"the loss reaches them only through `{operation}`, whose slope is 0 everywhere",
         ),
         where=where(learning, flat.site or loss_site(learning)),
-        fix=Fix(
-            f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
-            "stand-in (tanh, sigmoid)."
-        ),
-        seen_by="flight",
+        fix=f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
+        "stand-in (tanh, sigmoid).",
     )
 
 
-def _lost(each: Parameter) -> bool:
-    if each.held is None or not each.trainable or each.moved or each.in_graph:
-        return False
-    return each.seen >= ENOUGH and each.none == each.seen
+def _leaf_loss(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter]) -> Finding:
+    site = (cut.site if cut is not None else None) or loss_site(learning)
+    by = f" ({_call(cut.op)} at {line(site)})" if cut is not None and cut.op else ""
+    return RULE.finding(
+        severity="error",
+        confidence=0.96,
+        title="The loss has no graph: backward reaches no parameter at all",
+        evidence=(
+            f"in {learning.leaf_losses} backward passes the loss was a leaf tensor (`requires_grad_()` was called on "
+            f"it), so backward reaches no parameter{by}",
+            f"none of {counted(cut_off)} got a gradient in {max(p.seen for p in cut_off)} steps observed",
+        ),
+        where=where(learning, site),
+        fix="Compute the loss from the model's output itself, without detaching it or making a new tensor of it; "
+        "`requires_grad_()` on the loss only silences the error.",
+    )
 
 
-def _part(learning: Learning, cut: GraphCut, lost: list[Parameter]) -> Iterable[Finding]:
-    called = [each for each in lost if each.called and any(_in(each, name) for name in cut.lost)]
-    if not called or not cut.training or not cut.proven or trained_before(called):
+def _between_modules(learning: Learning, cut: GraphCut, cut_off: list[Parameter]) -> Iterable[Finding]:
+    called = [p for p in cut_off if p.called and any(_is_in(p, module) for module in cut.lost)]
+    matrices = random_matrices(called)
+    pretrained = bool(matrices) and not any(matrix.fresh for matrix in matrices)  # frozen on purpose
+    if not called or not cut.training or not cut.proven or pretrained:
         return
+    certain = cut.proven > 1
     yield RULE.finding(
-        severity="error" if cut.proven > 1 else "warning",
-        confidence=0.95 if cut.proven > 1 else 0.75,
+        severity="error" if certain else "warning",
+        confidence=0.95 if certain else 0.75,
         title=_title(cut),
         evidence=(
-            f"{count(called)} of {layers(called)} are called in every step and have had no gradient in "
-            f"{max(each.seen for each in called)} of as many steps looked at",
-            *_between(cut),
+            f"{counted(called)} of {layer_names(called)} are used in every step and got no gradient in "
+            f"{max(parameter.seen for parameter in called)} steps observed",
+            _where_it_ends(cut),
         ),
         where=where(learning, cut.site),
-        fix=Fix(_fix(cut)),
-        seen_by="flight",
+        fix=_fix(cut),
     )
 
 
-def _in(each: Parameter, layer: str) -> bool:
-    return layer_of(each) == layer or each.name.startswith(f"{layer}.")
-
-
-def _between(cut: GraphCut) -> list[str]:
-    if cut.op in NO_GRAPH:
-        return [f"`{cut.begins}` is called while no graph is recorded ({cut.op})"]
-    if cut.ends and cut.proven > 1:
-        return [
-            f"the result of `{cut.begins}` has a graph; `{cut.ends}` is given the same values without one"
-            + (f" ({_word(cut.op)})" if cut.op else "")
-        ]
-    if cut.ends:
-        return [f"the result of `{cut.begins}` has a graph, the input of `{cut.ends}` after it has none"]
-    return []
+def _is_in(parameter: Parameter, module: str) -> bool:
+    return layer_of(parameter) == module or parameter.name.startswith(f"{module}.")
 
 
 def _title(cut: GraphCut) -> str:
     if cut.site is None:
-        return f"no gradient reaches `{cut.begins}`"
-    by = f" by {_word(cut.op)}" if cut.op else ""
-    return f"the graph is cut{by} between `{cut.begins}` and `{cut.ends or 'the loss'}`"
+        return f"No gradient reaches `{cut.begins}`"
+    by = f" by {_call(cut.op)}" if cut.op else ""
+    return f"The graph is cut{by} between `{cut.begins}` and `{cut.ends or 'the loss'}`"
+
+
+def _where_it_ends(cut: GraphCut) -> str:
+    if cut.op in NO_GRAPH:
+        return f"`{cut.begins}` is called while no graph is recorded ({cut.op})"
+    if cut.ends and cut.proven > 1:
+        by = f" ({_call(cut.op)})" if cut.op else ""
+        return f"the output of `{cut.begins}` has a graph; `{cut.ends}` gets the same values without one{by}"
+    if cut.ends:
+        return f"the output of `{cut.begins}` has a graph, the input of `{cut.ends}` after it has none"
+    return ""
 
 
 def _fix(cut: GraphCut) -> str:
     if cut.op in NO_GRAPH:
-        return f"Call `{cut.begins}` outside of {cut.op} ({line(cut.site)}) where it is to be trained."
-    by = _word(cut.op) if cut.op else "what is done"
+        return f"Call `{cut.begins}` outside of {cut.op} ({line(cut.site)}) if it should train."
+    by = _call(cut.op) if cut.op else "the call that cuts it"
     return (
-        f"Take {by} out at {line(cut.site)}, so that the result goes on with its graph; if the part is to stay as it "
-        "is, say so with `requires_grad_(False)`."
+        f"Remove {by} at {line(cut.site)}, so that the result keeps its graph; if this part should stay as it is, "
+        "freeze it with `requires_grad_(False)`."
     )
 
 
-def _word(op: str) -> str:
-    return WRITTEN.get(op, f"`{op}`")
-
-
-def _nothing_left(learning: Learning, cut: GraphCut | None, lost: list[Parameter]) -> Finding:
-    site = (cut.site if cut is not None else None) or loss_site(learning)
-    by = f" ({_word(cut.op)} at {line(site)})" if cut is not None and cut.op else ""
-    return RULE.finding(
-        severity="error",
-        confidence=0.96,
-        title="the loss has no graph: backward reaches no parameter at all",
-        evidence=(
-            f"in {learning.leaf_losses} backward passes the loss was a leaf that was told to want a "
-            f"gradient; nothing leads from it to the model{by}",
-            f"none of {count(lost)} has had a gradient in {max(each.seen for each in lost)} steps looked at",
-        ),
-        where=where(learning, site),
-        fix=Fix(
-            "Compute the loss from the model's output itself, without detaching it or making a new tensor of it; "
-            "`requires_grad_()` on the loss only silences the error."
-        ),
-        seen_by="flight",
-    )
+def _call(op: str) -> str:
+    return CALLS.get(op, f"`{op}`")
 
 
 RULE = Rule(
     "graph-cut",
     "learning",
     decide,
-    explains=frozenset(("no-better-than-constant", "vanishing-gradient", "learning-rate-too-low")),
+    explains=frozenset(("vanishing-gradient", "learning-rate-too-low")),
     gathers=True,
 )

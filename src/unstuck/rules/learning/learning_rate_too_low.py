@@ -1,14 +1,14 @@
-"""learning-rate-too-low: gradients come, but the steps are so small that nothing moves.
+"""learning-rate-too-low: gradients are fine, but the steps are so small that nothing moves.
 
 What it sees
     A step changes the weights by less than a millionth of their size (or all steps of the run together by less than a
-    hundredth), the gradients are not small, and the loss stands.
+    fiftieth), the gradients are not small, and the loss does not fall.
 
 Why it matters
-    It does not stop: at this pace the weights would need hundreds of thousands of steps to get anywhere.
+    At this pace the weights would need hundreds of thousands of steps to get anywhere: the compute is wasted.
 
 Evidence
-    The learning rate, the median size of an update beside the weight, the size of the gradients, the loss.
+    The learning rate, the median size of an update compared with the weight, the size of the gradients, the loss.
 
 Fix
     Ten to a hundred times the learning rate.
@@ -23,49 +23,58 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer
-from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import main_loss, median_gradient, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import (
+    ADAPTIVE_OPTIMIZERS,
+    described,
+    end_mean,
+    has_learned,
+    is_flat,
+    judged_weights,
+    main_loss,
+    median_gradient,
+    number,
+    peak_rate,
+    several_losses,
+    start_mean,
+    update_ratios,
+    where,
+)
 
-TINY = 1e-6
-"""Change of a weight matrix in a step, of its size: at that pace nothing is learned in any run."""
-WHOLE = 0.02
-"""… and in all steps of a run that has ended."""
-STEPS = 100
-"""Values of the loss."""
-GRADIENT = 1e-4
-"""Beside the weight; below that the gradient is what is small."""
-HIGHEST = {True: 2e-5, False: 2e-3}
-"""A rate above that is not low, for optimizers that scale gradients and for those that do not."""
+MAX_UPDATE_RATIO = 1e-6  # of a weight's size in a step: at that pace nothing is learned in any run …
+MAX_RUN_RATIO = 0.02  # … and in all steps of a run that is over
+MIN_LOSS_VALUES = 100
+MIN_GRADIENT_RATIO = 1e-4  # compared with the weight: below it the gradient is what is small
+MAX_RATE, MAX_RATE_ADAPTIVE = 2e-3, 2e-5  # a higher one is not low
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         loss = main_loss(learning)
-        if loss is None or loss.count < STEPS or loss.nonfinite or curves.adversarial(learning):
+        if loss is None or loss.count < MIN_LOSS_VALUES or loss.nonfinite or several_losses(learning):
             continue
         for optimizer in learning.optimizers:
-            found = _slow(learning, optimizer, ended=case.outcome != "running")
-            if found is not None and curves.flat(loss) and not curves.learned(learning, loss):
-                yield _finding(learning, optimizer, loss, *found)
+            slow = _slow(learning, optimizer, ended=case.outcome != "running")
+            if slow is not None and is_flat(loss) and not has_learned(learning, loss):
+                yield _finding(learning, optimizer, loss, *slow)
                 break
 
 
 def _slow(learning: Learning, optimizer: Optimizer, *, ended: bool) -> tuple[float, float] | None:
-    """Update and gradient beside the weight, at the median; None where steps are not small, or for another reason."""
-    parameters = [each for each in steps.weights(learning, optimizer) if each.grads]
-    ratio = steps.typical(parameters)
-    rate = steps.peak(optimizer)
-    if ratio is None or not 0 < rate <= HIGHEST[optimizer.kind in steps.ADAPTIVE] or _rises(optimizer):
+    """Median update and gradient compared with the weight; None where steps are not small, or for another reason."""
+    highest = MAX_RATE_ADAPTIVE if optimizer.kind in ADAPTIVE_OPTIMIZERS else MAX_RATE
+    if not 0 < peak_rate(optimizer) <= highest or _rises(optimizer):
         return None
-    gradient = median(median_gradient(each) / each.weights[0] for each in parameters)
-    if gradient < GRADIENT:
+    weights = [weight for weight in judged_weights(learning, optimizer) if weight.grads]
+    updates = [median(ratios) for weight in weights if (ratios := update_ratios(weight))]
+    if not updates:
         return None
-    if ratio < TINY or (ended and ratio * optimizer.steps < WHOLE):
-        return ratio, gradient
-    return None
+    update = median(updates)
+    gradient = median(median_gradient(weight) / weight.weights[0] for weight in weights)
+    small = update < MAX_UPDATE_RATIO or (ended and update * optimizer.steps < MAX_RUN_RATIO)
+    return (update, gradient) if small and gradient >= MIN_GRADIENT_RATIO else None
 
 
 def _rises(optimizer: Optimizer) -> bool:
@@ -73,34 +82,23 @@ def _rises(optimizer: Optimizer) -> bool:
     return len(rates) > 1 and rates[-1] >= max(rates[:-1]) and rates[-1] > rates[0]
 
 
-def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, ratio: float, gradient: float) -> Finding:
-    rate = steps.peak(optimizer)
+def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, update: float, gradient: float) -> Finding:
+    rate = peak_rate(optimizer)
+    usual = 1e-3 if optimizer.kind in ADAPTIVE_OPTIMIZERS else 0.1
+    proposed = min(usual, rate * 1e-3 / update) if update > 0 else usual  # so that a step changes weights by 0.001
     return RULE.finding(
         severity="error",
         confidence=0.85,
-        title=f"The learning rate of {rate:g} is too low: a step changes the weights by {ratio:.1e} of their size",
+        title=f"The learning rate of {rate:g} is too low: a step changes the weights by {update:.1e} of their size",
         evidence=(
-            f"{steps.describe(optimizer)}: at the median a step changes a weight matrix by {ratio:.1e} of its norm, "
-            f"all {optimizer.steps:,} steps together by at most {ratio * optimizer.steps:.1e} (healthy: 1e-3 a step)",
-            f"the gradients are there ({gradient:.1e} of the weights), and the loss went from "
-            f"{curves.number(curves.began(loss))} to {curves.number(curves.ended(loss))} in {loss.count:,} steps",
+            f"{described(optimizer)}: a step changes a weight matrix by {update:.1e} of its norm (median), all "
+            f"{optimizer.steps:,} steps together by at most {update * optimizer.steps:.1e} (healthy: 1e-3 a step)",
+            f"gradients are fine ({gradient:.1e} of the weights), and the loss went from {number(start_mean(loss))} to "
+            f"{number(end_mean(loss))} in {loss.count:,} steps",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix=Fix(f"Try a learning rate of {_proposed(rate, ratio, optimizer):.1g}."),
-        seen_by="flight",
+        fix=f"Try a learning rate of {proposed:.1g}.",
     )
 
 
-def _proposed(rate: float, ratio: float, optimizer: Optimizer) -> float:
-    """So that a step changes weights by a thousandth, within what is usual for the optimizer."""
-    usual = 1e-3 if optimizer.kind in steps.ADAPTIVE else 0.1
-    return min(usual, rate * 1e-3 / ratio) if ratio > 0 else usual
-
-
-RULE = Rule(
-    "learning-rate-too-low",
-    "learning",
-    decide,
-    explains=frozenset(("no-better-than-constant", "still-improving")),
-    gathers=True,
-)
+RULE = Rule("learning-rate-too-low", "learning", decide, gathers=True)

@@ -1,41 +1,38 @@
-"""optimizer-never-steps: gradients are computed, and no optimizer makes a step with them.
+"""optimizer-never-steps: gradients are computed, and no optimizer ever uses them.
 
 What it sees
-    Backward passes, and an optimizer that was built for the parameters they reach, but whose `step` never ran; or whose
-    steps found no gradient, because they were cleared between `backward` and `step`.
+    Backward passes, and an optimizer for the parameters they reach whose `step` never ran; or whose steps found no
+    gradient, because the gradients were cleared between `backward` and `step`.
 
 Why it matters
-    It does not stop, but no weight ever changes: the loss stays where it was at the start.
+    No weight ever changes: the loss stays where it was at the start, and the whole run is wasted.
 
 Evidence
-    How many backward passes there were, how many steps, whether the gradients were cleared in between, and that no
-    weight has moved.
+    The number of backward passes and steps, whether the gradients were cleared in between, and that no weight moved.
 
 Fix
     Call `optimizer.step()` after `backward()`, before the gradients are cleared.
 
 When it is wrong
-    Accumulating over very many batches looks alike until the first step; while the run goes on this is said only where
-    the gradients were thrown away, or after hundreds of backward passes. Weights that are written by hand move, and are
-    not reported.
+    Accumulating over very many batches looks the same until the first step; so during the run this is reported only
+    where the gradients were thrown away, or after hundreds of backward passes. Weights that the script updates by hand
+    move, and are not reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
-from unstuck.rules.learning.measured import main_loss, where
-from unstuck.rules.learning.ownership import count, line
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import counted, line, loss_site, where
 
-ENDED = 10
-"""Backward passes of a run that came to its end without a step."""
-THROWN_AWAY = 20
-"""… and of one that goes on, whose gradients are cleared each time."""
-PATIENT = 400
-"""… and of one that may still be accumulating."""
+MIN_BACKWARDS_FINISHED = 10
+MIN_BACKWARDS_CLEARED = 20  # of a run that goes on and clears its gradients each time
+MIN_BACKWARDS = 400  # of a run that may still be accumulating
+MIN_BACKWARDS_OTHER = 100  # where another optimizer steps: this one may be meant for later
+MIN_STEPS = 10  # without a gradient
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -43,74 +40,63 @@ def decide(case: Case) -> Iterable[Finding]:
         if (learning.scaler is not None and learning.scaler.updates) or learning.leaf_losses:
             continue
         for optimizer in learning.built:
-            held = [each for each in learning.parameters if each.held == optimizer.number and each.in_graph]
-            if held and not any(each.moved for each in held):
-                yield from _never_moved(case, learning, optimizer, held)
+            held = [p for p in learning.parameters if p.held == optimizer.number and p.in_graph]
+            if not held or any(parameter.moved for parameter in held):
+                continue
+            if not optimizer.steps and _long_enough(case, learning, optimizer):
+                yield _no_step(learning, optimizer, held)
+            elif optimizer.steps >= MIN_STEPS and _cleared_too_early(held):
+                yield _no_gradient(learning, optimizer, held)
 
 
-def _never_moved(case: Case, learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Iterable[Finding]:
-    if not optimizer.steps and _enough(case, learning, optimizer):
-        yield _without_step(learning, optimizer, held)
-    elif optimizer.steps >= ENDED and _cleared_too_early(held):
-        yield _without_gradient(learning, optimizer, held)
-
-
-def _enough(case: Case, learning: Learning, optimizer: BuiltOptimizer) -> bool:
-    if any(each.steps for each in learning.built):  # another one steps: this one may be meant for later
-        return case.outcome == "finished" and learning.backwards >= PATIENT // 4
-    if case.outcome == "finished":
-        return learning.backwards >= ENDED
-    if optimizer.clears >= 0.5 * learning.backwards:
-        return learning.backwards >= THROWN_AWAY
-    return learning.backwards >= PATIENT
+def _long_enough(case: Case, learning: Learning, optimizer: BuiltOptimizer) -> bool:
+    finished = case.outcome == "finished"
+    if any(other.steps for other in learning.built):
+        return finished and learning.backwards >= MIN_BACKWARDS_OTHER
+    if finished:
+        return learning.backwards >= MIN_BACKWARDS_FINISHED
+    cleared = optimizer.clears >= 0.5 * learning.backwards
+    return learning.backwards >= (MIN_BACKWARDS_CLEARED if cleared else MIN_BACKWARDS)
 
 
 def _cleared_too_early(held: list[Parameter]) -> bool:
-    looked = [each for each in held if each.seen >= 5]
-    return bool(looked) and all(each.none + each.zero == each.seen for each in looked)
+    seen = [parameter for parameter in held if parameter.seen >= 5]
+    return bool(seen) and all(parameter.none + parameter.zero == parameter.seen for parameter in seen)
 
 
-def _without_step(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
-    loss = main_loss(learning)
-    site = loss.site if loss is not None else optimizer.site
-    evidence = [
-        f"{learning.backwards:,} backward passes at {line(site)}, and 0 steps of the {optimizer.kind} built at "
-        f"{line(optimizer.site)}",
-        f"none of its {count(held)} has moved since the first of them",
-    ]
-    if optimizer.clears:
-        evidence.append(f"its gradients were cleared {optimizer.clears:,} times, unused")
+def _no_step(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
+    site = loss_site(learning) or optimizer.site
     return RULE.finding(
         severity="error",
         confidence=0.95,
         title=f"{learning.backwards:,} backward passes, but the optimizer never makes a step",
-        evidence=tuple(evidence),
-        where=where(learning, site),
-        fix=Fix(
-            f"Call `optimizer.step()` (with the parentheses) after the backward pass at {line(site)}; where it stands "
-            f"behind a condition, that condition is never true."
+        evidence=(
+            f"{learning.backwards:,} backward passes at {line(site)}, and 0 steps of the {optimizer.kind} built at "
+            f"{line(optimizer.site)}",
+            f"none of its {counted(held)} has moved",
+            f"its gradients were cleared {optimizer.clears:,} times, unused" if optimizer.clears else "",
         ),
-        seen_by="flight",
+        where=where(learning, site),
+        fix=f"Call `optimizer.step()` (with the parentheses) after the backward pass at {line(site)}; if it is under "
+        "an `if`, that condition is never true.",
     )
 
 
-def _without_gradient(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
-    loss = main_loss(learning)
-    site = loss.site if loss is not None else optimizer.site
-    seen = max(each.seen for each in held)
+def _no_gradient(learning: Learning, optimizer: BuiltOptimizer, held: list[Parameter]) -> Finding:
+    site = loss_site(learning) or optimizer.site
+    seen = max(parameter.seen for parameter in held)
     return RULE.finding(
         severity="error",
         confidence=0.93,
-        title="the gradients are gone when the optimizer steps: no weight ever moves",
+        title="The gradients are gone when the optimizer steps: no weight ever moves",
         evidence=(
-            f"at {seen} of {seen} steps looked at, not one of {count(held)} had a gradient left, though "
-            f"{learning.backwards:,} backward passes at {line(site)} reach them",
+            f"in all {seen} steps observed, none of {counted(held)} had a gradient left, though {learning.backwards:,} "
+            f"backward passes at {line(site)} reach them",
             f"zero_grad was called {optimizer.clears or learning.clears:,} times for {optimizer.steps:,} steps of this "
             f"{optimizer.kind}, and no weight has moved",
         ),
         where=where(learning, site),
-        fix=Fix("Clear the gradients before `backward()` or after `step()`, not between the two."),
-        seen_by="flight",
+        fix="Clear the gradients before `backward()` or after `step()`, not between the two.",
     )
 
 
@@ -118,6 +104,6 @@ RULE = Rule(
     "optimizer-never-steps",
     "learning",
     decide,
-    explains=frozenset(("no-better-than-constant", "learning-rate-too-low", "vanishing-gradient")),
+    explains=frozenset(("learning-rate-too-low", "vanishing-gradient")),
     gathers=True,
 )

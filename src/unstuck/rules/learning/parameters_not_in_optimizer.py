@@ -1,25 +1,23 @@
-"""parameters-not-in-optimizer: layers that the loss depends on, and that no optimizer has.
+"""parameters-not-in-optimizer: the loss depends on layers that no optimizer has.
 
 What it sees
-    Parameters that the graph of the loss ends in, that want gradients, and that are in no optimizer: layers kept in a
-    plain list or dict, layers put in after the optimizer was built, a model other than the one the optimizer was given,
-    a part that was forgotten.
+    Parameters in the graph of the loss that require gradients and are in no optimizer: layers kept in a plain list or
+    dict, layers added after the optimizer was built, an optimizer for another model, a part that was forgotten.
 
 Why it matters
-    It goes on, with these layers at the random weights they began with. What is learned is what the rest can make of
-    them.
+    These layers keep the random weights they started with. The rest of the model learns only what it can make of them.
 
 Evidence
-    Names and sizes of the parameters, in how many losses they were, that they never moved, and what keeps them from the
+    Names and sizes of the parameters, how many losses used them, that they never moved, and what keeps them out of the
     optimizer.
 
 Fix
     Register the layers (`nn.ModuleList`, `nn.ModuleDict`, `self.x = layer`), build the optimizer after the model is
-    whole, and give it all parameters that are to be trained.
+    complete, and pass it all parameters that should train.
 
 When it is wrong
-    Parts that are frozen on purpose. Those that were trained or loaded before, that another optimizer has, that are
-    moved by hand or that stand in eval mode in front of the trained part are not reported.
+    Parts that are frozen on purpose. Those that were trained or loaded before, that another optimizer has, that the
+    script updates by hand, or that are in eval mode before the trained part are not reported.
 """
 
 from __future__ import annotations
@@ -27,131 +25,123 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import BuiltOptimizer, KeptInList, Learning, Parameter
-from unstuck.rules.learning.measured import layer_of, where
-from unstuck.rules.learning.ownership import count, layers, line, matrices
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import counted, layer_names, layer_of, line, random_matrices, where
 
-READ = 4
-"""Graphs that must have ended in a parameter: what is made anew each step is no parameter."""
-STEPS = 8
-"""Of an optimizer."""
-SURE = 0.9
-"""Confidence from which on it is said at once."""
-PATIENT = 60
-"""Steps after which what was only left out has had its time to be added."""
+MIN_GRAPHS = 4  # that use a parameter: what is made anew in each step is none
+MIN_STEPS = 8
+MIN_STEPS_UNSURE = 60  # by then a part that was left out would have been added
+SURE = 0.9  # confidence from which on it is said at once
+MIN_RANDOM_SHARE = 0.7  # of the matrices: others were trained before, and left out on purpose
 
 
 @dataclass(frozen=True)
-class Why:
-    """What keeps the parameters from the optimizer."""
+class Reason:
+    """What keeps the parameters out of the optimizer."""
 
     text: str
     fix: str
     site: Site | None
-    sure: float
-    loud: bool = True
+    confidence: float
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        stepping = [each for each in learning.built if each.steps >= STEPS]
-        lost = [each for each in learning.parameters if _lost(each)]
-        if not stepping or not lost:
+        stepping = [optimizer for optimizer in learning.built if optimizer.steps >= MIN_STEPS]
+        missing = [parameter for parameter in learning.parameters if _is_missing(parameter)]
+        reason = _reason(learning, stepping, missing) if stepping and missing else None
+        if reason is None:
             continue
-        yield from _findings(learning, stepping, lost, case.outcome == "finished")
+        early = case.outcome != "finished" and max(optimizer.steps for optimizer in stepping) < MIN_STEPS_UNSURE
+        if reason.confidence >= SURE or not early:
+            yield _finding(learning, stepping[0], missing, reason)
 
 
-def _lost(each: Parameter) -> bool:
-    if each.held is not None or each.owner is not None or each.moved or not each.is_parameter:
+def _is_missing(parameter: Parameter) -> bool:
+    if parameter.held is not None or parameter.owner is not None or parameter.moved or not parameter.is_parameter:
         return False
-    return each.trainable and each.in_graph >= READ
+    return parameter.trainable and parameter.in_graph >= MIN_GRAPHS
 
 
-def _findings(
-    learning: Learning, stepping: list[BuiltOptimizer], lost: list[Parameter], ended: bool
-) -> Iterable[Finding]:
-    whole = sum(each.numel for each in learning.parameters if each.in_graph and each.trainable)
-    why = _why(learning, stepping, lost)
-    if why is None or (why.sure < SURE and not ended and max(each.steps for each in stepping) < PATIENT):
-        return
-    share = sum(each.numel for each in lost) / max(whole, 1)
-    yield RULE.finding(
-        severity="error" if why.loud else "info",
-        confidence=why.sure,
-        title=f"{layers(lost, 2)}: in the model, but in no optimizer, so never trained",
-        evidence=(
-            f"{count(lost)}, {share:.0%} of what the loss depends on, are in no optimizer: {layers(lost, 6)}",
-            f"{max(each.in_graph for each in lost)} graphs of the loss end in them; in {learning.steps:,} steps none "
-            f"has moved",
-            why.text,
-        ),
-        where=where(learning, why.site),
-        fix=Fix(why.fix),
-        seen_by="flight",
-        also=tuple(where(learning, each.site) for each in stepping[:1] if each.site and each.site != why.site),
-    )
-
-
-def _why(learning: Learning, stepping: list[BuiltOptimizer], lost: list[Parameter]) -> Why | None:
+def _reason(learning: Learning, stepping: list[BuiltOptimizer], missing: list[Parameter]) -> Reason | None:
     optimizer = stepping[0]
-    names = {layer_of(each) for each in lost} | {each.name for each in lost}
+    names = {layer_of(parameter) for parameter in missing} | {parameter.name for parameter in missing}
     for kept in learning.kept_in:
         if any(name.startswith(kept.module) for name in names):
-            return _kept_in(kept, optimizer)
-    if not any(each.in_graph for each in stepping):
-        return Why(
-            f"the {optimizer.kind} built at {line(optimizer.site)} has {optimizer.parameters} parameters of which the "
-            f"loss reaches none: it was given another model",
-            "Build the optimizer from the model that is trained, after that is in its final form.",
+            return _in_plain_container(kept, optimizer)
+    if not any(other.in_graph for other in stepping):
+        return Reason(
+            f"the loss reaches none of the {optimizer.parameters} parameters of the {optimizer.kind} built at "
+            f"{line(optimizer.site)}: they are of another model",
+            "Build the optimizer from the model that is trained, once that is in its final form.",
             optimizer.site,
             0.96,
         )
     shapes = [stray.shape for stray in learning.strays]
-    replaced = [each for each in lost if each.shape in shapes or _same_input(each.shape, shapes)]
-    if learning.strays and replaced:
-        return Why(
-            f"the optimizer still has {len(learning.strays)} parameters that no model has any more (of shapes "
-            f"{', '.join(map(str, shapes[:3]))}): {layers(replaced, 3)} took their place after "
-            f"it was built",
-            "Build the optimizer after the last layer is in its place.",
+    replacing = [p for p in missing if p.shape in shapes or _same_input_size(p.shape, shapes)]
+    if replacing:
+        return Reason(
+            f"the optimizer still has {len(shapes)} parameters that are in no model any more (of shape "
+            f"{', '.join(map(str, shapes[:3]))}): {layer_names(replacing, 3)} replaced them after it was built",
+            "Build the optimizer after the last layer is in place.",
             optimizer.site,
             0.95,
         )
-    return _forgotten(optimizer, lost)
+    return _left_out(optimizer, missing)
 
 
-def _kept_in(kept: KeptInList, optimizer: BuiltOptimizer) -> Why:
-    made = "ModuleDict" if kept.container == "dict" else "ModuleList"
-    return Why(
-        f"{kept.kind} keeps them in the plain {kept.container} `self.{kept.attribute}`: `parameters()` does not look "
-        "into it",
-        f"Make `self.{kept.attribute}` an `nn.{made}`.",
+def _in_plain_container(kept: KeptInList, optimizer: BuiltOptimizer) -> Reason:
+    container = "ModuleDict" if kept.container == "dict" else "ModuleList"
+    return Reason(
+        f"{kept.kind} keeps them in the plain {kept.container} `self.{kept.attribute}`, which `parameters()` does not "
+        "search",
+        f"Make `self.{kept.attribute}` an `nn.{container}`.",
         kept.site or optimizer.site,
         0.97,
     )
 
 
-def _same_input(shape: list[int], shapes: list[list[int]]) -> bool:
+def _same_input_size(shape: list[int], shapes: list[list[int]]) -> bool:
     return len(shape) > 1 and any(shape[1:] == other[1:] and len(shape) == len(other) for other in shapes)
 
 
-def _forgotten(optimizer: BuiltOptimizer, lost: list[Parameter]) -> Why | None:
-    """Left out when the optimizer was built. Deliberate, if they were trained before: then they are not random."""
-    weights = matrices(lost)
-    fresh = [each for each in weights if each.fresh]
-    if len(fresh) < 0.7 * len(weights):
+def _left_out(optimizer: BuiltOptimizer, missing: list[Parameter]) -> Reason | None:
+    """Forgotten when the optimizer was built; on purpose, if they are not random any more."""
+    matrices = random_matrices(missing)
+    random = [matrix for matrix in matrices if matrix.fresh]
+    if len(random) < MIN_RANDOM_SHARE * len(matrices):
         return None
-    sure = bool(fresh)
-    return Why(
-        f"the {optimizer.kind} built at {line(optimizer.site)} was given {optimizer.parameters} parameters, not these"
-        + (", which still have the random weights they began with" if sure else ""),
-        "Give the optimizer these parameters too; if they are to stay so, say it with `requires_grad_(False)`.",
+    return Reason(
+        f"the {optimizer.kind} built at {line(optimizer.site)} has {optimizer.parameters} parameters, but not these"
+        + (", which still have the random weights they started with" if random else ""),
+        "Pass these parameters to the optimizer too; if they should stay as they are, freeze them with "
+        "`requires_grad_(False)`.",
         optimizer.site,
-        0.85 if sure else 0.6,
-        loud=sure,
+        0.85 if random else 0.6,
+    )
+
+
+def _finding(learning: Learning, optimizer: BuiltOptimizer, missing: list[Parameter], reason: Reason) -> Finding:
+    whole = sum(p.numel for p in learning.parameters if p.in_graph and p.trainable)
+    share = sum(parameter.numel for parameter in missing) / max(whole, 1)
+    elsewhere = optimizer.site and optimizer.site != reason.site
+    return RULE.finding(
+        severity="error" if reason.confidence > 0.6 else "info",
+        confidence=reason.confidence,
+        title=f"{layer_names(missing, 2)}: in the model, but in no optimizer, so never trained",
+        evidence=(
+            f"{counted(missing)}, {share:.0%} of what the loss depends on, are in no optimizer: "
+            f"{layer_names(missing, 6)}",
+            f"{max(p.in_graph for p in missing)} graphs of the loss contain them; none has moved in "
+            f"{learning.steps:,} steps",
+            reason.text,
+        ),
+        where=where(learning, reason.site),
+        fix=reason.fix,
+        also=(where(learning, optimizer.site),) if elsewhere else (),
     )
 
 
@@ -159,6 +149,6 @@ RULE = Rule(
     "parameters-not-in-optimizer",
     "learning",
     decide,
-    explains=frozenset(("no-better-than-constant", "graph-cut", "vanishing-gradient", "learning-rate-too-low")),
+    explains=frozenset(("graph-cut", "vanishing-gradient", "learning-rate-too-low")),
     gathers=True,
 )

@@ -1,23 +1,23 @@
-"""scheduler-kills-learning-rate: the schedule brings the rate to nearly nothing, or up and down, long before the end.
+"""scheduler-kills-learning-rate: the scheduler brings the learning rate near 0, or up and down, long before the end.
 
 What it sees
-    The learning rate falls below a thousandth of its highest value while most of the run is still to come: a schedule
-    meant for epochs that is stepped at every batch, a plateau watcher that looks the wrong way, a decay that is too
-    strong. Or a cosine that was to fall once goes up and down many times.
+    The learning rate falls below a thousandth of its peak while most of the run is still to come: a scheduler meant for
+    epochs that steps at every batch, a ReduceLROnPlateau with the wrong mode, a decay that is too strong. Or a cosine
+    that should fall once goes up and down many times.
 
 Why it matters
-    From there on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
+    From then on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
 
 Evidence
-    The rate at the beginning, the step at which it was gone, how many steps came after it; how often the schedule was
-    stepped in a training step; the loss then and at the end.
+    The peak rate, the step at which it was gone, how many steps came after it; how often the scheduler stepped per
+    training step; the loss then and at the end.
 
 Fix
-    Step the schedule where it was meant to be stepped (once an epoch), or give it its length in batches.
+    Step the scheduler where it is meant to be stepped (once an epoch), or set its length in batches.
 
 When it is wrong
     The end of a cosine or one-cycle schedule has small rates on purpose: it is reported only where a third of the run
-    and more was trained with next to nothing.
+    or more trained at next to nothing.
 """
 
 from __future__ import annotations
@@ -25,20 +25,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import fmean
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Scheduler
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import course, end_mean, first_value, main_loss, number, peak_rate, where
 
-GONE = 0.9e-3
-"""Of the highest rate: three steps of a factor of 10 are usual."""
-SHARE = 0.35
-"""Of the run that must have been trained without a rate."""
-STEPS = 40
-"""… and at least so many of its steps."""
-CYCLES = 4
-"""Times down and up again of a cosine that was to fall once."""
+MAX_RATE_LEFT = 0.9e-3  # of the peak: three steps of a factor of 10 are usual
+MIN_RUN_SHARE = 0.35  # of the run that trained without a rate …
+MIN_STEPS = 40  # … and at least so many steps
+MIN_CYCLES = 4  # down and up again, of a cosine that should fall once
+PER_BATCH_SHARE = 0.8  # of the scheduler's steps
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -46,122 +42,107 @@ def decide(case: Case) -> Iterable[Finding]:
         loss = main_loss(learning)
         if loss is None or not learning.schedulers or loss.nonfinite:
             continue
+        scheduler = max(learning.schedulers, key=lambda scheduler: scheduler.steps)
         for optimizer in learning.optimizers:
-            gone = _gone(learning, optimizer)
-            if gone is not None and _left_standing(loss, gone):
-                yield _killed(learning, optimizer, loss, gone)
+            gone = _gone_at(learning, optimizer)
+            if gone is not None and _loss_stopped(loss, gone):
+                yield _killed(learning, optimizer, scheduler, loss, gone)
                 break
         else:
-            yield from _cycles(learning, loss)
+            yield from _cycles(learning, scheduler, loss)
 
 
-def _gone(learning: Learning, optimizer: Optimizer) -> int | None:
-    """The step from which the rate stayed below a thousandth of its highest, if that was long before now."""
-    highest = max((rate for _, rate in optimizer.lrs), default=0.0)
+def _gone_at(learning: Learning, optimizer: Optimizer) -> int | None:
+    """The step from which on the rate stayed below a thousandth of its peak, if that was long ago."""
     gone = None
     for step, rate in optimizer.lrs:
-        if rate >= GONE * highest:
+        if rate >= MAX_RATE_LEFT * peak_rate(optimizer):
             gone = None
         elif gone is None:
             gone = step
-    if gone is None or learning.steps - gone < max(STEPS, SHARE * learning.steps):
+    if gone is None or learning.steps - gone < max(MIN_STEPS, MIN_RUN_SHARE * learning.steps):
         return None
     return gone
 
 
-def _left_standing(loss: Loss, gone: int) -> bool:
-    """After it the loss fell no more; and it had not been near 0 already."""
+def _loss_stopped(loss: Loss, gone: int) -> bool:
+    """It fell no more after that; and it was not near 0 already."""
     after = [value for step, value in loss.points if step >= gone]
     if len(after) < 6:
         return False
     third = len(after) // 3
     moved = abs(fmean(after[:third]) - fmean(after[-third:]))
-    return moved < 0.1 * abs(fmean(after)) + 1e-12 and fmean(after) > 0.05 * abs(curves.first(loss))
-
-
-def _killed(learning: Learning, optimizer: Optimizer, loss: Loss, gone: int) -> Finding:
-    scheduler = _of(learning)
-    highest = max(rate for _, rate in optimizer.lrs)
-    reached = next(rate for step, rate in optimizer.lrs if step == gone)
-    after = [value for step, value in loss.points if step >= gone]
-    every = _every_batch(scheduler)
-    how = f"; it was stepped {scheduler.steps:,} times in {learning.steps:,} training steps" if scheduler.steps else ""
-    title = f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {scheduler.kind} "
-    title += "is stepped at every batch" if every else "lets it fall too fast"
-    return RULE.finding(
-        severity="error",
-        confidence=0.93 if every else 0.85,
-        title=title,
-        evidence=(
-            f"the rate fell from {highest:g} to {reached:.1e} by step {gone:,} and is {optimizer.lrs[-1][1]:.1e} now; "
-            f"{learning.steps - gone:,} of {learning.steps:,} steps were trained with next to nothing",
-            f"{scheduler.kind}({_settings(scheduler)}){how}",
-            f"the loss went from {curves.number(curves.first(loss))} to {curves.number(after[0])} by then, and is "
-            f"{curves.number(curves.ended(loss))} now",
-        ),
-        where=where(learning, scheduler.site),
-        fix=Fix(_fix(scheduler, every)),
-        seen_by="flight",
-    )
-
-
-def _fix(scheduler: Scheduler, every: bool) -> str:
-    if scheduler.kind == "ReduceLROnPlateau":
-        mode = scheduler.settings.get("mode")
-        return (
-            f'Give it what it watches: mode="{mode}" expects a value that {"rises" if mode == "max" else "falls"} '
-            "(a loss needs `min`), handed over once an epoch as the mean of the epoch."
-        )
-    if every:
-        return (
-            "Move `.step()` of the schedule out of the loop over batches, to the end of the epoch, or give it its "
-            "length in batches."
-        )
-    return "Let it fall more slowly: a factor nearer to 1, or larger steps between."
+    return moved < 0.1 * abs(fmean(after)) + 1e-12 and fmean(after) > 0.05 * abs(first_value(loss))
 
 
 def _every_batch(scheduler: Scheduler) -> bool:
-    return scheduler.steps > 0 and scheduler.per_batch >= 0.8 * scheduler.steps
+    return scheduler.steps > 0 and scheduler.per_batch >= PER_BATCH_SHARE * scheduler.steps
 
 
-def _of(learning: Learning) -> Scheduler:
-    """The one stepped most often."""
-    return max(learning.schedulers, key=lambda each: each.steps)
-
-
-def _settings(scheduler: Scheduler) -> str:
-    return ", ".join(f"{name}={value}" for name, value in scheduler.settings.items())
-
-
-def _cycles(learning: Learning, loss: Loss) -> Iterable[Finding]:
-    """A cosine that was to fall once, stepped far past its end: it comes up again and again."""
-    scheduler = _of(learning)
-    length = scheduler.settings.get("T_max")
-    if (
-        scheduler.kind != "CosineAnnealingLR"
-        or not isinstance(length, int)
-        or length < 1
-        or not _every_batch(scheduler)
-    ):
-        return
-    falls = scheduler.steps / (2 * length)
-    if falls < CYCLES:
-        return
-    yield RULE.finding(
-        severity="warning" if curves.ended(loss) > 0.3 * curves.first(loss) else "info",
-        confidence=0.85,
-        title=f"The cosine schedule is stepped at every batch and swings: {falls:.0f} times down and up again",
+def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler, loss: Loss, gone: int) -> Finding:
+    rate_then = next(rate for step, rate in optimizer.lrs if step == gone)
+    loss_then = next(value for step, value in loss.points if step >= gone)
+    every_batch = _every_batch(scheduler)
+    how = "steps at every batch" if every_batch else "lets it fall too fast"
+    return RULE.finding(
+        severity="error",
+        confidence=0.93 if every_batch else 0.85,
+        title=f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {scheduler.kind} {how}",
         evidence=(
-            f"CosineAnnealingLR({_settings(scheduler)}) falls once in {length} of its steps; it was stepped "
-            f"{scheduler.steps:,} times in {learning.steps:,} training steps",
-            f"the loss went from {curves.number(curves.first(loss))} to {curves.number(curves.ended(loss))}",
+            f"the rate fell from {peak_rate(optimizer):g} to {rate_then:.1e} by step {gone:,} and is "
+            f"{optimizer.lrs[-1][1]:.1e} now; {learning.steps - gone:,} of {learning.steps:,} steps trained at next to "
+            "nothing",
+            _described(scheduler) + (_stepped(scheduler, learning) if scheduler.steps else ""),
+            f"the loss went from {number(first_value(loss))} to {number(loss_then)} by then, and is "
+            f"{number(end_mean(loss))} now",
         ),
         where=where(learning, scheduler.site),
-        fix=Fix(
-            "Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
-            "there is CosineAnnealingWarmRestarts."
+        fix=_fix(scheduler),
+    )
+
+
+def _fix(scheduler: Scheduler) -> str:
+    if scheduler.kind == "ReduceLROnPlateau":
+        mode = scheduler.settings.get("mode")
+        return (
+            f'Pass it what it expects: mode="{mode}" needs a value that {"rises" if mode == "max" else "falls"} (a '
+            "loss needs `min`), once an epoch, as the mean of the epoch."
+        )
+    if _every_batch(scheduler):
+        return (
+            "Move the scheduler's `.step()` out of the loop over batches, to the end of the epoch, or set its length "
+            "in batches."
+        )
+    return "Let it fall more slowly: a factor nearer to 1, or more steps between."
+
+
+def _described(scheduler: Scheduler) -> str:
+    return f"{scheduler.kind}({', '.join(f'{name}={value}' for name, value in scheduler.settings.items())})"
+
+
+def _stepped(scheduler: Scheduler, learning: Learning) -> str:
+    return f"; it stepped {scheduler.steps:,} times in {learning.steps:,} training steps"
+
+
+def _cycles(learning: Learning, scheduler: Scheduler, loss: Loss) -> Iterable[Finding]:
+    """A cosine that should fall once, stepped far past its end: it comes up again and again."""
+    length = scheduler.settings.get("T_max")
+    if scheduler.kind != "CosineAnnealingLR" or not isinstance(length, int) or length < 1:
+        return
+    cycles = scheduler.steps / (2 * length)
+    if cycles < MIN_CYCLES or not _every_batch(scheduler):
+        return
+    yield RULE.finding(
+        severity="warning" if end_mean(loss) > 0.3 * first_value(loss) else "info",
+        confidence=0.85,
+        title=f"The cosine schedule steps at every batch and swings: {cycles:.0f} times down and up again",
+        evidence=(
+            f"{_described(scheduler)} falls once in {length} of its steps{_stepped(scheduler, learning)}",
+            course(loss),
         ),
-        seen_by="flight",
+        where=where(learning, scheduler.site),
+        fix="Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
+        "there is CosineAnnealingWarmRestarts.",
     )
 
 
@@ -169,6 +150,6 @@ RULE = Rule(
     "scheduler-kills-learning-rate",
     "learning",
     decide,
-    explains=frozenset(("learning-rate-too-low", "no-better-than-constant", "still-improving")),
+    explains=frozenset(("learning-rate-too-low",)),
     gathers=True,
 )

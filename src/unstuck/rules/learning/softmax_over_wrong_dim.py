@@ -1,97 +1,99 @@
 """softmax-over-wrong-dim: the probabilities sum to 1 over the batch (or over time), not over the classes.
 
 What it sees
-    The softmax or log-softmax that gives the output runs over another dimension than that of the classes, mostly
-    dimension 0, the samples of the batch.
+    The softmax or log-softmax of the output runs over another dimension than the classes, mostly dimension 0, the
+    samples of the batch.
 
 Why it matters
-    The samples of a batch compete with each other for every class. What the model is trained for then depends on which
-    samples happen to be together, and its output for one sample alone is always 1.
+    The samples of a batch compete with each other for every class. What the model learns then depends on which samples
+    happen to be together, and its output for a single sample is always 1.
 
 Evidence
     Shape and dimension of the operation, from the graph of the loss, and what the rows of the output sum to.
 
 Fix
-    Give the dimension of the classes: `dim=1`, or `dim=-1` where they come last.
+    Set the dimension of the classes: `dim=1`, or `dim=-1` where they come last.
 
 When it is wrong
     A loss that compares the samples of a batch on purpose. A square of similarities (samples against samples) is not
-    reported, and attention inside of the model is not looked at.
+    reported, and attention inside the model is not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, LossHead
-from unstuck.rules.learning.measured import where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import first_by_loss_function, where
 
-TIMES = 3
-"""Graphs read that have it."""
-OFF = 0.02
-"""How far from 1 a row of probabilities may sum: half precision stays within."""
+MAX_OFF_ONE = 0.02  # of a row of probabilities: half precision stays within
+
+
+class WrongDim(NamedTuple):
+    operation: str
+    dim: int
+    shape: list[int]
+    right_dim: int
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in case.learnings:
-        for head in learning.heads:
-            wrong = _wrong(head) if head.times >= TIMES else None
-            if wrong is not None:
-                yield _finding(learning, head, *wrong)
-                break
+    return first_by_loss_function(case, _judge)
 
 
-def _wrong(head: LossHead) -> tuple[str, int, list[int], int] | None:
-    """(operation, its dimension, shape, the dimension it should have)."""
-    if _off(head):
-        dim, shape = head.dim, head.shape
-        if head.op == "cross_entropy" and dim is not None and len(shape) > 1:
-            if dim % len(shape) != 1:
-                return "log_softmax", dim, shape, 1
-            if len(shape) > 2:
-                return "log_softmax", dim, shape, len(shape) - 1
-        if head.op == "nll" and head.after == "log" and len(shape) == 2:
-            return "softmax", 0, shape, 1
-    return _in_front(head)
+def _judge(learning: Learning, head: LossHead) -> Finding | None:
+    wrong = _in_loss(head) or _before_loss(head)
+    return _finding(learning, head, wrong) if wrong is not None else None
 
 
-def _in_front(head: LossHead) -> tuple[str, int, list[int], int] | None:
-    """The same of a softmax in front of the loss: over samples, of which there are not as many as classes."""
-    shape = head.after_shape
-    if head.after != "softmax" or head.after_dim is None or len(shape) < 2 or head.after_dim % len(shape) != 0:
+def _in_loss(head: LossHead) -> WrongDim | None:
+    dim, shape, rank = head.dim, head.shape, len(head.shape)
+    if not _rows_are_off(head):
+        return None
+    if head.op == "cross_entropy" and dim is not None and rank > 1:
+        if dim % rank != 1:
+            return WrongDim("log_softmax", dim, shape, 1)
+        if rank > 2:
+            return WrongDim("log_softmax", dim, shape, rank - 1)
+    if head.op == "nll" and head.after == "log" and rank == 2:
+        return WrongDim("softmax", 0, shape, 1)
+    return None
+
+
+def _before_loss(head: LossHead) -> WrongDim | None:
+    """A softmax over samples, of which there are not as many as classes."""
+    shape, rank = head.after_shape, len(head.after_shape)
+    if head.after != "softmax" or head.after_dim is None or rank < 2 or head.after_dim % rank != 0:
         return None
     if shape[0] == 1 or shape[1:] == shape[:1] or shape[-1] == 1:
         return None
-    return "softmax", 0, shape, 1 if len(shape) == 4 else len(shape) - 1
+    return WrongDim("softmax", 0, shape, 1 if rank == 4 else rank - 1)
 
 
-def _off(head: LossHead) -> bool:
-    """The probabilities of the classes of one sample do not sum to 1."""
+def _rows_are_off(head: LossHead) -> bool:
+    """The class probabilities of one sample do not sum to 1."""
     rows = head.prediction.rows
-    return rows is not None and (rows.min < 1 - OFF or rows.max > 1 + OFF)
+    return rows is not None and (rows.min < 1 - MAX_OFF_ONE or rows.max > 1 + MAX_OFF_ONE)
 
 
-def _finding(learning: Learning, head: LossHead, op: str, dim: int, shape: list[int], right: int) -> Finding:
+def _finding(learning: Learning, head: LossHead, wrong: WrongDim) -> Finding:
+    operation, dim, shape, right = wrong
     rows = head.prediction.rows
     over = "the samples of the batch" if dim % len(shape) == 0 else f"dimension {dim}"
-    sums = (
-        f"the probabilities of one sample sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
-        if rows and _off(head)
-        else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1"
-    )
     return RULE.finding(
         severity="error",
         confidence=0.93,
-        title=f"The {op} that gives the output runs over {over} (dim={dim}), not over the classes",
+        title=f"The {operation} of the output runs over {over} (dim={dim}), not over the classes",
         evidence=(
-            f"{op} with dim={dim} on a tensor of shape {shape}, in {head.times:,} of the graphs read",
-            sums,
+            f"{operation} with dim={dim} on a tensor of shape {shape}, in {head.times:,} graphs read",
+            f"the probabilities of one sample sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
+            if rows is not None and _rows_are_off(head)
+            else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1",
         ),
         where=where(learning, head.site),
-        fix=Fix(f"Give the dimension of the classes: dim={right} (or dim=-1 where they come last)."),
-        seen_by="flight",
+        fix=f"Set the dimension of the classes: dim={right} (or dim=-1 where they come last).",
     )
 
 
@@ -99,14 +101,6 @@ RULE = Rule(
     "softmax-over-wrong-dim",
     "learning",
     decide,
-    explains=frozenset(
-        (
-            "activation-applied-twice",
-            "predicts-one-class",
-            "no-better-than-constant",
-            "still-improving",
-            "loss-oscillates",
-        )
-    ),
+    explains=frozenset(("activation-applied-twice", "predicts-one-class", "loss-oscillates")),
     gathers=True,
 )

@@ -1,17 +1,17 @@
-"""target-scale: the targets are far larger than anything the model gives.
+"""target-scale: the targets are far larger than anything the model outputs.
 
 What it sees
-    Targets of a regression whose size is in the hundreds or more, or whose spread is a hundred times that of the
-    predictions, while the loss has not come below what a constant prediction gives.
+    Targets of a regression in the hundreds or more, or with a spread a hundred times that of the predictions, while the
+    loss is no better than that of a constant prediction.
 
 Why it matters
-    A fresh model gives values around 1. To reach 50,000 the weights of the last layer have to grow by that factor, at
-    steps whose size the learning rate sets: with Adam it takes as many steps as the targets are large, with SGD the
+    A fresh model outputs values around 1. To reach 50,000 the weights of the last layer have to grow by that factor, in
+    steps whose size the learning rate sets: with Adam that takes as many steps as the targets are large, with SGD the
     squared error gives gradients so large that the run blows up.
 
 Evidence
-    Mean, spread and range of the targets and of the predictions over the batches read; the loss beside the variance of
-    the targets, which always giving their mean would reach.
+    Mean, spread and range of the targets and of the predictions over the batches read; the loss compared with the
+    variance of the targets, which always predicting their mean would reach.
 
 Fix
     Scale the targets (subtract the mean, divide by the standard deviation; the logarithm for amounts over several
@@ -19,7 +19,7 @@ Fix
 
 When it is wrong
     A run that gets there all the same is not reported: the loss decides, not the scale. Nor is one whose targets are
-    large only for a single one far away from all others: that is an outlier.
+    large only because of a single one far away from all others: that is an outlier.
 """
 
 from __future__ import annotations
@@ -27,20 +27,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Loss, LossHead
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import (
+    REGRESSION_OPS,
+    SQUARED_OPS,
+    course,
+    end_mean,
+    has_learned,
+    loss_of,
+    number,
+    where,
+)
 
-LARGE = 100.0
-"""Size of the targets, and times the spread of the predictions: a fresh model gives values around 1."""
-STEPS = 30
-"""Values of the loss of a run that has ended; of one that goes on, twenty times as many."""
-COUNT = 32
-"""Targets read."""
-ALONE = 0.1
-"""Share of the targets' variance."""
+MIN_SIZE = 100.0  # of the targets, or times the spread of the predictions: a fresh model outputs values around 1
+MIN_SPREAD = 10.0  # of the targets, where it is compared with the predictions'
+MIN_LOSS_VALUES, MIN_LOSS_VALUES_RUNNING = 30, 600
+MIN_TARGETS = 32
+MAX_SHARE_OF_ONE = 0.1  # of the variance, by the target farthest away
 
 
 class Scale(NamedTuple):
@@ -50,76 +55,59 @@ class Scale(NamedTuple):
     high: float
     mean: float
     sd: float
-    targets: int
-
-    @property
-    def size(self) -> float:
-        return float((self.mean**2 + self.sd**2) ** 0.5)
+    size: float
+    constant_loss: float
+    """Of always predicting the mean; for absolute errors that is some 0.8 of the spread."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         for head in learning.heads:
             loss, scale = loss_of(learning, head), _scale(head)
-            if loss is None or scale is None or _by_one(scale) or not _large(scale, head.prediction.sd or 0.0):
+            if loss is None or scale is None:
                 continue
-            broke = loss.nonfinite > 0 and not curves.learned(learning, loss)
-            late = loss.count >= STEPS and (case.outcome != "running" or loss.count >= 20 * STEPS)
-            # not clearly below that of always giving the mean
-            if broke or (late and curves.ended(loss) > 0.8 * _of_mean(head, scale)):
-                yield _finding(learning, head, loss, scale, broke)
+            became_nan = loss.nonfinite > 0 and not has_learned(learning, loss)
+            late = loss.count >= (MIN_LOSS_VALUES if case.outcome != "running" else MIN_LOSS_VALUES_RUNNING)
+            if became_nan or (late and end_mean(loss) > 0.8 * scale.constant_loss):
+                yield _finding(learning, head, loss, scale, became_nan)
                 break
 
 
 def _scale(head: LossHead) -> Scale | None:
+    """Where it is large, and not because of one outlier."""
     target = head.target
-    if head.op not in curves.MEASURES or head.broadcast or target.count < COUNT:
+    if head.op not in REGRESSION_OPS or head.broadcast or target.count < MIN_TARGETS:
         return None
-    if target.min is None or target.max is None or target.mean is None or target.sd is None:
+    low, high, mean, sd = target.min, target.max, target.mean, target.sd
+    if low is None or high is None or mean is None or sd is None:
         return None
-    return Scale(target.min, target.max, target.mean, target.sd, target.count)
+    size, predicted = float((mean**2 + sd**2) ** 0.5), head.prediction.sd or 0.0
+    large = size > MIN_SIZE or (0 < MIN_SIZE * predicted < sd and sd > MIN_SPREAD)
+    farthest = max(high - mean, mean - low)
+    outlier = farthest**2 > MAX_SHARE_OF_ONE * target.count * sd**2
+    if not large or outlier:
+        return None
+    return Scale(low, high, mean, sd, size, sd**2 if head.op in SQUARED_OPS else 0.8 * sd)
 
 
-def _large(scale: Scale, predicted: float) -> bool:
-    """`predicted`: the spread of the predictions."""
-    return scale.size > LARGE or (predicted > 0 and scale.sd > LARGE * predicted and scale.sd > 10)
-
-
-def _by_one(scale: Scale) -> bool:
-    """One value alone makes a good part of the whole spread: that is an outlier, and no scale."""
-    off = max(scale.high - scale.mean, scale.mean - scale.low)
-    return off * off > ALONE * scale.targets * scale.sd**2
-
-
-def _of_mean(head: LossHead, scale: Scale) -> float:
-    """The loss of always giving the mean; for absolute errors that is some 0.8 of the spread."""
-    return scale.sd**2 if head.op in ("mse", "squared") else 0.8 * scale.sd
-
-
-def _finding(learning: Learning, head: LossHead, loss: Loss, scale: Scale, broke: bool) -> Finding:
-    given, number, went = head.prediction, curves.number, curves.course(loss)
-    outputs = (
-        f"; the predictions around {number(given.mean)}, spread {number(given.sd)}"
-        if given.mean is not None and not broke
-        else ""
-    )
+def _finding(learning: Learning, head: LossHead, loss: Loss, scale: Scale, became_nan: bool) -> Finding:
+    predicted, outputs = head.prediction, ""
+    if predicted.mean is not None and not became_nan:
+        outputs = f"; the predictions have mean {number(predicted.mean)}, spread {number(predicted.sd)}"
     return RULE.finding(
-        severity="error" if broke else "warning",
+        severity="error" if became_nan else "warning",
         confidence=0.85,
-        title=f"The targets are around {number(scale.size)} in size, far from what the model gives",
+        title=f"The targets are around {number(scale.size)} in size, far from what the model outputs",
         evidence=(
             f"targets from {number(scale.low)} to {number(scale.high)}, mean {number(scale.mean)}, spread "
             f"{number(scale.sd)}{outputs}",
-            f"{went}, then it was no number"
-            if broke
-            else f"{went}; always giving the mean gives {number(_of_mean(head, scale))}",
+            f"{course(loss)}, then it became NaN"
+            if became_nan
+            else f"{course(loss)}; always predicting the mean gives {number(scale.constant_loss)}",
         ),
         where=where(learning, head.site),
-        fix=Fix(
-            f"Scale the targets: (y − {number(scale.mean)}) / {number(scale.sd)}, or their logarithm if they "
-            "run over several orders of magnitude; undo it when you read predictions."
-        ),
-        seen_by="flight",
+        fix=f"Scale the targets: (y − {number(scale.mean)}) / {number(scale.sd)}, or their logarithm if they "
+        "range over several orders of magnitude; undo it when you read predictions.",
     )
 
 
@@ -127,15 +115,6 @@ RULE = Rule(
     "target-scale",
     "learning",
     decide,
-    explains=frozenset(
-        (
-            "no-better-than-constant",
-            "still-improving",
-            "learning-rate-too-high",
-            "learning-rate-too-low",
-            "loss-oscillates",
-            "clip-too-tight",
-        )
-    ),
+    explains=frozenset(("learning-rate-too-high", "learning-rate-too-low", "loss-oscillates", "clip-too-tight")),
     gathers=True,
 )

@@ -1,21 +1,21 @@
-"""weight-decay-dominates: weight decay pulls the weights to 0 harder than the gradient teaches them.
+"""weight-decay-dominates: weight decay pulls the weights to 0 harder than the gradient trains them.
 
 What it sees
     The decay term (weight decay times weight) is larger than the gradient at most steps, the weights have shrunk to a
     part of what they were, and the loss is no better than at the beginning.
 
 Why it matters
-    What the gradient builds up the decay takes away. The output goes towards a constant, with weights near 0.
+    What the gradient builds up, the decay takes away. The output goes towards a constant, with weights near 0.
 
 Evidence
-    Norms of weights at the beginning and now, of decay term and gradient, by parameter; the setting.
+    Norms of weights at the beginning and now, decay term and gradient by parameter, and the setting.
 
 Fix
     A hundredth of the weight decay: 1e-4 with SGD, 1e-2 with AdamW are usual.
 
 When it is wrong
-    At the end of a good training decay and gradient balance each other; that is not reported, for there the loss has
-    fallen.
+    At the end of a good training decay and gradient balance each other; that is not reported, because the loss has
+    fallen there.
 """
 
 from __future__ import annotations
@@ -23,84 +23,86 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
-from unstuck.rules.learning import curves, steps
-from unstuck.rules.learning.measured import main_loss, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import (
+    described,
+    end_mean,
+    first_value,
+    judged_weights,
+    main_loss,
+    number,
+    peak_rate,
+    setting,
+    share_of_constant,
+    where,
+)
 
-DECAY = 5e-3
-"""Below that it takes a run of many thousand steps to notice."""
-SHRUNK = 0.5
-"""Of the norm that a weight matrix began with."""
-STEPS = 50
-"""Values of the loss."""
+MIN_DECAY = 5e-3  # below it takes a run of many thousand steps to notice
+MAX_NORM_LEFT = 0.5  # of the norm that a weight matrix began with
+MIN_LOSS_VALUES = 50
+MIN_NORMS = 8  # of a weight
+FIRST_STEPS = 16  # that are compared: later both decay term and gradient are small
 DECOUPLED = ("AdamW", "Lion", "Adafactor")
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         loss = main_loss(learning)
-        if loss is None or loss.count < STEPS or loss.nonfinite:
+        if loss is None or loss.count < MIN_LOSS_VALUES or loss.nonfinite or _has_learned(learning, loss):
             continue
         for optimizer in learning.optimizers:
-            decay = steps.setting(optimizer, "weight_decay")
-            if decay < DECAY or _learned(learning, loss):
+            decay = setting(optimizer, "weight_decay")
+            if decay < MIN_DECAY:
                 continue
-            judged = steps.weights(learning, optimizer)
-            pulled = [each for each in judged if _dominated(each, decay, optimizer)]
-            if pulled and len(pulled) * 2 >= len(judged):
-                yield _finding(learning, optimizer, loss, pulled, decay)
+            weights = judged_weights(learning, optimizer)
+            shrunk = [weight for weight in weights if _is_dominated(weight, decay, optimizer)]
+            if shrunk and len(shrunk) * 2 >= len(weights):
+                yield _finding(learning, optimizer, loss, shrunk, decay)
                 break
 
 
-def _learned(learning: Learning, loss: Loss) -> bool:
-    share = curves.at_constant(learning, loss)
-    return share < 0.9 if share is not None else curves.ended(loss) < 0.7 * curves.first(loss)
+def _has_learned(learning: Learning, loss: Loss) -> bool:
+    share = share_of_constant(learning, loss)
+    return share < 0.9 if share is not None else end_mean(loss) < 0.7 * first_value(loss)
 
 
-def _dominated(parameter: Parameter, decay: float, optimizer: Optimizer) -> bool:
-    held = parameter.weights
-    if len(held) < 8 or held[-1] > SHRUNK * held[0]:
+def _is_dominated(weight: Parameter, decay: float, optimizer: Optimizer) -> bool:
+    norms = weight.weights
+    if len(norms) < MIN_NORMS or norms[-1] > MAX_NORM_LEFT * norms[0]:
         return False
-    if optimizer.kind in DECOUPLED:
-        shares = [
-            steps.peak(optimizer) * decay * w / m for (_, m), w in zip(parameter.moves, held, strict=False) if m > 0
-        ]
-        return bool(shares) and median(shares) > 0.5
-    return _share(parameter, decay) > 1
+    if optimizer.kind not in DECOUPLED:
+        return _decay_per_gradient(weight, decay) > 1
+    rate = peak_rate(optimizer)
+    shares = [rate * decay * norm / move for (_, move), norm in zip(weight.moves, norms, strict=False) if move > 0]
+    return bool(shares) and median(shares) > 0.5
 
 
-def _share(parameter: Parameter, decay: float) -> float:
-    """Decay term beside the gradient, at the median of the first steps: later both are small."""
-    pairs = list(zip(parameter.weights, parameter.grads, strict=False))[:16]
-    return median(decay * w / max(g, 1e-30) for w, (_, g) in pairs)
+def _decay_per_gradient(weight: Parameter, decay: float) -> float:
+    pairs = list(zip(weight.weights, weight.grads, strict=False))[:FIRST_STEPS]
+    return median(decay * norm / max(gradient, 1e-30) for norm, (_, gradient) in pairs)
 
 
-def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, pulled: list[Parameter], decay: float) -> Finding:
-    worst = min(pulled, key=lambda each: each.weights[-1] / each.weights[0])
-    number = curves.number
-    beside = (
-        ""
-        if optimizer.kind in DECOUPLED
-        else f"; the decay term was {number(_share(worst, decay))} times its gradient at the beginning"
-    )
+def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, shrunk: list[Parameter], decay: float) -> Finding:
+    worst = min(shrunk, key=lambda weight: weight.weights[-1] / weight.weights[0])
+    decoupled, compared = optimizer.kind in DECOUPLED, ""
+    if not decoupled:
+        compared = (
+            f"; at the beginning the decay term was {number(_decay_per_gradient(worst, decay))} times its gradient"
+        )
     return RULE.finding(
         severity="error",
         confidence=0.85,
-        title=f"A weight decay of {decay:g} pulls the weights to 0 harder than the gradients teach them",
+        title=f"A weight decay of {decay:g} pulls the weights to 0 harder than the gradients train them",
         evidence=(
-            f"{worst.name or 'a weight'} {list(worst.shape)} shrank from a norm of {number(worst.weights[0])} to "
-            f"{worst.weights[-1]:.2g}{beside}; so it is with {len(pulled)} weight matrices",
-            f"the loss began at {number(curves.first(loss))} and is {number(curves.ended(loss))} after {loss.count:,} "
-            f"steps ({steps.describe(optimizer)}, weight decay {decay:g})",
+            f"the norm of {worst.name or 'a weight'} {list(worst.shape)} shrank from {number(worst.weights[0])} to "
+            f"{worst.weights[-1]:.2g}{compared}; {len(shrunk)} weight matrices shrank like this",
+            f"the loss began at {number(first_value(loss))} and is {number(end_mean(loss))} after {loss.count:,} "
+            f"steps ({described(optimizer)}, weight decay {decay:g})",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix=Fix(
-            f"Set weight_decay to {'0.01' if optimizer.kind in DECOUPLED else '1e-4'} or below, and raise it only if "
-            "the model overfits."
-        ),
-        seen_by="flight",
+        fix=f"Set weight_decay to {'0.01' if decoupled else '1e-4'} or below, and raise it only if the model overfits.",
     )
 
 
@@ -108,6 +110,6 @@ RULE = Rule(
     "weight-decay-dominates",
     "learning",
     decide,
-    explains=frozenset(("predicts-one-class", "no-better-than-constant", "still-improving", "learning-rate-too-low")),
+    explains=frozenset(("predicts-one-class", "learning-rate-too-low")),
     gathers=True,
 )

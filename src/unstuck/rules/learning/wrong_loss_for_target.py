@@ -1,26 +1,26 @@
-"""wrong-loss-for-target: the loss function does not fit the targets it is given.
+"""wrong-loss-for-target: the loss function does not fit its targets.
 
 What it sees
-    Cross entropy with "probabilities" that do not sum to 1; `nll_loss` on something that is not a logarithm of
-    probabilities; binary cross entropy with targets outside 0 to 1; cross entropy over one single class; class numbers
-    as targets of a squared error; a cross entropy or squared error with a minus in front, which is made larger.
+    Cross entropy with "probabilities" that do not sum to 1; `nll_loss` on something other than log-probabilities;
+    binary cross entropy with targets outside 0 to 1; cross entropy over a single class; class indices as targets of a
+    squared error; a cross entropy or squared error with a minus sign, which training makes larger.
 
 Why it matters
-    The loss has a floor that no model can pass, or no floor at all, or is the same whatever the model says. The
-    optimizer does what it is told; the number it minimises has little to do with the task.
+    The loss has a floor that no model can pass, or no floor at all, or is the same whatever the model predicts. The
+    optimizer minimizes a number that has little to do with the task.
 
 Evidence
     What the targets are (range, sums of rows, distinct values) over the batches read, the floor of the loss computed
-    from them, and the loss beside it.
+    from them, and the loss compared with it.
 
 Fix
     The loss function for these targets, or the targets that this loss function expects.
 
 When it is wrong
-    Weights multiplied into one-hot targets, distillation and label smoothing set no floor of this kind and are not
-    reported. Whole numbers with an order (ratings, counts) are rightly fitted with a squared error: class numbers are
-    a warning only where the script itself has them as integers, else information. The minus is not judged where
-    several losses or optimizers are at work (GAN).
+    Weights multiplied into one-hot targets, distillation and label smoothing give no floor of this kind and are not
+    reported. Whole numbers with an order (ratings, counts) are fine with a squared error: class indices are a warning
+    only where the script itself has them as integers, else information. The minus sign is not judged where several
+    losses or optimizers are at work (GAN).
 """
 
 from __future__ import annotations
@@ -28,31 +28,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import log
 
-from unstuck.model import Case, Finding, Fix, Severity
+from unstuck.model import Case, Finding, Severity
 from unstuck.recorder.records.learning import Learning, LossHead
-from unstuck.rules.learning import curves
-from unstuck.rules.learning.measured import loss_of, where
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import (
+    REGRESSION_OPS,
+    SQUARED_OPS,
+    constant_loss,
+    course,
+    end_mean,
+    first_by_loss_function,
+    loss_of,
+    now,
+    number,
+    several_losses,
+    where,
+)
 
-TIMES = 3
-"""Graphs read that end so."""
-OFF = 0.02
-"""How far from 1 a row of probabilities may sum: smoothing and half precision stay within."""
+MAX_OFF_ONE = 0.02  # of a row of probabilities: smoothing and half precision stay within
+MIN_FLOOR = 0.05  # that targets which do not sum to 1 give the loss
+MIN_POINTS = 20  # of the loss curve
+MIN_PER_CLASS = 20  # targets: then no value in between is missing by chance
+MAX_SHARE_KNOWN, MAX_SHARE_GUESSED = 0.03, 0.15  # of the constant loss: below it regression on class indices works
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for learning in case.learnings:
-        for head in learning.heads:
-            if head.times < TIMES:
-                continue
-            found = _one_class(learning, head) or _not_probabilities(learning, head) or _not_logarithms(learning, head)
-            found = found or _outside(learning, head) or _minus(learning, head) or _class_numbers(learning, head)
-            if found is not None:
-                yield found
-                break
+    return first_by_loss_function(case, _judge)
 
 
-def _one_class(learning: Learning, head: LossHead) -> Finding | None:
+def _judge(learning: Learning, head: LossHead) -> Finding | None:
+    checks = (_single_class, _not_probabilities, _not_log_probabilities, _out_of_range, _minus_sign, _class_indices)
+    return next((finding for check in checks if (finding := check(learning, head)) is not None), None)
+
+
+def _single_class(learning: Learning, head: LossHead) -> Finding | None:
     if head.op not in ("cross_entropy", "log_softmax") or head.dim is None or len(head.shape) < 2:
         return None
     if head.shape[head.dim] != 1:
@@ -60,161 +69,145 @@ def _one_class(learning: Learning, head: LossHead) -> Finding | None:
     return _finding(
         learning,
         head,
-        "Cross entropy is computed over one single class: it is 0 whatever the model says",
-        f"the output has shape {head.shape}; the softmax of one number is always 1, its logarithm 0, and so is "
-        "every gradient",
-        "Take `binary_cross_entropy_with_logits` for one output, or give the model one output a class.",
+        "Cross entropy over a single class: it is 0 whatever the model predicts",
+        f"the output has shape {head.shape}; the softmax of one value is always 1, its log is 0, and so is every "
+        "gradient",
+        fix="Use `binary_cross_entropy_with_logits` for one output, or give the model one output per class.",
     )
 
 
 def _not_probabilities(learning: Learning, head: LossHead) -> Finding | None:
-    rows, floor = head.target.rows, head.target.floor or 0.0
+    target, rows, floor = head.target, head.target.rows, head.target.floor or 0.0
     if head.op != "log_softmax" or rows is None:
         return None
-    if head.target.negative:
+    span = f"between {number(target.min)} and {number(target.max)}"
+    if target.negative:
         return _finding(
             learning,
             head,
-            "Cross entropy is given probabilities below 0: the loss has no lower end",
-            f"the targets lie between {curves.number(head.target.min)} and {curves.number(head.target.max)}",
-            "Take a loss for numbers (MSELoss), or give class numbers or probabilities from 0 to 1.",
+            "Cross entropy gets probabilities below 0: the loss has no lower bound",
+            f"the targets are {span}",
+            fix="Use a regression loss (MSELoss), or pass class indices or probabilities from 0 to 1.",
         )
-    if abs(rows.mean - 1) <= OFF or floor < 0.05 * max(1.0, rows.mean):
+    if abs(rows.mean - 1) <= MAX_OFF_ONE or floor < MIN_FLOOR * max(1.0, rows.mean):
         return None
-    low, high = curves.number(rows.min), curves.number(rows.max)
+    low, high = number(rows.min), number(rows.max)
     sums = f"sum to {low}" if low == high else f"sum to between {low} and {high}"
     return _finding(
         learning,
         head,
-        f"Cross entropy is given targets that are no probabilities: their rows {sums} instead of 1",
-        f"targets of shape {head.target.shape} between {curves.number(head.target.min)} and "
-        f"{curves.number(head.target.max)}, whose rows {sums}",
-        "Divide each row by its sum if these are shares of classes; take `binary_cross_entropy_with_logits` if a "
-        "sample can be of several classes, and MSELoss (with scaled targets) if these are plain numbers.",
-        f"with such targets no prediction at all brings the loss below {curves.number(floor)}"
-        + (_now(learning, head) if head.bare else ""),
+        f"Cross entropy gets targets that are not probabilities: their rows {sums} instead of 1",
+        f"targets of shape {target.shape} {span}, whose rows {sums}",
+        f"with such targets no prediction brings the loss below {number(floor)}"
+        + (now(loss_of(learning, head)) if head.bare else ""),
+        fix="Divide each row by its sum if these are shares of classes; use `binary_cross_entropy_with_logits` if a "
+        "sample can have several classes, and MSELoss (with scaled targets) if these are quantities.",
     )
 
 
-def _not_logarithms(learning: Learning, head: LossHead) -> Finding | None:
-    rows = head.prediction.rows
+def _not_log_probabilities(learning: Learning, head: LossHead) -> Finding | None:
+    rows, predicted = head.prediction.rows, head.prediction
     if head.op != "nll" or rows is None or head.after in ("log", "log_softmax"):
         return None
-    if rows.min >= 1 - OFF and rows.max <= 1 + OFF:
+    if rows.min >= 1 - MAX_OFF_ONE and rows.max <= 1 + MAX_OFF_ONE:
         return None
-    given = "a softmax" if head.after == "softmax" else "a layer, as it is,"
-    end = "can then not go below −1, and its gradient does not grow where the model is wrong"
+    probabilities = head.after == "softmax"
+    what = "probabilities" if probabilities else "raw logits"
+    bound = "cannot go below −1, and its gradient does not grow where the model is wrong"
     return _finding(
         learning,
         head,
-        "`nll_loss` is given something else than logarithms of probabilities: it only makes one output large",
-        f"it was computed on the output of {given} with values from {curves.number(head.prediction.min)} to "
-        f"{curves.number(head.prediction.max)}; for logarithms of probabilities their exponentials would sum to 1, "
-        f"and they sum to {curves.number(rows.min)} and more",
-        "Take CrossEntropyLoss on the output of the last layer, or put a log_softmax in front of this loss.",
-        f"the loss {end if head.after == 'softmax' else 'has no lower end'}{_now(learning, head)}",
+        f"`nll_loss` expects log-probabilities but gets {what}: it only makes one output large",
+        f"its input, the output of {'a softmax' if probabilities else 'a layer'}, ranges from {number(predicted.min)} "
+        f"to {number(predicted.max)}; exponentials of log-probabilities sum to 1, these sum to {number(rows.min)} and "
+        "more",
+        f"the loss {bound if probabilities else 'has no lower bound'}{now(loss_of(learning, head))}",
+        fix="Use CrossEntropyLoss on the output of the last layer, or put a log_softmax before this loss.",
     )
 
 
-def _now(learning: Learning, head: LossHead) -> str:
-    loss = loss_of(learning, head)
-    if loss is None or not loss.points:
-        return ""
-    return f"; it is {curves.number(curves.ended(loss))} after {loss.count:,} steps"
-
-
-def _outside(learning: Learning, head: LossHead) -> Finding | None:
-    low, high = head.target.min, head.target.max
+def _out_of_range(learning: Learning, head: LossHead) -> Finding | None:
+    low, high, values = head.target.min, head.target.max, head.target.values
     if head.op not in ("bce_logits", "bce") or head.weighted or low is None or high is None:
         return None
     if low >= -1e-3 and high <= 1.001:
         return None
-    values = head.target.values
-    few = f" ({', '.join(curves.number(value) for value in values)})" if values and len(values) <= 6 else ""
+    few = f" ({', '.join(map(number, values))})" if values and len(values) <= 6 else ""
     return _finding(
         learning,
         head,
-        f"Binary cross entropy is given targets from {curves.number(low)} to {curves.number(high)}: it needs 0 to 1",
-        f"targets of shape {head.target.shape} with values from {curves.number(low)} to {curves.number(high)}"
-        f"{few}; outside 0 to 1 the loss has no lower end, and grows outputs without limit",
-        "Bring the targets to 0 and 1 (a mask of 0 and 255: divide by 255; −1 and 1: (y + 1) / 2).",
+        f"Binary cross entropy gets targets from {number(low)} to {number(high)}, but needs 0 to 1",
+        f"targets of shape {head.target.shape} with values from {number(low)} to {number(high)}{few}; outside 0 to 1 "
+        "the loss has no lower bound, and outputs grow without limit",
+        fix="Scale the targets to 0 and 1 (a mask of 0 and 255: divide by 255; −1 and 1: (y + 1) / 2).",
     )
 
 
-def _minus(learning: Learning, head: LossHead) -> Finding | None:
+def _minus_sign(learning: Learning, head: LossHead) -> Finding | None:
     loss = loss_of(learning, head)
-    if loss is None or not _never_negative(head) or not head.signed or curves.adversarial(learning):
+    if loss is None or not _is_never_negative(head) or not head.signed or several_losses(learning):
         return None
     if head.weighted or any(optimizer.settings.get("maximize") for optimizer in learning.optimizers):
         return None
-    values = [value for _, value in loss.points]
-    if len(values) < 20 or max(values) >= 0:
+    if len(loss.points) < MIN_POINTS or max(value for _, value in loss.points) >= 0:
         return None
     return _finding(
         learning,
         head,
-        "The loss has a minus in front: the optimizer makes the error larger",
-        f"{head.op.replace('_', ' ')} is never negative, and the loss that backward is called on went from "
-        f"{curves.number(curves.began(loss))} to {curves.number(curves.ended(loss))} in {loss.count:,} steps",
-        "Take the minus away.",
+        "The loss has a minus sign: the optimizer makes the error larger",
+        f"{head.op.replace('_', ' ')} is never negative, but {course(loss)}",
+        fix="Remove the minus sign.",
     )
 
 
-def _never_negative(head: LossHead) -> bool:
+def _is_never_negative(head: LossHead) -> bool:
     """This function with these targets."""
     low, high = head.target.min, head.target.max
     if head.op == "log_softmax":
         return head.target.rows is not None and not head.target.negative
     if head.op in ("bce", "bce_logits"):
         return low is not None and high is not None and 0 <= low <= high <= 1
-    return head.op == "cross_entropy" or head.op in curves.MEASURES
+    return head.op == "cross_entropy" or head.op in REGRESSION_OPS
 
 
-def _class_numbers(learning: Learning, head: LossHead) -> Finding | None:
-    """Squared error against 0, 1, 2 …: only where it does not learn that well."""
-    values, ids = head.target.values or [], head.target.ids
-    loss, best, count = loss_of(learning, head), curves.constant(head), len(values)
-    if loss is None or best is None or len(loss.points) < 20 or not _numbered(head, values):
+def _class_indices(learning: Learning, head: LossHead) -> Finding | None:
+    """Regression on 0, 1, 2 …: only where that does not work well."""
+    values, integers = head.target.values or [], head.target.ids
+    loss, best, count = loss_of(learning, head), constant_loss(head), len(values)
+    if loss is None or best is None or len(loss.points) < MIN_POINTS or not _are_indices(head, values):
         return None
-    if curves.ended(loss) < (0.03 if ids else 0.15) * best:
+    if end_mean(loss) < (MAX_SHARE_KNOWN if integers else MAX_SHARE_GUESSED) * best:
         return None
-    named = "the target" if ids == "the target" else f"`{ids}`"
-    severity: Severity = "warning" if ids else "info"
-    held = f"; the script has them as integers ({named})" if ids else ""
+    name = "the target" if integers == "the target" else f"`{integers}`"
+    shown = ", ".join(f"{value:.0f}" for value in values[:6]) + (" …" if count > 6 else "")
+    error = "squared error" if head.op in SQUARED_OPS else "absolute error"
     return _finding(
         learning,
         head,
-        f"The numbers of {count} classes are fitted with a {_named(head)} error, as if class {count - 1} were more "
-        "than class 0",
-        f"every target is one of {', '.join(f'{value:.0f}' for value in values[:6])}{' …' if count > 6 else ''}{held}",
-        f"If these are classes: {count} outputs and CrossEntropyLoss. For amounts, such as ratings, this is right.",
-        f"the loss is {curves.number(curves.ended(loss))} after {loss.count:,} steps, where always giving their mean "
-        f"gives {curves.number(best)}; chance among {count} classes in cross entropy would be {log(count):.3g}",
-        severity=severity,
-        confidence=0.75 if ids else 0.4,
+        f"Class indices 0–{count - 1} are trained with a {error} as if they were quantities",
+        f"every target is one of {shown}" + (f"; the script has them as integers ({name})" if integers else ""),
+        f"the loss is {number(end_mean(loss))} after {loss.count:,} steps, and always predicting their mean gives "
+        f"{number(best)}; in cross entropy, chance among {count} classes would be {log(count):.3g}",
+        fix=f"If these are classes: {count} outputs and CrossEntropyLoss. Quantities, such as ratings, are fine.",
+        severity="warning" if integers else "info",
+        confidence=0.75 if integers else 0.4,
     )
 
 
-def _numbered(head: LossHead, values: list[float]) -> bool:
-    """Three classes or more, numbered from 0, with enough targets that no value in between would be missing."""
+def _are_indices(head: LossHead, values: list[float]) -> bool:
+    """Three classes or more, numbered from 0."""
     count = len(values)
-    if head.op not in curves.MEASURES or head.broadcast or count < 3 or head.target.count < 20 * count:
+    if head.op not in REGRESSION_OPS or head.broadcast or count < 3 or head.target.count < MIN_PER_CLASS * count:
         return False
-    return values == [float(each) for each in range(count)]
-
-
-def _named(head: LossHead) -> str:
-    return "squared" if head.op in ("mse", "squared") else "absolute"
+    return values == [float(index) for index in range(count)]
 
 
 def _finding(
     learning: Learning,
     head: LossHead,
     title: str,
-    evidence: str,
+    *evidence: str,
     fix: str,
-    more: str = "",
-    *,
     severity: Severity = "error",
     confidence: float = 0.95,
 ) -> Finding:
@@ -222,10 +215,9 @@ def _finding(
         severity=severity,
         confidence=confidence,
         title=title,
-        evidence=(evidence, more) if more else (evidence,),
+        evidence=evidence,
         where=where(learning, head.site),
-        fix=Fix(fix),
-        seen_by="flight",
+        fix=fix,
     )
 
 
@@ -233,15 +225,6 @@ RULE = Rule(
     "wrong-loss-for-target",
     "learning",
     decide,
-    explains=frozenset(
-        (
-            "target-scale",
-            "predicts-one-class",
-            "no-better-than-constant",
-            "still-improving",
-            "learning-rate-too-high",
-            "loss-oscillates",
-        )
-    ),
+    explains=frozenset(("target-scale", "predicts-one-class", "learning-rate-too-high", "loss-oscillates")),
     gathers=True,
 )

@@ -72,7 +72,9 @@ def test_single_nan_losses_are_a_warning() -> None:
 def test_every_reason_has_words() -> None:
     assert set(REASONS) == set(get_args(Why))
     assert reason(operation("log-of-zero", operation="log1_p")) == "log1p of -1"
-    assert reason(operation("power", detail="power 0.5", masked_out=True)).startswith("power 0.5, in elements that are masked out")
+    assert reason(operation("power", detail="power 0.5", masked_out=True)).startswith(
+        "power 0.5, in elements that are masked out"
+    )
 
 
 def test_a_scalar_that_is_nan() -> None:
