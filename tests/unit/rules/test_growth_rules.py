@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +15,6 @@ from unstuck.model import (
     MemoryCurve,
     MemoryGroup,
     MemoryPoint,
-    Step,
-    StepTrend,
 )
 from unstuck.recorder.records.deaths import (
     BatchFailed,
@@ -31,7 +28,6 @@ from unstuck.recorder.records.deaths import (
 from unstuck.recorder.records.loops import Grower, GrowthSnapshot
 from unstuck.rules.death import cuda_out_of_memory, memory_leak_in_loop, out_of_memory_kill
 from unstuck.rules.diagnose import diagnose
-from unstuck.rules.loop import step_time_grows
 
 MB = 1 << 20
 PID = 50
@@ -205,59 +201,6 @@ def test_the_leak_is_shown_beneath_the_kill() -> None:
     findings = diagnose(killed(COUNTED)).findings
     assert [f.rule for f in findings] == ["out-of-memory-kill"]
     assert any(line.startswith("memory-leak-in-loop") for line in findings[0].consequences)
-
-
-# --- step-time-grows -----------------------------------------------------------------------------------------
-
-
-def steps(cpu: Any, count: int = 1000, size: Any = lambda _: 64) -> Case:
-    made = [
-        Step(float(n), cpu(n) * 1.1, backward=cpu(n) / 4, cpu=cpu(n), size=size(n), number=n)
-        for n in range(1, count, 4)
-    ]
-    return Case(flights=(Flight(PID, role="main", step=count),), trends=(StepTrend(PID, tuple(made)),))
-
-
-def told(case: Case) -> list[str]:
-    return [finding.severity for finding in step_time_grows.decide(case)]
-
-
-noise = random.Random(7)
-
-
-def test_steps_that_become_dearer() -> None:
-    (finding,) = step_time_grows.decide(steps(lambda n: 0.001 + n * 4e-6))
-    assert finding.severity == "warning"
-    assert "64 elements at first, 64 at last" in finding.evidence[2]
-    unsized = steps(lambda n: 0.001 + n * 4e-6, size=lambda _: 0)
-    assert told(unsized) == [], "longer sequences would look the same"
-    assert told(replace(unsized, growth_snapshots=(held(graph=False),))) == ["info"]
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        steps(lambda n: 0.001 + n * 4e-6, size=lambda n: 64 + n // 4),
-        steps(lambda n: 0.001 + n * 4e-6, count=150),
-        steps(lambda _: 0.001 * noise.choice((1, 1, 1, 5))),
-        steps(lambda n: 0.05 if n < 30 else 0.001),
-        steps(lambda n: 0.001 + min(n, 300) * 1e-5),
-        steps(lambda n: 0.001 if n < 500 else 0.004),
-        steps(lambda n: 0.001 + n * 5e-7),
-        steps(lambda n: (0.00054, 0.00112, 0.0013, 0.00155)[min(3, n // 250)]),
-        steps(lambda n: (0.0054, 0.0112, 0.013, 0.0155)[min(3, n // 250)]),
-    ],
-    ids=["longer", "few", "varies", "warm-up", "levels-off", "one-jump", "little", "cold-caches", "a-neighbour-too"],
-)
-def test_steps_that_have_a_reason(case: Case) -> None:
-    assert told(case) == []
-
-
-def test_the_hooks_are_named() -> None:
-    hooks = held(path="forward hooks of model.0 in main", kind="hooks", holds="", graph=False)
-    (finding,) = step_time_grows.decide(replace(steps(lambda n: 0.001 + n * 4e-6), growth_snapshots=(hooks,)))
-    assert finding.where.line == 12
-    assert "Register the hook once" in finding.fix.text
 
 
 # --- cuda-out-of-memory --------------------------------------------------------------------------------------

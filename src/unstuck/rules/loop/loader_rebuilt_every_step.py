@@ -1,19 +1,19 @@
-"""loader-rebuilt-every-step: a new iterator over the loader is made for every step.
+"""loader-rebuilt-every-step: a new iterator over the loader is created for every step.
 
 What it sees
-    Passes over a loader are begun about once a step and left after their first batch.
+    Passes over a loader begin about once per step and are abandoned after their first batch.
 
 Why it matters
-    It crawls: each new iterator starts its workers, shuffles all indices and waits for a first batch.
+    The training crawls: each new iterator starts its workers, shuffles all indices and waits for a first batch.
 
 Evidence
-    How many passes were begun for how many steps, and the share of the time that beginning them took.
+    How many passes began for how many steps, and the share of the time that starting them took.
 
 Fix
-    Make the iterator once, before the loop.
+    Create the iterator once, before the loop.
 
 When it is wrong
-    A batch drawn now and then (every fifty steps, for a picture in the log) is not meant. Where beginning a pass costs
+    A batch drawn now and then (every fifty steps, for a picture in the log) is not meant. Where starting a pass costs
     next to nothing it is information only.
 """
 
@@ -26,34 +26,33 @@ from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
-ENOUGH = 16
-COSTLY = 0.1
-"""Share of the time from which on it is a warning."""
+MIN_SHORT_PASSES = 16  # in a row
+COSTLY_SHARE = 0.1  # of the time: from here on it is a warning
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in latest(case, case.short_passes):
-        state = about.state
-        if state.short < ENOUGH or state.length == 1:
+    for report in latest(case, case.short_passes):
+        state = report.state
+        if state.short < MIN_SHORT_PASSES or state.length == 1:
             continue
         share = state.opening / state.since_first if state.since_first else 0.0
-        each = state.opening / max(state.passes, 1)
-        anew = f"{state.loaders:,} DataLoaders were made and " if state.loaders > 2 else ""
-        workers = f", its {state.workers} workers included" if state.workers else ""
+        costly = share >= COSTLY_SHARE
+        loaders = f"{state.loaders:,} DataLoaders were created and " if state.loaders > 2 else ""
+        workers = f", including its {state.workers} workers" if state.workers else ""
         yield RULE.finding(
-            severity="warning" if share >= COSTLY else "info",
+            severity="warning" if costly else "info",
             confidence=0.95,
-            title=f"{about.line} starts the loader anew for every step"
-            + (f": {share:.0%} of the time goes into it" if share >= COSTLY else ""),
+            title=f"{report.line} restarts the loader for every step"
+            + (f": {share:.0%} of the time goes into it" if costly else ""),
             evidence=(
-                f"{anew}{state.passes:,} passes were begun at {about.line} for {state.step:,} training steps; "
-                f"the last {state.short:,} were left after one batch",
-                f"beginning one takes {seconds(each)}{workers}: {seconds(state.opening)} of "
-                f"{seconds(state.since_first)} so far",
+                f"{loaders}{state.passes:,} passes began at {report.line} for {state.step:,} training steps; "
+                f"the last {state.short:,} were abandoned after one batch",
+                f"starting one takes {seconds(state.opening / max(state.passes, 1))}{workers}: "
+                f"{seconds(state.opening)} of {seconds(state.since_first)} so far",
             ),
-            where=about.where(),
+            where=report.where(),
             fix=Fix(
-                "Make the iterator once before the loop (`it = iter(loader)`, then `next(it)`), or write `for batch "
+                "Create the iterator once before the loop (`it = iter(loader)`, then `next(it)`), or write `for batch "
                 "in loader`."
             ),
             seen_by="flight",

@@ -1,12 +1,12 @@
-"""stale-dataset-in-workers: the data set was changed, and the workers do not know.
+"""stale-dataset-in-workers: the dataset was changed, and the workers do not see it.
 
 What it sees
-    With persistent workers, the main process changes an attribute of the data set between passes; the workers still
-    have the data set as it was when they were started, and the code that makes samples reads that attribute.
+    With persistent workers, the main process changes an attribute of the dataset between passes; the workers still
+    have the dataset as it was when they were started, and the code that makes samples reads that attribute.
 
 Why it matters
-    It does not, but what the change was for (a new epoch's shuffling, a curriculum, an augmentation switched off)
-    never happens.
+    What the change was for (a new epoch's shuffling, a curriculum, an augmentation switched off) never happens: every
+    epoch trains on the data of the first one.
 
 Evidence
     The attribute's value in the main process and in the workers, in the same pass.
@@ -23,21 +23,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.loaders import ChangedAttribute, ChangedDataset, LoaderSettings, WorkerDataset
-from unstuck.rules.loader_reports import first_of
+from unstuck.recorder.records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
+from unstuck.rules.loader_reports import first_of, settings_of
 from unstuck.rules.rule import Rule
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    settings = {(about.pid, about.number): about for about in case.loaders}
-    last = {(dataset.pid, dataset.number): dataset for dataset in case.changed_datasets}
-    for loader, dataset in last.items():
+    for dataset in {(dataset.pid, dataset.number): dataset for dataset in case.changed_datasets}.values():
         copies = _in_workers(case, dataset)
-        change = next((each for each in dataset.changed if each.read and _is_stale(each, copies)), None)
+        change = next((change for change in dataset.changed if change.read and _is_stale(change, copies)), None)
         if change is None:
             continue
         name, then, now = change.name, change.then, change.now
-        about = settings.get(loader) or LoaderSettings()
+        loader = settings_of(case, dataset.pid, dataset.number)
+        copy = next((copy for copy in reversed(copies) if name in copy.state), None)
         yield RULE.finding(
             severity="warning",
             confidence=0.95,
@@ -45,16 +44,13 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"in pass {dataset.passes} the main process has {name} = {now!r}; its persistent workers were "
                 f"started with {name} = {then!r}",
-                *[
-                    f"a worker (pid {copy.pid}) has {name} = {copy.state[name]!r} in its own copy"
-                    for copy in [copy for copy in copies if name in copy.state][-1:]
-                ],
+                f"a worker (pid {copy.pid}) has {name} = {copy.state[name]!r} in its own copy" if copy else "",
                 f"the code that makes the samples reads {name}",
             ),
-            where=first_of(dataset.pid, None, about.dataset_site, about.site),
+            where=first_of(dataset.pid, None, loader.dataset_site, loader.site),
             fix=Fix(
                 f"Keep {name} where all processes see it (`torch.multiprocessing.Value`, or a shared tensor), "
-                f"or set persistent_workers=False so that each epoch's workers start from the data set as it is then."
+                "or set persistent_workers=False so that each epoch's workers start from the current dataset."
             ),
             seen_by="flight",
         )

@@ -1,23 +1,23 @@
 """step-time-grows: every step takes longer than the one before.
 
 What it sees
-    The processor time of a step rises steadily and evenly with its number over hundreds of steps, to more than twice
-    what it was, while the batches stay as large as they were. Processor time, not time on the wall: a busy neighbour
-    slows a step down but does not make it compute more.
+    The CPU time of a step rises steadily and evenly with its number over hundreds of steps, to more than twice what it
+    was, while the batches stay as large as they were. CPU time, not wall-clock time: a busy neighbour slows a step down
+    but does not make it compute more.
 
 Why it matters
-    The work of a step grows with all the steps before it: a list that is gone through every time, hooks registered
-    again and again, a graph that reaches back. The total grows with the square of the steps, so the end moves away.
+    The work of a step grows with all the steps before it: a list that is walked every time, hooks registered again
+    and again, a graph that reaches back. The total grows with the square of the steps, so the end moves away.
 
 Evidence
-    Processor time of a step in each quarter of the run, the part of the step that grew, the size of a batch then and
-    now, and what grows in the process, where it could say so.
+    CPU time of a step in each quarter of the run, the part of the step that grew, the size of a batch then and now,
+    and what grows in the process, where its own snapshots show it.
 
 Fix
-    Do not go through what all former steps left behind: keep a running sum, register hooks once, clear lists.
+    Do not walk through what all former steps left behind: keep a running sum, register hooks once, clear lists.
 
 When it is wrong
-    Longer sequences and larger batches: where batches grow nothing is said. Where no DataLoader shows their size
+    Longer sequences and larger batches: where batches grow nothing is reported. Where no DataLoader shows their size
     something else must be seen to grow, and even then this is information, not a warning: a curriculum or a buffer on
     its way to its full size would look the same.
 """
@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
+from statistics import median, quantiles
 
 from unstuck.model import Case, Finding, Fix, Step, Where
 from unstuck.recorder.records.loops import Grower
@@ -35,19 +35,14 @@ from unstuck.rules.death.memory_growth import grower_fix, grower_site, grower_te
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import process_name, seconds
 
-WARM_UP = 10
-STEPS = 200
-RATIO = 2.5
-RISES = 1.1
-"""Each quarter must need so much more than the one before: what has levelled off is not growing."""
-EVEN = 0.5
-"""So much of the rise must have come after the second quarter (two thirds, where it is a straight line): caches that
-went cold and a processor that a neighbour slows make one jump."""
-LEAST = 1.5e-3
-"""Seconds of processor time by which a step must have grown: less is within what a busy machine adds to one."""
-ENOUGH = 4
-"""Steps seen in each quarter."""
-SAME_SIZE = 1.15
+WARM_UP_STEPS = 10
+MIN_STEPS = 200
+MIN_STEPS_PER_QUARTER = 4
+MIN_RATIO = 2.5  # of the last quarter to the first
+MIN_QUARTER_RATIO = 1.1  # of each quarter to the one before: what has levelled off is not growing
+MIN_LATE_SHARE = 0.5  # of the rise, after the second quarter (a line has two thirds): cold caches make one jump
+MIN_RISE_SECONDS = 1.5e-3  # of CPU time: less is within what a busy machine adds to a step
+MAX_SIZE_RATIO = 1.15  # of the batches, last to first: larger ones explain longer steps
 PHASES = {
     "data": "waiting for the batch",
     "backward": "the backward pass",
@@ -59,127 +54,133 @@ PHASES = {
 @dataclass(frozen=True, slots=True)
 class Growth:
     quarters: tuple[float, ...]
-    """Median processor seconds of a step in each quarter of the run."""
+    """Median CPU seconds of a step in each quarter of the run."""
     first: int
     last: int
     phase: str
+    """The one that grew most."""
     sizes: tuple[float, float]
     """Median elements of a batch in the first and the last quarter; 0: not known."""
 
     @property
-    def ratio(self) -> float:
-        return self.quarters[-1] / self.quarters[0]
+    def size_known(self) -> bool:
+        return min(self.sizes) > 0
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for pid, steps in _series(case):
-        growth = grows(steps)
+    rings = {flight.pid: flight.steps for flight in case.flights if flight.role != "worker" and flight.steps}
+    for pid, steps in {**rings, **{trend.pid: trend.steps for trend in case.trends}}.items():
+        growth = _growth(steps)
         if growth is None:
             continue
-        held = next((h for h in _suspects(case, pid) if h.times >= 2), None)
-        if held is not None or min(growth.sizes) > 0:  # else longer sequences would look the same
-            yield _finding(case, pid, growth, held)
+        grower = next((grower for grower in _suspects(case, pid) if grower.times >= 2), None)
+        if grower is not None or growth.size_known:  # else longer sequences would look the same
+            yield _finding(case, pid, growth, grower)
 
 
-def _series(case: Case) -> list[tuple[int, tuple[Step, ...]]]:
-    known = {trend.pid: trend.steps for trend in case.trends}
-    rings = {flight.pid: flight.steps for flight in case.flights if flight.role != "worker" and flight.steps}
-    return list({**rings, **known}.items())
-
-
-def grows(steps: Sequence[Step]) -> Growth | None:
-    """None unless the processor time of a step rises evenly from quarter to quarter, to more than twice what it was."""
-    steps = [step for step in steps if step.number > WARM_UP and step.cpu > 0]
-    if not steps or steps[-1].number - steps[0].number < STEPS:
+def _growth(steps: Sequence[Step]) -> Growth | None:
+    """None unless the CPU time of a step rises evenly from quarter to quarter, to more than twice what it was."""
+    steps = [step for step in steps if step.number > WARM_UP_STEPS and step.cpu > 0]
+    if not steps or steps[-1].number - steps[0].number < MIN_STEPS:
         return None
     first, last = steps[0].number, steps[-1].number
     quarters: list[list[Step]] = [[], [], [], []]
     for step in steps:
         quarters[min(3, 4 * (step.number - first) // (last - first))].append(step)
-    if min(map(len, quarters)) < ENOUGH:
+    if min(map(len, quarters)) < MIN_STEPS_PER_QUARTER:
         return None
-    medians = [median(step.cpu for step in quarter) for quarter in quarters]
-    if any(later < RISES * earlier for earlier, later in pairwise(medians)) or medians[3] < RATIO * medians[0]:
+    early, late = quarters[0], quarters[3]
+    sizes = _size(early), _size(late)
+    if not _rises_evenly(quarters) or (min(sizes) > 0 and sizes[1] > MAX_SIZE_RATIO * sizes[0]):
         return None
+    before, after = _phases(early), _phases(late)
+    phase = max(after, key=lambda name: after[name] - before[name])
+    return Growth(tuple(_cpu(quarter) for quarter in quarters), first, last, phase, sizes)
+
+
+def _rises_evenly(quarters: list[list[Step]]) -> bool:
+    medians = [_cpu(quarter) for quarter in quarters]
     rise = medians[3] - medians[0]
-    if rise < LEAST or medians[3] - medians[1] < EVEN * rise:
-        return None
-    if _quantile(quarters[3], 0.25) <= _quantile(quarters[0], 0.75):
-        return None
-    sizes = [median(sized) if (sized := [s.size for s in q if s.size]) else 0.0 for q in (quarters[0], quarters[3])]
-    if min(sizes) > 0 and sizes[1] > SAME_SIZE * sizes[0]:
-        return None
-    return Growth(tuple(medians), first, last, _phase(quarters[0], quarters[3]), (sizes[0], sizes[1]))
+    apart = _quartile(quarters[3], 0) > _quartile(quarters[0], 2)
+    return (
+        apart
+        and all(later >= MIN_QUARTER_RATIO * earlier for earlier, later in pairwise(medians))
+        and medians[3] >= MIN_RATIO * medians[0]
+        and rise >= MIN_RISE_SECONDS
+        and medians[3] - medians[1] >= MIN_LATE_SHARE * rise
+    )
 
 
-def _quantile(steps: list[Step], share: float) -> float:
-    ordered = sorted(step.cpu for step in steps)
-    return ordered[int(share * (len(ordered) - 1))]
+def _cpu(steps: list[Step]) -> float:
+    return median(step.cpu for step in steps)
 
 
-def _phase(early: list[Step], late: list[Step]) -> str:
-    """The part of a step that has become longer by most."""
-
-    def parts(steps: list[Step]) -> dict[str, float]:
-        found = {name: median(getattr(s, name) for s in steps) for name in ("data", "backward", "optimizer")}
-        return {**found, "between": median(s.seconds - s.data - s.backward - s.optimizer for s in steps)}
-
-    before, after = parts(early), parts(late)
-    return max(after, key=lambda name: after[name] - before[name])
+def _quartile(steps: list[Step], number: int) -> float:
+    return quantiles([step.cpu for step in steps], method="inclusive")[number]
 
 
-def _finding(case: Case, pid: int, growth: Growth, held: Grower | None) -> Finding:
-    known_size = min(growth.sizes) > 0
-    flight = case.flight_of(pid)
-    evidence = [
-        f"processor time of a step of {process_name(case, pid)}, by quarters of steps {growth.first:,} to "
-        f"{growth.last:,}: " + ", ".join(seconds(value) for value in growth.quarters),
-        f"what grew is {PHASES[growth.phase]}",
-    ]
-    if known_size:
-        evidence.append(
-            f"the batches did not: {growth.sizes[0]:,.0f} elements at first, {growth.sizes[1]:,.0f} at last"
-        )
-    if held is not None:
-        evidence.append(grower_text(held))
-    where = grower_site(held) if held is not None and held.site else _loop_site(case, pid)
+def _size(steps: list[Step]) -> float:
+    sizes = [step.size for step in steps if step.size]
+    return median(sizes) if sizes else 0.0
+
+
+def _phases(steps: list[Step]) -> dict[str, float]:
+    """Median seconds of each part of a step."""
+    return {
+        "data": median(s.data for s in steps),
+        "backward": median(s.backward for s in steps),
+        "optimizer": median(s.optimizer for s in steps),
+        "between": median(s.seconds - s.data - s.backward - s.optimizer for s in steps),
+    }
+
+
+def _finding(case: Case, pid: int, growth: Growth, grower: Grower | None) -> Finding:
+    flight, (small, large) = case.flight_of(pid), growth.sizes
+    times = ", ".join(seconds(value) for value in growth.quarters)
+    where = grower_site(grower) if grower is not None and grower.site else _loop_site(case, pid)
     return RULE.finding(
-        severity="warning" if known_size or (held is not None and held.kind == "hooks") else "info",
-        confidence=0.9 if known_size else 0.6,
-        title=f"each step takes longer than the one before, {growth.ratio:.1f} times as long by now",
-        evidence=tuple(evidence),
+        severity="warning" if growth.size_known or (grower is not None and grower.kind == "hooks") else "info",
+        confidence=0.9 if growth.size_known else 0.6,
+        title=f"each step takes longer than the one before, by now {growth.quarters[3] / growth.quarters[0]:.1f} times "
+        "as long as at first",
+        evidence=(
+            f"CPU time of a step of {process_name(case, pid)}, by quarters of steps {growth.first:,} to "
+            f"{growth.last:,}: {times}",
+            f"the part that grew is {PHASES[growth.phase]}",
+            f"the batches did not grow: {small:,.0f} elements at first, {large:,.0f} at last"
+            if growth.size_known
+            else "",
+            grower_text(grower) if grower is not None else "",
+        ),
         where=replace(
             where, pid=pid, rank=flight.rank if flight else None, step=flight.step if flight else growth.last
         ),
-        fix=Fix(_fix(held, growth)),
+        fix=Fix(_fix(grower, growth)),
         seen_by="flight",
     )
 
 
 def _suspects(case: Case, pid: int) -> list[Grower]:
-    """Hooks first, then graphs, then what is longest: work that grows goes through something that does."""
-    found = growers(case, pid)
-    return sorted(found, key=lambda h: (h.kind != "hooks", h.kind != "graph", -h.now))
+    """Hooks first, then graphs, then what is longest: work that grows walks through something that does."""
+    return sorted(growers(case, pid), key=lambda each: (each.kind != "hooks", each.kind != "graph", -each.now))
 
 
-def _fix(held: Grower | None, growth: Growth) -> str:
-    if held is not None and (held.kind == "hooks" or held.graph):
-        return grower_fix(held)
-    if held is not None:
-        name = held.path.partition(" in ")[0]
-        return f"Do not go through all of {name} in every step: keep a running value, or bound it (deque(maxlen=…))."
-    return (
-        f"Find what {PHASES[growth.phase]} does that depends on the steps before: a list gone through, hooks, a graph."
-    )
+def _fix(grower: Grower | None, growth: Growth) -> str:
+    if grower is None:
+        return f"Find what in {PHASES[growth.phase]} depends on the steps before: a list walked, hooks, a graph."
+    if grower.kind == "hooks" or grower.graph:
+        return grower_fix(grower)
+    name = grower.path.partition(" in ")[0]
+    return f"Do not walk through all of {name} in every step: keep a running value, or bound it (deque(maxlen=…))."
 
 
 def _loop_site(case: Case, pid: int) -> Where:
     """The training loop, as the process described it."""
-    for snapshot in reversed(case.loop_snapshots):
-        for frame in snapshot.frames if snapshot.pid == pid else ():
-            line = frame.loops[-1].first if frame.loops else frame.line
-            return Where(file=frame.file, line=line, function=frame.function)
-    return Where()
+    frames = (snapshot.frames for snapshot in reversed(case.loop_snapshots) if snapshot.pid == pid)
+    frame = next((frames[0] for frames in frames if frames), None)
+    if frame is None:
+        return Where()
+    return Where(file=frame.file, line=frame.loops[-1].first if frame.loops else frame.line, function=frame.function)
 
 
 RULE = Rule("step-time-grows", "loop", decide, gathers=True)

@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from unstuck.model import Case, Where
-from unstuck.recorder.records.loops import (
-    Assignment,
-    Comparison,
-    Condition,
-    DescribedLoop,
-    LoopFrame,
-    LoopSnapshot,
-    Side,
-    WayOut,
-)
+from unstuck.recorder.records.loops import Assignment, DescribedLoop, LoopFrame, LoopSnapshot, WayOut
 
 
 @dataclass(frozen=True)
@@ -30,7 +21,7 @@ class Loop:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.snapshot.pid, self.frame.file, self.frame.number, self.described.first
+        return self.snapshot.pid, self.frame.file, self.frame.number, self.line
 
     @property
     def line(self) -> int:
@@ -41,17 +32,20 @@ class Loop:
         return self.described.text
 
     @property
-    def step(self) -> int:
-        """Training steps made by then."""
-        return self.snapshot.step
-
-    @property
     def exits(self) -> list[WayOut]:
         return self.described.exits
 
     @property
     def is_while(self) -> bool:
         return self.described.kind == "while"
+
+    @property
+    def is_endless(self) -> bool:
+        """By itself: `while True`, or a `for` over something that never runs out."""
+        if not self.is_while:
+            return self.described.iterates.ends is False
+        test = self.described.test
+        return test.kind == "truth" and bool(test.value) and not test.names
 
     def assigned(self, name: str) -> list[Assignment]:
         """Statements that give the name a value: inside the loop, and in other functions of the file."""
@@ -61,45 +55,48 @@ class Loop:
         """Nothing but the function the loop is in can change the name."""
         local = self.frame.local
         plain = name.isidentifier() and (local is None or name in local)
-        return plain and not any(each.elsewhere for each in self.assigned(name))
+        return plain and not any(assignment.elsewhere for assignment in self.assigned(name))
 
     def accounts_for(self, name: str) -> bool:
         """Everything that can change the name is known: it is the loop's own, or an attribute of a class that was read
         and that no other function of the file touches."""
         known = self.owns(name) or name in self.described.accounted
-        return known and not any(each.unread for each in self.assigned(name))
+        return known and not any(assignment.unread for assignment in self.assigned(name))
 
-    def settled(self, name: str) -> bool:
+    def never_changes(self, name: str) -> bool:
         """Nothing that could be read changes the name while the loop runs."""
         known = name.isidentifier() or name in self.described.accounted
         return known and not self.assigned(name)
 
     @property
+    def step(self) -> int:
+        """Training steps made by then."""
+        return self.snapshot.step
+
+    @property
+    def first_seen(self) -> LoopSnapshot:
+        return self.earlier[0].snapshot if self.earlier else self.snapshot
+
+    @property
     def steps_since(self) -> int:
         """Training steps made since the loop was first described."""
-        return self.step - self.earlier[0].step if self.earlier else 0
+        return self.step - self.first_seen.step
 
     @property
     def passes_since(self) -> int:
-        return self.snapshot.passes - self.earlier[0].snapshot.passes if self.earlier else 0
+        return self.snapshot.passes - self.first_seen.passes
 
     @property
     def seconds_since(self) -> float:
-        return self.snapshot.at - self.earlier[0].snapshot.at if self.earlier else 0.0
+        return self.snapshot.at - self.first_seen.at
 
     def where(self, line: int | None = None) -> Where:
-        return Where(
-            file=self.frame.file,
-            line=line or self.line,
-            function=self.frame.function,
-            pid=self.snapshot.pid,
-            step=self.step,
-        )
+        return Where(self.frame.file, line or self.line, self.frame.function, pid=self.snapshot.pid, step=self.step)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """All loops around one seam, outermost first; those inside generators are left to whoever draws from them."""
+    """All loops around one training step, outermost first; those inside generators are left to who draws from them."""
 
     snapshot: LoopSnapshot
     loops: tuple[Loop, ...]
@@ -122,32 +119,3 @@ def _loops(snapshot: LoopSnapshot) -> Iterator[Loop]:
     for frame in reversed(snapshot.frames):
         if not frame.generator:
             yield from (Loop(snapshot, frame, described) for described in frame.loops)
-
-
-def leaves(condition: Condition, wanted: bool = True) -> Iterator[tuple[Condition, bool]]:
-    """Comparisons and plain values of a condition, each with the value that would help to make it `wanted`."""
-    if condition.kind in ("and", "or"):
-        for part in condition.parts:
-            yield from leaves(part, wanted)
-    elif condition.kind in ("not", "call"):
-        yield from leaves(condition.parts[0], wanted if condition.kind == "call" else not wanted)
-    else:
-        yield condition, wanted
-
-
-def comparisons(condition: Condition, wanted: bool = True) -> Iterator[tuple[Condition, Comparison, bool]]:
-    """Those of the leaves that compare two sides."""
-    for leaf, way in leaves(condition, wanted):
-        if leaf.compared is not None:
-            yield leaf, leaf.compared, way
-
-
-def number(side: Side) -> float | None:
-    value = side.value.number
-    return None if value is None or value != value else float(value)
-
-
-def quoted(side: Side) -> str:
-    """step = 5120; a bare constant is its own text."""
-    shown = side.value.text or "?"
-    return shown if side.text == shown else f"{side.text} = {shown}"
