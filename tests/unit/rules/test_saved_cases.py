@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unstuck.rules.hang.deadlock import deadlocked
 
 from tests.unit.rules.record_cases import CASES, EXPECTED
 from tests.unit.rules.record_cases import saved_case as case_of
@@ -15,6 +14,7 @@ from unstuck.model import Case, Finding, Look, Process, Times
 from unstuck.recorder.records import Record
 from unstuck.rules import RULES
 from unstuck.rules.diagnose import diagnose
+from unstuck.rules.hang.deadlock import deadlocked
 from unstuck.serial import from_plain, to_plain
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in CASES.glob("*.json.gz"))
