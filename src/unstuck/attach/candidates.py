@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-from unstuck.attach.access import as_root, owner, user
-from unstuck.attach.activity import activity, worker_word
-from unstuck.attach.kin import ancestors, is_ours, is_python, root_of, torch_loaded
-from unstuck.attach.standing import training
+from unstuck.attach.access import as_root, is_python, owner, user
+from unstuck.attach.activity import activity, worker_activity
+from unstuck.attach.blocked_for import training
+from unstuck.attach.target import ancestors, is_ours, root_of, torch_loaded
 from unstuck.model import Case
 from unstuck.observer import proc
 from unstuck.observer.look import Observer
@@ -23,12 +23,9 @@ from unstuck.report.page import Page
 from unstuck.report.wording import count, duration, program
 from unstuck.rules.words import shorten
 
-_CPU_OVER = 0.2
-"""Seconds over which the processor time is taken."""
-_PATIENCE = 1.0
-"""Seconds that py-spy may take for a line of a list."""
-_ASKED = 12
-"""Trees whose stacks are taken; of more the kernel's word must do."""
+_CPU_SECONDS = 0.2  # over which the processor time is taken
+_PY_SPY_SECONDS = 1.0  # that py-spy may take for one line of the list
+_TREES_WITH_STACKS = 12  # of more trees than that the kernel's word must do
 _AT_A_TIME = 4
 
 
@@ -51,8 +48,8 @@ def candidates() -> list[Candidate]:
     begun = time.monotonic()
     before = [_cpu(tree) for tree in trees]
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        words = list(pool.map(_doing, trees, (number < _ASKED for number in range(len(trees)))))
-    time.sleep(max(0.0, begun + _CPU_OVER - time.monotonic()))
+        words = list(pool.map(_doing, trees, (number < _TREES_WITH_STACKS for number in range(len(trees)))))
+    time.sleep(max(0.0, begun + _CPU_SECONDS - time.monotonic()))
     passed = time.monotonic() - begun
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
     return [
@@ -131,7 +128,7 @@ def _cpu(tree: Iterable[Member]) -> float:
 
 
 def _doing(tree: tuple[Member, ...], with_stacks: bool) -> str:
-    observer = Observer(tree[0].pid, stacks=PySpy(limit=_PATIENCE))
+    observer = Observer(tree[0].pid, stacks=PySpy(limit=_PY_SPY_SECONDS))
     first = next(iter(training(observer.look(stacks=False))), None)
     if first is None:
         return "ended"
@@ -139,8 +136,8 @@ def _doing(tree: tuple[Member, ...], with_stacks: bool) -> str:
         look = observer.look(only={first.pid})
         first = next((process for process in look.processes if process.pid == first.pid), first)
     if by_stack(first.threads) == "worker":
-        return f"a worker that its run left behind: {worker_word(first)}"
-    return activity(first, first.main_thread).word
+        return f"a worker that its run left behind: {worker_activity(first)}"
+    return activity(first.main_thread)
 
 
 # --- drawing -------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Where a process is in its loader's work."""
+class LoaderWork:
+    """What a process does for its loader."""
 
     worker: int | None = None
     workers: int | None = None
@@ -26,7 +26,7 @@ class Seat:
     sample_key: str = ""
     fetching: bool = False
     collating: bool = False
-    owed_by: int | None = None
+    awaits_worker: int | None = None
 
     @property
     def identified(self) -> bool:
@@ -35,45 +35,45 @@ class Seat:
         return self.fetching and (known or any(letter.isdigit() for letter in self.indices))
 
     @property
-    def sign(self) -> tuple[object, ...]:
+    def identity(self) -> tuple[object, ...]:
         """Changes whenever the loader's work goes on."""
-        return self.batch, self.indices, self.sample, self.sample_key, self.fetching, self.collating, self.owed_by
+        return self.batch, self.indices, self.sample, self.sample_key, self.fetching, self.collating, self.awaits_worker
 
 
-def seat_of(thread: Thread | None) -> Seat:
+def loader_work(thread: Thread | None) -> LoaderWork:
     """From the loader's own frames on a stack."""
-    seat = Seat()
+    work = LoaderWork()
     if thread is None:
-        return seat
+        return work
     for depth, frame in enumerate(thread.frames):
         values = dict(frame.arguments)
         last = frame.function.rpartition(".")[2]
         if frame.file.endswith(FETCH):
-            seat = replace(_in_fetch(seat, frame, values), fetching=True)
-        elif frame.file.endswith(WORKER) and last.endswith("_worker_loop") and seat.worker is None:
+            work = replace(_in_fetch(work, frame, values), fetching=True)
+        elif frame.file.endswith(WORKER) and last.endswith("_worker_loop") and work.worker is None:
             batch = _int(values, "idx")
-            seat = replace(
-                seat,
+            work = replace(
+                work,
                 worker=_int(values, "worker_id"),
                 workers=_int(values, "num_workers"),
                 batch=_int(values, "task_id") if batch is None else batch,
             )
-        elif frame.file.endswith(LOADER) and last == "_next_data" and depth and not seat.fetching:
-            seat = replace(seat, owed_by=_int(values, "worker_id"))
+        elif frame.file.endswith(LOADER) and last == "_next_data" and depth and not work.fetching:
+            work = replace(work, awaits_worker=_int(values, "worker_id"))
     # What was left in the frame of a batch that is done says nothing of the next.
-    return seat if seat.fetching else replace(seat, batch=None)
+    return work if work.fetching else replace(work, batch=None)
 
 
-def _in_fetch(seat: Seat, frame: Frame, values: dict[str, str]) -> Seat:
-    indices = values.get("possibly_batched_index", seat.indices)
+def _in_fetch(work: LoaderWork, frame: Frame, values: dict[str, str]) -> LoaderWork:
+    indices = values.get("possibly_batched_index", work.indices)
     own = values.get("idx", "")
-    if "collate_fn(" in frame.code and not seat.sample_key and seat.sample is None:
-        return replace(seat, indices=indices, collating=True)
+    if "collate_fn(" in frame.code and not work.sample_key and work.sample is None:
+        return replace(work, indices=indices, collating=True)
     if not own:
-        return replace(seat, indices=indices)
+        return replace(work, indices=indices)
     if _NUMBER.fullmatch(own):
-        return replace(seat, indices=indices, sample=int(own))
-    return replace(seat, indices=indices, sample_key=own.strip("'\""))
+        return replace(work, indices=indices, sample=int(own))
+    return replace(work, indices=indices, sample_key=own.strip("'\""))
 
 
 def _int(values: dict[str, str], name: str) -> int | None:
@@ -94,15 +94,15 @@ def phase_of(thread: Thread | None, worker: bool) -> Phase:
     return "backward" if any(is_backward(frame) for frame in thread.frames) else "between"
 
 
-def with_seats(look: Look) -> Look:
+def with_numbers(look: Look) -> Look:
     """The look, with the numbers of workers and of `mp.spawn`'s ranks that only their frames know."""
-    return replace(look, processes=tuple(_seated(process) for process in look.processes))
+    return replace(look, processes=tuple(_numbered(process) for process in look.processes))
 
 
-def _seated(process: Process) -> Process:
+def _numbered(process: Process) -> Process:
     changed: dict[str, Any] = {}
     if process.role == "worker" and process.worker is None:
-        changed["worker"] = seat_of(process.main_thread).worker
+        changed["worker"] = loader_work(process.main_thread).worker
     if process.role == "rank" and process.rank is None and process.main_thread is not None:
         for frame in process.main_thread.frames:
             if frame.file.endswith(SPAWN):
@@ -117,7 +117,7 @@ def flight_of(process: Process, now: float, since: float) -> Flight | None:
         return None
     if process.role not in ("main", "rank", "worker"):
         return None
-    seat = seat_of(thread)
+    work = loader_work(thread)
     return Flight(
         pid=process.pid,
         began=process.began,
@@ -129,12 +129,12 @@ def flight_of(process: Process, now: float, since: float) -> Flight | None:
         phase=phase_of(thread, process.role == "worker"),
         since=since,
         moved=since,
-        batch=(seat.batch or 0),
-        awaits_worker=seat.owed_by,
+        batch=(work.batch or 0),
+        awaits_worker=work.awaits_worker,
         forked=process.forked,
-        fetching=seat.fetching,
-        collating=seat.collating,
-        sample=seat.sample,
-        sample_key=seat.sample_key,
-        sample_since=since if seat.fetching else 0.0,
+        fetching=work.fetching,
+        collating=work.collating,
+        sample=work.sample,
+        sample_key=work.sample_key,
+        sample_since=since if work.fetching else 0.0,
     )

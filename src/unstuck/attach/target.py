@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from unstuck.attach import refused
-from unstuck.attach.kin import is_ours, root_of, torch_loaded
+from unstuck.attach import access
+from unstuck.attach.access import is_python
 from unstuck.observer import proc
-from unstuck.observer.proc import Trouble
-from unstuck.observer.tree import Member, Tree, is_launcher, rank_in
+from unstuck.observer.proc import Stat, Trouble
+from unstuck.observer.tree import Member, Tree, is_helper, is_launcher, rank_in
 
 _KERNEL_THREAD = 0x00200000
+_CHILD_OF_PYTHON = ("multiprocessing.spawn", "multiprocessing.forkserver", "loky.backend.popen_loky_posix")
+_HIGHEST = 32
+_TORCH = ("/libtorch", "/torch/_C.")
 
 
 @dataclass(frozen=True)
@@ -29,21 +32,21 @@ class Target:
 def resolve(asked: int) -> Target:
     """Raises UsageError, which says why there is nothing to look at."""
     if not os.path.isdir("/proc/self"):
-        raise refused.no_proc()
+        raise access.no_proc()
     pid = _process_of(asked)
     stat = proc.stat(pid)
     if stat is None:
-        raise refused.absent(asked)
+        raise access.absent(asked)
     if pid == os.getpid():
-        raise refused.ourselves()
+        raise access.ourselves()
     if stat.state in "ZX":
-        raise refused.zombie(pid, stat)
+        raise access.zombie(pid, stat)
     if _is_kernel_thread(pid):
-        raise refused.kernel_thread(pid, stat)
+        raise access.kernel_thread(pid, stat)
     tree = Tree(root_of(pid)).members(Trouble())
     python = [member for member in tree if member.is_python]
     if not python:
-        raise refused.not_python(pid, stat, tree)
+        raise access.not_python(pid, stat, tree)
     root, how = _chosen(pid, tree)
     main = next((m for m in Tree(root).members(Trouble()) if m.is_python and not is_launcher(m.command)), python[0])
     note = how or ("" if root == pid else f"pid {pid} belongs to the run of pid {root}, which is looked at as a whole")
@@ -71,13 +74,13 @@ def _chosen(pid: int, tree: tuple[Member, ...]) -> tuple[int, str]:
         return watched.pid, f"pid {watched.ppid} is unstuck itself; what it runs, pid {watched.pid}, is looked at"
     tops = [member for member in _tops(tree) if member.pid not in ours]
     if ours and not tops:
-        raise refused.ourselves()
+        raise access.ourselves()
     ranks = {rank_in(proc.environment(member.pid)) for member in tops} - {None}
     if len(tops) < 2 or len(ranks) > 1:
         return tree[0].pid, ""  # ranks that a shell script started are one run
     loaded = [member for member in tops if torch_loaded(member.pid)]
     if len(loaded) != 1:
-        raise refused.several(pid, loaded or tops)
+        raise access.several(pid, loaded or tops)
     return loaded[0].pid, f"of what runs beneath pid {pid}, only pid {loaded[0].pid} has torch loaded"
 
 
@@ -96,3 +99,61 @@ def _tops(tree: tuple[Member, ...]) -> list[Member]:
             parts.add(member.pid)
             tops.append(member)
     return tops
+
+
+# --- who belongs to whom: a worker, a tracker or a rank to what made it; never a program to what merely started it --
+
+
+def root_of(pid: int, known: dict[int, int] | None = None) -> int:
+    """Up from a worker, a tracker or a rank to what started it; never further. `known`: roots found before."""
+    passed = [pid]
+    stat = proc.stat(pid)
+    for _ in range(_HIGHEST):
+        if stat is None or (known and pid in known):
+            break
+        above = proc.stat(stat.ppid) if stat.ppid > 0 else None
+        if above is None or not belongs(pid, stat, above):
+            break
+        pid, stat = stat.ppid, above
+        passed.append(pid)
+    root = known.get(pid, pid) if known else pid
+    if known is not None:
+        known.update(dict.fromkeys(passed, root))
+    return root
+
+
+def belongs(pid: int, stat: Stat, above: Stat) -> bool:
+    """The parent made it as a part of itself: forked it without exec, by multiprocessing, or launched it as a rank."""
+    command, parent = proc.command(pid), proc.command(stat.ppid)
+    line = " ".join(command)
+    if any(mark in line for mark in _CHILD_OF_PYTHON) or is_helper(command):
+        return is_python(stat.ppid, parent)
+    if is_launcher(parent):
+        return is_python(pid, command)
+    if not is_python(pid, command):
+        return False
+    if stat.layout != (0, 0) and above.layout != (0, 0):
+        same = proc.link(f"/proc/{pid}/exe") == proc.link(f"/proc/{stat.ppid}/exe")
+        return same and stat.layout == above.layout
+    return bool(command) and command == parent  # where we may not know more, as with another user's
+
+
+def is_ours(command: tuple[str, ...]) -> bool:
+    """A command of unstuck: the supervisor of a run, or another look."""
+    names = [os.path.basename(word) for word in command[:2]]
+    return "unstuck" in names or command[1:3] == ("-m", "unstuck")
+
+
+def torch_loaded(pid: int) -> bool:
+    maps = proc.maybe(f"/proc/{pid}/maps", 1 << 23)
+    return any(mark in maps for mark in _TORCH)
+
+
+def ancestors(pid: int) -> list[int]:
+    """From its parent up to the first process, as far as they can be seen."""
+    found: list[int] = []
+    stat = proc.stat(pid)
+    while stat is not None and stat.ppid > 0 and stat.ppid not in found:
+        found.append(stat.ppid)
+        stat = proc.stat(stat.ppid)
+    return found

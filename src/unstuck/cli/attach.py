@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from unstuck.attach.target import Target
 
 DAY = 86_400.0
+PAUSE_SECONDS = 5.0  # between two inspections of `--watch`: a look costs the machine some hundredths of a second
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -90,30 +91,60 @@ def _end_in_order() -> None:
 
 
 def _watch(target: Target, args: argparse.Namespace) -> int:
-    from unstuck.attach.stay import stay
+    """Until the run ends or Ctrl-C; the exit code says whether it was stuck at the last look."""
+    import time
+
+    from unstuck.attach.inspection import SECONDS, Inspection
+    from unstuck.attach.state import state_of
 
     _end_in_order()
-    return stay(target, args, _tell)
+    before: tuple[object, ...] | None = None
+    loud = False
+    inspection = Inspection(target, seconds=args.seconds or SECONDS, native=args.native, every_local=args.locals)
+    try:
+        while True:
+            answer = inspection.again()
+            state = state_of(answer)
+            if _identity(answer, state) != before:
+                before = _identity(answer, state)
+                _tell(answer, state, args)
+            loud = answer.loud
+            if answer.ended or answer.interrupted:
+                break
+            time.sleep(PAUSE_SECONDS)
+    except KeyboardInterrupt:
+        pass
+    return 1 if loud else 0
+
+
+def _identity(answer: Answer, state: State) -> tuple[object, ...]:
+    """What makes a state another one: its kind, its cause, and what the training is doing, but not the exact line."""
+    from unstuck.attach.state import doing
+
+    if answer.loud:
+        cause = answer.diagnosis.findings[0]
+        return state.kind, cause.rule, cause.where.pid, cause.where.sample
+    return state.kind, "" if state.kind == "running" else doing(answer).partition(" (")[0]
 
 
 def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
     import json
 
-    from unstuck.attach import page
+    from unstuck.attach import attach_page
     from unstuck.report.status import wants_color, wants_unicode, width_of
     from unstuck.serial import dump_text, write_whole
 
     if args.report:
-        write_whole(args.report, dump_text(page.as_json(answer, state)))
+        write_whole(args.report, dump_text(attach_page.as_json(answer, state)))
     if args.json:
-        text = dump_text(page.as_json(answer, state))
+        text = dump_text(attach_page.as_json(answer, state))
         if args.watch:  # a line each time it speaks
             text = json.dumps(json.loads(text)) + "\n"
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     sys.stdout.write(
-        page.render(
+        attach_page.render(
             answer,
             state,
             color=wants_color(sys.stdout),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from unstuck.model import Look, Process, Thread
+from unstuck.model import Frame, Look, Process, Thread
 
 IO_BYTES = 4096  # more than this between two looks is movement
 MEMORY_BYTES = 1 << 20
@@ -77,32 +77,28 @@ def excuse(look: Look, pid: int) -> str:
     """Why the standstill of `pid` does not count; empty if it does."""
     process = next((p for p in look.processes if p.pid == pid), None)
     thread = process.main_thread if process else None
-    if process is None or thread is None:
+    if thread is None:
         return ""
-    if thread.state in "Tt" or (thread.wait and thread.wait.kind == "stopped"):
+    kind = thread.wait.kind if thread.wait else "unknown"
+    if thread.state in "Tt" or kind == "stopped":
         return "it is stopped (SIGSTOP, Ctrl-Z, the freezer or a debugger)"
-    if _on_stack(thread, DEBUGGING):
+    if on_stack(thread.frames, DEBUGGING):
         return "it is at a debugger prompt"
-    if _on_stack(thread, (LOCK_FILE,)):
+    if on_stack(thread.frames, (LOCK_FILE,)):
         return ""
     if compiles(thread):
         return "it is compiling"
-    if _on_stack(thread, SAVING) and _working(process):
+    # Writing or reading a file, or computing: not waiting for a lock, a pipe or a person.
+    if on_stack(thread.frames, SAVING) and kind in ("running", "file", "unknown", "other", "sleep"):
         return "it is saving or loading a checkpoint"
     return ""
 
 
 def compiles(thread: Thread) -> bool:
     """A compiler is at work; that its modules are being imported is something else."""
-    frames = [frame for frame in thread.frames if frame.function != "<module>"]
-    return any(part in frame.file for frame in frames for part in COMPILING)
+    return on_stack([frame for frame in thread.frames if frame.function != "<module>"], COMPILING)
 
 
-def _on_stack(thread: Thread, parts: tuple[str, ...]) -> bool:
-    return any(part in frame.file for frame in thread.frames for part in parts)
-
-
-def _working(process: Process) -> bool:
-    """Writing or reading a file, or computing: not waiting for a lock, a pipe or a person."""
-    wait = process.main_thread.wait if process.main_thread else None
-    return wait is None or wait.kind in ("running", "file", "unknown", "other", "sleep")
+def on_stack(frames: Sequence[Frame], files: tuple[str, ...]) -> bool:
+    """A frame is in one of these files, which are parts of paths."""
+    return any(part in frame.file for frame in frames for part in files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.attach.stacks import FETCH, IDLE, POLLS, SITE, USER, WAITS, frame, process, thread, worker_frames
-from unstuck.attach.activity import activity, worker_word
+from unstuck.attach.activity import activity, worker_activity
 from unstuck.model import Frame, Thread
 from unstuck.observer.stack_samples import parse_raw
 
@@ -42,17 +42,17 @@ LINEAR = frame(SITE + "torch/nn/modules/linear.py", "Linear.forward")
     ],
 )
 def test_words(frames: tuple[Frame, ...], kind: str, word: str) -> None:
-    assert activity(None, thread(*frames, kind=kind)).word.startswith(word)
+    assert activity(thread(*frames, kind=kind)).startswith(word)
 
 
 def test_a_test_inside_torch_is_no_validation() -> None:
     inner = frame(SITE + "torch/nn/functional.py", "_test")
-    assert activity(None, thread(inner, CALL, USER)).word == "forward pass"
+    assert activity(thread(inner, CALL, USER)) == "forward pass"
 
 
 def test_without_a_stack_the_kernel_has_the_word() -> None:
-    assert activity(None, thread(kind="file-lock")).word == "waiting for a file lock"
-    assert "cannot be seen" in activity(None, None).word
+    assert activity(thread(kind="file-lock")) == "waiting for a file lock"
+    assert "cannot be seen" in activity(None)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_without_a_stack_the_kernel_has_the_word() -> None:
     ],
 )
 def test_words_for_workers(stack: Thread, word: str) -> None:
-    assert worker_word(process(2, stack, role="worker")) == word
+    assert worker_activity(process(2, stack, role="worker")) == word
 
 
 def test_raw_samples_are_read_from_the_main_thread_only() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.attach.stacks import IDLE, POLLS, SITE, USER, WAITS, frame, look, process, thread, worker_frames
-from unstuck.attach.inferred import flight_of, phase_of, seat_of, with_seats
+from unstuck.attach.inferred import flight_of, loader_work, phase_of, with_numbers
 from unstuck.model import Frame
 from unstuck.observer.torch_files import is_index, loader_locals
 
@@ -13,10 +13,10 @@ GET = frame("/home/me/data.py", "Clips.__getitem__", 12)
 
 
 def test_worker_at_a_sample() -> None:
-    seat = seat_of(thread(GET, *worker_frames(5, 17, worker=3, count=8)))
-    assert (seat.worker, seat.workers, seat.batch, seat.sample) == (3, 8, 17, 5)
-    assert seat.fetching
-    assert not seat.collating
+    work = loader_work(thread(GET, *worker_frames(5, 17, worker=3, count=8)))
+    assert (work.worker, work.workers, work.batch, work.sample) == (3, 8, 17, 5)
+    assert work.fetching
+    assert not work.collating
 
 
 def test_comprehension_without_a_frame_of_its_own_as_in_python_3_12() -> None:
@@ -26,12 +26,12 @@ def test_comprehension_without_a_frame_of_its_own_as_in_python_3_12() -> None:
         54,
         arguments=(("possibly_batched_index", "[4, 5]"), ("idx", "5")),
     )
-    assert seat_of(thread(GET, fetch)).sample == 5
+    assert loader_work(thread(GET, fetch)).sample == 5
 
 
 def test_keys_that_are_no_numbers() -> None:
     inner = frame(SITE + "torch/utils/data/_utils/fetch.py", "<listcomp>", 54, arguments=(("idx", "'cat/17'"),))
-    assert seat_of(thread(GET, inner)).sample_key == "cat/17"
+    assert loader_work(thread(GET, inner)).sample_key == "cat/17"
 
 
 def test_worker_loop_in_two_frames_as_later_torch_has_it() -> None:
@@ -39,26 +39,26 @@ def test_worker_loop_in_two_frames_as_later_torch_has_it() -> None:
     inner = frame(IDLE.file, "_base_worker_loop", 300, arguments=base)
     outer = frame(IDLE.file, "_process_worker_loop", 400, arguments=(("worker_id", "3"), ("num_workers", "8")))
     fetch = worker_frames(5, 17)[:2]
-    seat = seat_of(thread(GET, *fetch, inner, outer))
-    assert (seat.worker, seat.batch, seat.sample) == (3, 17, 5)
+    work = loader_work(thread(GET, *fetch, inner, outer))
+    assert (work.worker, work.batch, work.sample) == (3, 17, 5)
     values = [{"name": "task_id", "repr": "17"}, {"name": "data_index", "repr": "[1, 2]"}]
     assert loader_locals(IDLE.file, "_base_worker_loop", values) == (("task_id", "17"),)
 
 
 def test_collating() -> None:
-    seat = seat_of(thread(*worker_frames(None, 17, code="return self.collate_fn(data)")))
-    assert seat.collating
-    assert seat.sample is None
+    work = loader_work(thread(*worker_frames(None, 17, code="return self.collate_fn(data)")))
+    assert work.collating
+    assert work.sample is None
 
 
 def test_what_a_done_batch_left_in_the_frame_is_not_in_work() -> None:
     loop = frame(IDLE.file, "_worker_loop", 330, arguments=(("worker_id", "1"), ("idx", "9")))
-    seat = seat_of(thread(POLLS, loop, kind="poll"))
-    assert (seat.worker, seat.batch, seat.fetching) == (1, None, False)
+    work = loader_work(thread(POLLS, loop, kind="poll"))
+    assert (work.worker, work.batch, work.fetching) == (1, None, False)
 
 
 def test_main_names_the_worker_it_waits_for() -> None:
-    assert seat_of(thread(POLLS, WAITS, USER, kind="poll")).owed_by == 0
+    assert loader_work(thread(POLLS, WAITS, USER, kind="poll")).awaits_worker == 0
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_phases(frames: tuple[Frame, ...], phase: str) -> None:
 def test_numbers_go_into_the_look_and_the_flight() -> None:
     main = process(1, thread(POLLS, WAITS, USER, kind="poll"))
     worker = process(2, thread(GET, *worker_frames(5, 17)), role="worker", ppid=1)
-    seen = with_seats(look(10.0, main, worker))
+    seen = with_numbers(look(10.0, main, worker))
     assert seen.processes[1].worker == 0
     flight = flight_of(seen.processes[1], now=10.0, since=4.0)
     assert flight is not None
@@ -88,7 +88,7 @@ def test_numbers_go_into_the_look_and_the_flight() -> None:
 
 def test_rank_of_mp_spawn() -> None:
     wrap = frame(SITE + "torch/multiprocessing/spawn.py", "_wrap", 90, arguments=(("i", "1"),))
-    assert with_seats(look(1.0, process(5, thread(USER, wrap), role="rank"))).processes[0].rank == 1
+    assert with_numbers(look(1.0, process(5, thread(USER, wrap), role="rank"))).processes[0].rank == 1
 
 
 def test_helpers_have_no_flight() -> None:

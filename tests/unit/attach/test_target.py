@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from unstuck.attach import access, kin, target
+from unstuck.attach import access, target
 from unstuck.attach.access import barrier, curtly, may_trace, way_in
 from unstuck.errors import UsageError
 from unstuck.model import Look, Process
@@ -31,7 +31,7 @@ def member(pid: int, ppid: int, *command: str, python: bool = True) -> Member:
     ],
 )
 def test_commands_of_ours(command: tuple[str, ...], ours: bool) -> None:
-    assert kin.is_ours(command) is ours
+    assert target.is_ours(command) is ours
 
 
 def test_both_halves_of_deepspeed_launch() -> None:
@@ -60,10 +60,10 @@ def test_itself() -> None:
 
 def test_climb_remembers() -> None:
     known: dict[int, int] = {}
-    root = kin.root_of(os.getpid(), known)
+    root = target.root_of(os.getpid(), known)
     assert known[os.getpid()] == root
     known[os.getpid()] = -1
-    assert kin.root_of(os.getpid(), known) == -1
+    assert target.root_of(os.getpid(), known) == -1
 
 
 def test_capability_to_trace() -> None:

@@ -20,8 +20,8 @@ from tests.unit.attach.stacks import (
     thread,
     worker_frames,
 )
-from unstuck.attach.inferred import flight_of, with_seats
-from unstuck.attach.standing import Standing, standings
+from unstuck.attach.blocked_for import Holdup, holdups
+from unstuck.attach.inferred import flight_of, with_numbers
 from unstuck.model import Case, Look, Thread, Wait
 from unstuck.observer.threads import ran_at
 from unstuck.rules.diagnose import diagnose
@@ -33,10 +33,10 @@ WAITING = thread(POLLS, WAITS, USER, wait=Wait("poll", timed=True), cpu=1.0)
 
 def trained(*looks: Look) -> Case:
     """A Case with inferred flights, as attach makes it."""
-    seen = [with_seats(one) for one in looks]
+    seen = [with_numbers(one) for one in looks]
     flights = [f for p in seen[-1].processes if (f := flight_of(p, seen[-1].at, seen[0].at)) is not None]
     bare = case(*seen, flights=tuple(flights))
-    return replace(bare, stalls=tuple(s.stall for s in standings(bare)))
+    return replace(bare, stalls=tuple(s.stall for s in holdups(bare)))
 
 
 def scene(at: float, cpu: float, sample: int = 5, siblings: tuple[float, ...] = (0.1, 0.12)) -> Look:
@@ -55,17 +55,17 @@ def scene(at: float, cpu: float, sample: int = 5, siblings: tuple[float, ...] = 
     return look(at, process(1, WAITING, began=-500.0), worker, *others)
 
 
-def only(found: Case) -> Standing:
-    (standing,) = standings(found)
-    return standing
+def only(found: Case) -> Holdup:
+    (holdup,) = holdups(found)
+    return holdup
 
 
 def test_worker_that_outworked_its_siblings_by_minutes_is_named_at_once() -> None:
     found = trained(scene(0.0, 300.0), scene(1.0, 301.0))
-    standing = only(found)
-    assert standing.process.pid == 2
-    assert standing.stall.suspect
-    assert standing.stall.standing == pytest.approx(300.9, abs=0.5)
+    holdup = only(found)
+    assert holdup.process.pid == 2
+    assert holdup.stall.suspect
+    assert holdup.stall.standing == pytest.approx(300.9, abs=0.5)
     (finding,) = diagnose(found).findings
     assert (finding.rule, finding.where.sample, finding.where.worker) == ("sample-spins", 5, 0)
     assert "at least" in finding.evidence[0]

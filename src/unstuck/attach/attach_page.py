@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from unstuck.attach.access import curtly
-from unstuck.attach.activity import activity, helper_word, worker_word
+from unstuck.attach.activity import process_activity
 from unstuck.attach.inspection import Answer
 from unstuck.attach.state import State, doing
 from unstuck.model import Case, Frame, Look, Process
@@ -101,8 +101,8 @@ def _processes(page: Page, answer: Answer) -> None:
 
 def _asked_for(page: Page, answer: Answer) -> None:
     """Native frames and locals of where it stands, where the person wanted them."""
-    for standing in answer.standings[:2]:
-        last = next((p for p in _last(answer.case).processes if p.pid == standing.process.pid), None)
+    for holdup in answer.holdups[:2]:
+        last = next((p for p in _last(answer.case).processes if p.pid == holdup.process.pid), None)
         thread = last.main_thread if last else None
         if thread is None or last is None:
             continue
@@ -164,11 +164,7 @@ def _name(process: Process) -> str:
 def _word(process: Process) -> str:
     if process.threads and process.threads[0].state == "Z":
         return "ended (zombie)"
-    if process.role == "worker":
-        return worker_word(process)
-    if process.role in ("main", "rank"):
-        return activity(process, process.main_thread).word
-    return helper_word(process)
+    return process_activity(process)
 
 
 def _cpu(case: Case, group: list[Process]) -> str:
