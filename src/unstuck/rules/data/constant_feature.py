@@ -24,8 +24,9 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.data import ColumnStats, PartSeen
-from unstuck.rules.data.seen import Data, called, listed, number, seen
+from unstuck.rules.data.seen import Data, called, listed, seen
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import number
 
 ROWS = 64
 MANY = 0.2

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Severity
 from unstuck.recorder.records.data import ColumnStats, PartSeen, TextsSeen
-from unstuck.rules.data.seen import Data, called, listed, number, seen
+from unstuck.rules.data.seen import Data, called, listed, seen
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import number
 
 REPEATED = 3
 FAR = 2.0

@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.data import ColumnStats, PartSeen
 from unstuck.rules.data.missing_values import code_in
-from unstuck.rules.data.seen import Data, called, listed, number, seen
+from unstuck.rules.data.seen import Data, called, listed, seen
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import number
 
 ROWS = 100
 SCORE = 20.0

@@ -9,7 +9,7 @@ from unstuck.model import Case, Where
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import GivenLayer, LabelCounts, LoaderData, PartSeen
 from unstuck.recorder.records.learning import Activation, Learning
-from unstuck.rules.training import has_learned, is_saturated, main_loss, number, stuck_at_constant
+from unstuck.rules.training import has_learned, is_saturated, main_loss, stuck_at_constant
 
 FEATURES = ("features", "sequence", "image")
 DEAD = 0.9
@@ -127,7 +127,3 @@ def listed(names: Sequence[int | str], of: int | None = None) -> str:
     shown = ", ".join(f"{each}" for each in names[:NAMED])
     rest = (len(names) if of is None else of) - min(len(names), NAMED)
     return f"{shown} and {rest:,} more" if rest > 0 else shown
-
-
-def number(value: float) -> str:
-    return number(value)

@@ -32,9 +32,9 @@ from unstuck.model import Case, Finding, Fix, Severity
 from unstuck.recorder.records.data import GivenLayer, PartSeen, Scale
 from unstuck.recorder.records.learning import Activation
 from unstuck.rules.data.missing_values import coded
-from unstuck.rules.data.seen import Data, blocked, called, number, seen
+from unstuck.rules.data.seen import Data, blocked, called, seen
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import end_mean, main_loss, share_of_constant, start_mean
+from unstuck.rules.training import end_mean, main_loss, number, share_of_constant, start_mean
 
 LARGE = 50.0
 """Mean and twice the deviation together: a lone outlier is no matter of scale."""
