@@ -7,10 +7,13 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import CodeType, FrameType
     from typing import Any
 
     from .records import Site
+
+MOST_FRAMES = 5000  # of a stack that are gone down
 
 
 def call_site() -> Site | None:
@@ -35,11 +38,19 @@ def call_site_of(inside: tuple[str, ...]) -> Site | None:
     return None
 
 
+def frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """This frame and its callers, the innermost first; of a very deep stack only the inner ones."""
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
 def site_of(frame: FrameType | None) -> Site | None:
     """The innermost line of the user's own files, from this frame up."""
-    while frame is not None and not is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return None if frame is None else (absolute(frame.f_code.co_filename), frame.f_lineno, name_of(frame.f_code))
+    user = next((caller for caller in frames(frame) if is_user_file(caller.f_code.co_filename)), None)
+    return None if user is None else (absolute(user.f_code.co_filename), user.f_lineno, name_of(user.f_code))
 
 
 def absolute(path: str) -> str:

@@ -98,19 +98,20 @@ def written(thing: Any, *methods: str) -> Site | None:
 
 def made(loader: Any, frame: FrameType | None) -> Site | None:
     """The line that makes the loader: the one in the user's files that calls its class, or does so for its name."""
-    kind = re.compile(rf"\b{re.escape(objects.class_name(type(loader)))}\(")
-    here = frame
-    while here is not None:
-        code = here.f_code
-        if user_code.is_user_file(code.co_filename):
-            lines = linecache.getlines(code.co_filename)
-            found = [number for number, text in enumerate(lines, 1) if kind.search(text.partition("#")[0])]
-            found = [number for number in found if not lines[number - 1].lstrip().startswith(("class ", "def "))]
-            if len(found) > 1:
-                found = [number for number in found if _assigns(lines[number - 1], _names(loader, here))][-1:]
-            if found:
-                return user_code.absolute(code.co_filename), found[0], ""
-        here = here.f_back
+    call = re.compile(rf"\b{re.escape(objects.class_name(type(loader)))}\(")
+    for caller in user_code.frames(frame):
+        file = caller.f_code.co_filename
+        if not user_code.is_user_file(file):
+            continue
+        lines = [(number, text.partition("#")[0]) for number, text in enumerate(linecache.getlines(file), 1)]
+        calls = [
+            (n, text) for n, text in lines if call.search(text) and not text.lstrip().startswith(("class ", "def "))
+        ]
+        if len(calls) > 1:
+            names = _names(loader, caller)
+            calls = [(number, text) for number, text in calls if _assigns(text, names)][-1:]
+        if calls:
+            return user_code.absolute(file), calls[0][0], ""
     return None
 
 

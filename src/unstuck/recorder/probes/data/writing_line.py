@@ -11,18 +11,19 @@ import ast
 import sys
 import threading
 from collections.abc import Callable
+from functools import lru_cache
+from itertools import takewhile
 from time import thread_time
 from types import FrameType, FunctionType
 from typing import Any
 
 from ... import governor, guard, hiding, objects, user_code
 from ...records import Site
+from ..loops.expressions import Scope
 from ..loops.parsed_source import tree_of
 
-EVENTS, CALLS, SECONDS = 4000, 50_000, 0.04
-"""Lines followed in one step, calls of anything in it, and seconds of looking at the memory."""
-FRAMES, GENERATORS, FILES = 1000, 256, 1000
-"""Frames of the stack and generators that are followed, and files whose owner is remembered."""
+MOST_LINES, MOST_CALLS, MOST_SECONDS = 4000, 50_000, 0.04  # followed in one step; of looking at the memory
+MOST_GENERATORS = 256  # that are followed
 OUTLIVES = 0x20 | 0x80 | 0x200  # code flags: generators and coroutines
 _WRITING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 
@@ -42,7 +43,6 @@ class WritingLine:
         self._last: tuple[FrameType, int] | None = None
         self._events = self._calls = 0
         self._spent = 0.0
-        self._users: dict[str, bool] = {}
         # One object each: whether it is ours that is set is asked by identity.
         self._at_call, self._at_line = self._called, self._passed
 
@@ -53,14 +53,14 @@ class WritingLine:
             return
         if hiding.has_compiled():
             return
-        self._marked = self._followable(frame)
+        self._marked = _followable(frame)
         if not self._marked:
             return
         self._owners, self._events, self._calls, self._spent = owners, 0, 0, 0.0
         self.site, self.own, self._looks = None, False, True
         self._last = (self._marked[0], self._marked[0].f_lineno or 0)
-        for each in self._marked:
-            each.f_trace = self._at_line
+        for marked in self._marked:
+            marked.f_trace = self._at_line
         sys.settrace(self._at_call)
 
     def leave(self) -> bool:
@@ -68,39 +68,15 @@ class WritingLine:
         followed."""
         self._stop()
         self._last = None
-        for each in self._marked:
-            if each.f_trace is self._at_line:
-                each.f_trace = None
-        for each in (*self._marked, *self._resumed):
-            if each.f_code.co_flags & objects.FAST == objects.FAST:
-                objects.locals_of(each)
+        for frame in self._marked:
+            if frame.f_trace is self._at_line:
+                frame.f_trace = None
+        for frame in (*self._marked, *self._resumed):
+            if frame.f_code.co_flags & objects.FAST == objects.FAST:
+                objects.locals_of(frame)
         followed = bool(self._marked)
         self._marked, self._resumed = [], []
         return followed
-
-    def _followable(self, frame: FrameType) -> list[FrameType]:
-        """Frames of user code, the innermost first, up to one that may not be followed."""
-        found: list[FrameType] = []
-        here: FrameType | None = frame
-        for _ in range(FRAMES):
-            if here is None:
-                break
-            if self._is_users(here):
-                if _is_closed(here):
-                    break
-                if here.f_trace is None:
-                    found.append(here)
-            here = here.f_back
-        return found
-
-    def _is_users(self, frame: FrameType) -> bool:
-        file = frame.f_code.co_filename
-        known = self._users.get(file)
-        if known is None:
-            known = user_code.is_user_file(file)
-            if len(self._users) < FILES:
-                self._users[file] = known
-        return known
 
     def _stop(self) -> None:
         self._looks = False
@@ -109,11 +85,11 @@ class WritingLine:
 
     def _called(self, frame: FrameType, _event: str, _argument: object) -> Any:
         self._calls += 1
-        if self._calls > CALLS:
+        if self._calls > MOST_CALLS:
             self._stop()
-        if frame.f_code.co_flags & OUTLIVES and len(self._resumed) < GENERATORS and frame not in self._resumed:
+        if frame.f_code.co_flags & OUTLIVES and len(self._resumed) < MOST_GENERATORS and frame not in self._resumed:
             self._resumed.append(frame)
-        return self._at_line if self._looks and self._is_users(frame) and not _is_closed(frame) else None
+        return self._at_line if self._looks and _is_users(frame) and not _is_closed(frame) else None
 
     def _passed(self, frame: FrameType, event: str, _argument: object) -> Any:
         """What changed since the last event was changed by the line of that event."""
@@ -129,7 +105,7 @@ class WritingLine:
             guard.off(self._probe, fault)  # what a signal handler raised goes on from here
         self._events += 1
         self._spent += thread_time() - began
-        if self._looks and self._events <= EVENTS and self._spent <= SECONDS:
+        if self._looks and self._events <= MOST_LINES and self._spent <= MOST_SECONDS:
             return self._at_line
         self._stop()
         return None
@@ -141,7 +117,7 @@ class WritingLine:
             self._looks = False
         elif event == "line":
             self._last = (frame, frame.f_lineno or 0)
-        elif event == "return" and back is not None and self._is_users(back):
+        elif event == "return" and back is not None and _is_users(back):
             self._last = (back, back.f_lineno or 0)
             self._looks = not _is_closed(back)
 
@@ -153,15 +129,29 @@ class WritingLine:
 
     def _is_own(self, frame: FrameType, line: int) -> bool:
         """A method of the dataset, or of what it holds, is at work; or the line writes to what it calls that."""
-        here: FrameType | None = frame
-        while here is not None:
-            if self._is_users(here) and _is_method_of(here, self._owners):
+        for caller in user_code.frames(frame):
+            if _is_users(caller) and _is_method_of(caller, self._owners):
                 return True
-            here = None if here in self._marked else here.f_back
+            if caller in self._marked:
+                break
         tree = tree_of(frame.f_code.co_filename)
         statements = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, _WRITING)]
-        here_written = [node for node in statements if node.lineno <= line <= (node.end_lineno or line)]
-        return any(_names(target, frame, self._owners) for node in here_written for target in _targets(node))
+        at_line = [node for node in statements if node.lineno <= line <= (node.end_lineno or line)]
+        scope = Scope(dict(frame.f_locals), frame.f_globals)
+        return any(_names(target, scope, self._owners) for node in at_line for target in _targets(node))
+
+
+_is_user_file = lru_cache(maxsize=1000)(user_code.is_user_file)
+
+
+def _is_users(frame: FrameType) -> bool:
+    return _is_user_file(frame.f_code.co_filename)
+
+
+def _followable(frame: FrameType) -> list[FrameType]:
+    """Frames of user code, the innermost first, up to one that may not be followed."""
+    users = takewhile(lambda caller: not _is_closed(caller), filter(_is_users, user_code.frames(frame)))
+    return [caller for caller in users if caller.f_trace is None]
 
 
 def _is_closed(frame: FrameType) -> bool:
@@ -190,24 +180,11 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return [statement.value] if isinstance(statement, ast.Expr) else []
 
 
-def _names(node: ast.expr, frame: FrameType, owners: frozenset[int]) -> bool:
+def _names(node: ast.expr, scope: Scope, owners: frozenset[int]) -> bool:
     """`dataset.bank[i]`, `self.data.bank.mul_(m)`: something on the way is one of these."""
-    path: list[ast.expr] = []
-    here: ast.expr | None = node
-    while here is not None:
-        path.append(here)
-        below = here.func if isinstance(here, ast.Call) else getattr(here, "value", None)
-        here = below if isinstance(below, ast.expr) else None
-    root = path[-1]
-    if not isinstance(root, ast.Name):
-        return False
-    known = frame.f_locals
-    thing = known[root.id] if root.id in known else frame.f_globals.get(root.id)
-    for step in reversed(path[:-1]):
-        if id(thing) in owners:
+    here: Any = node
+    while isinstance(here, ast.expr):
+        if id(scope.find(here)) in owners:
             return True
-        own = objects.instance_dict(thing) if isinstance(step, ast.Attribute) else None
-        if own is None or step.attr not in own:  # type: ignore[attr-defined]  # it is an Attribute
-            return False
-        thing = own[step.attr]  # type: ignore[attr-defined]
-    return id(thing) in owners
+        here = here.func if isinstance(here, ast.Call) else getattr(here, "value", None)
+    return False

@@ -115,11 +115,7 @@ def _lines(error: BaseException) -> list[TracedLine]:
 
 def stack(frame: FrameType | None) -> list[TracedLine]:
     """The lines that are being run, innermost first."""
-    lines: list[TracedLine] = []
-    while frame is not None and len(lines) < FRAMES:
-        lines.append(_line(frame, frame.f_lineno))
-        frame = frame.f_back
-    return lines
+    return [_line(caller, caller.f_lineno) for caller in islice(user_code.frames(frame), FRAMES)]
 
 
 def _line(frame: FrameType, number: int) -> TracedLine:

@@ -27,7 +27,6 @@ from .statements import LOOPS, SCOPES, Placed, assignments, beneath, owner_of
 LoopNode = ast.While | ast.For | ast.AsyncFor
 
 MOST_FRAMES = 12  # that are described
-MOST_STACK = 5000  # frames that are gone down
 MOST_NAMES = 1000  # of a function
 MOST_EXITS = 16  # of a loop
 ROUNDS = 3  # what is tested, what decides whether that is changed, and once more
@@ -57,18 +56,16 @@ class Loops(Probe):
 
 
 def _frames(frame: FrameType) -> list[LoopFrame]:
-    frames: list[LoopFrame] = []
-    here: FrameType | None = frame
-    for _ in range(MOST_STACK):
-        if here is None or len(frames) == MOST_FRAMES:
-            break
-        code = here.f_code
-        if here.f_lineno is not None and user_code.is_user_file(code.co_filename):
-            function, around = _around(code, here.f_lineno)
+    described: list[LoopFrame] = []
+    for caller in user_code.frames(frame):
+        code = caller.f_code
+        if caller.f_lineno is not None and user_code.is_user_file(code.co_filename):
+            function, around = _around(code, caller.f_lineno)
             if around:
-                frames.append(_described(here, function, around))
-        here = here.f_back
-    return frames
+                described.append(_described(caller, function, around))
+        if len(described) == MOST_FRAMES:
+            break
+    return described
 
 
 def _described(frame: FrameType, function: ast.AST, around: list[LoopNode]) -> LoopFrame:

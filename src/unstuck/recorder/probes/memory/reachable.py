@@ -37,7 +37,7 @@ from ..object_walk import ATOMS, KEY, key_text
 
 MOST_OBJECTS, MOST_SECONDS, MOST_DEPTH = 20_000, 0.02, 9
 HOOK_DEPTH, MOST_IN_HOOKS = 3, 400  # how far, and how many things, to follow what a hook shares with the training
-FRAMES, MOST_STACK = 40, 5000  # of the inner and of the outer end of a deep stack; how far down it is gone
+FRAMES = 40  # of the inner and of the outer end of a deep stack
 MOST_NAMES = 2000  # globals of one module
 _OURS = (__package__ or "").partition(".probes")[0] + "."
 
@@ -123,14 +123,10 @@ def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
     """Frames of the user's own code, and the others without ours; the innermost first."""
     mine: list[FrameType] = []
     others: list[FrameType] = []
-    here: FrameType | None = frame
-    for _ in range(MOST_STACK):
-        if here is None:
-            break
-        name = dict.get(here.f_globals, "__name__")
+    for caller in user_code.frames(frame):
+        name = dict.get(caller.f_globals, "__name__")
         if type(name) is not str or not name.startswith(_OURS):
-            (mine if _is_user_file(here.f_code.co_filename) else others).append(here)
-        here = here.f_back
+            (mine if _is_user_file(caller.f_code.co_filename) else others).append(caller)
     return _both_ends(mine), _both_ends(others)
 
 
