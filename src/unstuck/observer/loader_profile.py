@@ -17,34 +17,76 @@ from unstuck.recorder import layout as at
 from unstuck.recorder.cores import allowed
 
 from . import proc
+from .locks import is_private
 from .stack_samples import Sampler, drawing_line, hot_line, lock_line
 from .syscalls import parse_call
 
 SECONDS = 2.0
-EVERY = 0.04
-"""Seconds between two looks at what each process does."""
-ENOUGH = 12
-SAMPLED = 2
-"""Workers whose stacks are sampled: they do the same."""
-PATIENCE = 4.0
-"""Seconds that py-spy may need to come to its end."""
-RAN = 0.02
-"""Share of the time that a thread must have run to be counted."""
+LOOK_SECONDS = 0.04  # between two looks at what each process does
+MIN_LOOKS = 12
+MAX_SAMPLED = 2  # workers whose stacks are sampled: they do the same
+PATIENCE_SECONDS = 4.0  # that py-spy may need to come to its end
+MIN_RAN_SHARE = 0.02  # of the time that a thread must have run to be counted
+MOSTLY = 0.5  # share of the time that makes a worker's time computing
 LOCKS = ("shared-lock", "file-lock")
-PRIVATE = 128
-"""Flag of a futex that no other process can see."""
-_FILES = ("read", "pread64", "readv", "preadv", "openat", "open", "newfstatat", "statx", "getdents64", "fsync", "write")
-_SOCKETS = ("recvfrom", "recvmsg", "connect", "sendto", "poll", "ppoll", "select", "pselect6", "epoll_wait")
+_KINDS = {  # of wait, by system call
+    **dict.fromkeys(("running", ""), "running"),
+    **dict.fromkeys(("flock", "fcntl"), "file-lock"),
+    **dict.fromkeys(("nanosleep", "clock_nanosleep"), "sleep"),
+    **dict.fromkeys(("read", "pread64", "readv", "preadv", "openat", "open", "newfstatat", "statx"), "file"),
+    **dict.fromkeys(("getdents64", "fsync", "write"), "file"),
+    **dict.fromkeys(("recvfrom", "recvmsg", "connect", "sendto", "poll", "ppoll", "select", "pselect6"), "socket"),
+    "epoll_wait": "socket",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a process got of the processors so far, in seconds."""
+
+    ready: float = 0.0  # in which its threads were ready and had none
+    by_thread: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def ran(self) -> float:
+        return sum(self.by_thread.values())
+
+    @classmethod
+    def of(cls, pid: int) -> Usage:
+        ready, by_thread = 0.0, {}
+        for tid in proc.threads(pid):
+            words = proc.maybe(f"/proc/{pid}/task/{tid}/schedstat").split()
+            if len(words) == 3:
+                by_thread[tid] = int(words[0]) / 1e9
+                ready += int(words[1]) / 1e9
+        return cls(ready, by_thread)
+
+
+def busy_seconds(pid: int) -> float:
+    """Seconds that the processors it may run on have been busy since the machine was started, with anything."""
+    try:
+        mine = {f"cpu{number}" for number in os.sched_getaffinity(pid)}
+    except OSError:
+        return 0.0
+    total = 0
+    for line in proc.maybe("/proc/stat").splitlines():
+        name, *fields = line.split()
+        if name in mine:
+            user, nice, system, _idle, _iowait, irq, soft, steal = (int(field) for field in fields[:8])
+            total += user + nice + system + irq + soft + steal
+    return total / proc.TICKS
 
 
 @dataclass
-class _Seen:
+class _Maker:
+    """One process that makes batches, over the looks so far."""
+
     gauge: Gauge
     fetching: int = 0
     blocked: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
-    before: tuple[float, float, dict[int, float]] = (0.0, 0.0, {})
-    after: tuple[float, float, dict[int, float]] = (0.0, 0.0, {})
+    before: Usage = field(default_factory=Usage)
+    after: Usage = field(default_factory=Usage)
 
     @property
     def pid(self) -> int:
@@ -54,13 +96,26 @@ class _Seen:
         w = self.gauge.words
         return bool(w[at.W_FETCHING]) and (w[at.W_ROLE] != WORKER or self.gauge.phase == at.FETCH)
 
+    def fetcher(self, looks: int, lasted: float) -> Fetcher:
+        worker = int(self.gauge.words[at.W_WORKER])
+        ran = [now - self.before.by_thread.get(tid, 0.0) for tid, now in self.after.by_thread.items()]
+        return Fetcher(
+            pid=self.pid,
+            worker=worker if worker >= 0 else None,
+            busy=self.fetching / looks,
+            blocked=self.blocked / looks,
+            cpu=max(0.0, self.after.ran - self.before.ran) / lasted,
+            delayed=max(0.0, self.after.ready - self.before.ready) / lasted,
+            threads=max(1, sum(seconds > MIN_RAN_SHARE * lasted for seconds in ran)),
+        )
+
 
 class Probe(threading.Thread):
     """Watches the training process `main` and its workers; `result` is there once it has ended well."""
 
     def __init__(self, main: str, workers: list[str], tree: list[int]) -> None:
         """Paths of their flight files, which are mapped anew here, and all processes of the run."""
-        super().__init__(name="strain", daemon=True)
+        super().__init__(name="loader-profile", daemon=True)
         self._paths, self._tree = [main, *workers], tree
         self._over = threading.Event()
         self.result: Strain | None = None
@@ -81,54 +136,50 @@ class Probe(threading.Thread):
         """Come to an end, and leave nothing running."""
         self._over.set()
         if self.ident is not None:
-            self.join(PATIENCE)
+            self.join(PATIENCE_SECONDS)
 
     def _watch(self, main: Gauge, workers: list[Gauge]) -> Strain | None:
-        seen = [_Seen(gauge) for gauge in workers] or [_Seen(main)]
-        samplers = {each.pid: Sampler(each.pid, SECONDS) for each in seen[:SAMPLED]}
+        makers = [_Maker(gauge) for gauge in workers or [main]]
+        samplers = {maker.pid: Sampler(maker.pid, SECONDS) for maker in makers[:MAX_SAMPLED]}
         if workers:
             samplers[main.pid] = Sampler(main.pid, SECONDS)
         try:
-            strain = self._look(main, seen)
-            taken = {} if strain is None else {pid: each.samples(PATIENCE) for pid, each in samplers.items()}
+            strain = self._look(main, makers)
+            if strain is None:
+                return None
+            taken = {pid: sampler.samples(PATIENCE_SECONDS) for pid, sampler in samplers.items()}
         finally:
             for sampler in samplers.values():
                 sampler.end()
-        if strain is None:
-            return None
         drawing = drawing_line(taken.pop(main.pid)) if workers else None
-        samples = [sample for each in taken.values() for sample in each]
-        hot, lock = hot_line(samples, _mostly(seen, strain)), lock_line(samples)
-        return replace(strain, hot=hot, lock=lock, drawing=drawing)
+        samples = [sample for some in taken.values() for sample in some]
+        return replace(strain, hot=hot_line(samples, _mostly(makers, strain)), lock=lock_line(samples), drawing=drawing)
 
-    def _look(self, main: Gauge, seen: list[_Seen]) -> Strain | None:
+    def _look(self, main: Gauge, makers: list[_Maker]) -> Strain | None:
         began, busy, tree = time.monotonic(), busy_seconds(main.pid), self._used()
-        before, trained = delays(main.pid), _own(main.pid)
-        for each in seen:
-            each.before = delays(each.pid)
+        before, trained = Usage.of(main.pid), _own_seconds(main.pid)
+        for maker in makers:
+            maker.before = Usage.of(maker.pid)
         looks = together = alone = 0
         while time.monotonic() < began + SECONDS:
-            if self._over.wait(EVERY):
+            if self._over.wait(LOOK_SECONDS):
                 break  # the run is over: what was seen so far may do
             looks += 1
-            kinds = {each.pid: wait_kind(each.pid) for each in seen if each.makes_batch()}
-            for each in seen:
-                kind = kinds.get(each.pid)
-                each.fetching += kind is not None
-                each.blocked += kind in LOCKS
-                if kind is not None:
-                    each.kinds[kind] += 1
+            kinds = {maker.pid: wait_kind(maker.pid) for maker in makers if maker.makes_batch()}
+            for maker in makers:
+                if maker.pid in kinds:
+                    maker.fetching += 1
+                    maker.blocked += kinds[maker.pid] in LOCKS
+                    maker.kinds[kinds[maker.pid]] += 1
             if len(kinds) >= 2:
                 together += 1
                 alone += sum(kind not in LOCKS for kind in kinds.values()) <= 1
-        for each in seen:
-            each.after = delays(each.pid)
-            each.before = each.before if each.after[2] else each.after  # it is gone
-        if looks < ENOUGH:
-            return None
-        lasted, after = time.monotonic() - began, delays(main.pid)
+        for maker in makers:
+            maker.after = Usage.of(maker.pid)
+            maker.before = maker.before if maker.after.by_thread else maker.after  # it is gone
+        lasted, after = time.monotonic() - began, Usage.of(main.pid)
         used = (self._used() - tree) / lasted
-        if used < 0:  # processes of the run have ended meanwhile
+        if looks < MIN_LOOKS or used < 0:  # processes of the run have ended meanwhile
             return None
         return Strain(
             pid=main.pid,
@@ -137,48 +188,32 @@ class Probe(threading.Thread):
             looks=looks,
             cores=allowed(main.pid),
             cpu=used,
-            training=max(0.0, _own(main.pid) - trained) / lasted,
+            training=max(0.0, _own_seconds(main.pid) - trained) / lasted,
             others=max(0.0, (busy_seconds(main.pid) - busy) / lasted - used),
-            delayed=max(0.0, after[1] - before[1]) / lasted,
-            fetchers=tuple(_fetcher(each, looks, lasted) for each in seen),
+            delayed=max(0.0, after.ready - before.ready) / lasted,
+            fetchers=tuple(maker.fetcher(looks, lasted) for maker in makers),
             together=together,
             alone=alone,
         )
 
     def _used(self) -> float:
         """Processor seconds of the processes of the run, those of children that are gone included."""
-        found = [stat for pid in self._tree if (stat := proc.stat(pid)) is not None]
-        return sum(stat.cpu + stat.children_cpu for stat in found)
+        stats = [stat for pid in self._tree if (stat := proc.stat(pid)) is not None]
+        return sum(stat.cpu + stat.children_cpu for stat in stats)
 
 
-def _own(pid: int) -> float:
+def _own_seconds(pid: int) -> float:
     stat = proc.stat(pid)
     return 0.0 if stat is None else stat.cpu
 
 
-def _fetcher(seen: _Seen, looks: int, lasted: float) -> Fetcher:
-    worker = int(seen.gauge.words[at.W_WORKER])
-    ran = [now - seen.before[2].get(tid, 0.0) for tid, now in seen.after[2].items()]
-    return Fetcher(
-        pid=seen.pid,
-        worker=worker if worker >= 0 else None,
-        busy=seen.fetching / max(1, looks),
-        blocked=seen.blocked / max(1, looks),
-        cpu=max(0.0, seen.after[0] - seen.before[0]) / lasted,
-        delayed=max(0.0, seen.after[1] - seen.before[1]) / lasted,
-        threads=max(1, sum(each > RAN * lasted for each in ran)),
-    )
-
-
-def _mostly(seen: list[_Seen], strain: Strain) -> str:
+def _mostly(makers: list[_Maker], strain: Strain) -> str:
     """What they mostly wait for while they make batches; empty if they compute, be it in threads of their own."""
     busy = sum(fetcher.busy for fetcher in strain.fetchers)
     worked = sum(min(fetcher.busy, fetcher.cpu + fetcher.delayed) for fetcher in strain.fetchers)
-    kinds = sum((each.kinds for each in seen), Counter[str]())
+    kinds = sum((maker.kinds for maker in makers), Counter[str]())
     del kinds["running"]
-    if worked >= 0.5 * busy or not kinds:
-        return ""
-    return kinds.most_common(1)[0][0]
+    return "" if worked >= MOSTLY * busy or not kinds else kinds.most_common(1)[0][0]
 
 
 def wait_kind(pid: int) -> str:
@@ -193,48 +228,9 @@ def wait_kind(pid: int) -> str:
     except (OSError, ValueError):
         return "unknown"
     if call.name.startswith("futex"):
-        return "lock" if call.args[1] & PRIVATE else "shared-lock"
-    if call.name in ("flock", "fcntl"):
-        return "file-lock"
-    if call.name in ("nanosleep", "clock_nanosleep"):
-        return "sleep"
-    if call.name in _FILES:
-        target = proc.link(f"/proc/{pid}/fd/{call.signed(0)}") if call.name in ("read", "write") else ""
-        return "socket" if target.startswith(("socket:", "pipe:")) else "file"
-    if call.name in _SOCKETS:
+        return "lock" if is_private(call) else "shared-lock"
+    if call.name in ("read", "write") and proc.link(f"/proc/{pid}/fd/{call.signed(0)}").startswith(
+        ("socket:", "pipe:")
+    ):
         return "socket"
-    return "running" if call.name in ("running", "") else "other"
-
-
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def busy_seconds(pid: int) -> float:
-    """Seconds that the processors it may run on have been busy since the machine was started, with anything."""
-    try:
-        mine = {f"cpu{number}" for number in os.sched_getaffinity(pid)}
-    except OSError:
-        return 0.0
-    total = 0
-    for line in proc.maybe("/proc/stat").splitlines():
-        name, *fields = line.split()
-        if name in mine:
-            user, nice, system, _idle, _iowait, irq, soft, steal = (int(field) for field in fields[:8])
-            total += user + nice + system + irq + soft + steal
-    return total / TICKS
-
-
-def delays(pid: int) -> tuple[float, float, dict[int, float]]:
-    """Of a process: processor seconds, seconds its threads were ready without one, and the former by thread."""
-    ran, ready, by_thread = 0.0, 0.0, {}
-    try:
-        tids = proc.numbers(f"/proc/{pid}/task")
-    except OSError:
-        return 0.0, 0.0, {}
-    for tid in tids:
-        words = proc.maybe(f"/proc/{pid}/task/{tid}/schedstat").split()
-        if len(words) == 3:
-            by_thread[tid] = int(words[0]) / 1e9
-            ran += by_thread[tid]
-            ready += int(words[1]) / 1e9
-    return ran, ready, by_thread
+    return _KINDS.get(call.name, "other")

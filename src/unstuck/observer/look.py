@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
-from unstuck.model import Flight, Frame, Look, PathFact, Process, Role, Thread, Wait
+from unstuck.model import Flight, Look, PathFact, Process, Role, Thread, Wait
 
 from . import proc
 from .descriptors import Descriptors, is_device, stdin_kind
@@ -19,10 +20,15 @@ from .proc import Trouble
 from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
-from .stacks import Ladder, PySpy, PythonThread, Stacks, StackTaker, own_frames
+from .stacks import Ladder, PySpy, Stacks, StackTaker, own_frames
 from .threads import Clocks, ThreadReading, match_threads, read_threads
 from .tree import SAME_START, Member, Tree, by_stack, rank_in, roles, world_in
 from .waits import Waits, with_frames
+
+_IO_BYTES = re.compile(r"^[rw]char: (\d+)", re.MULTILINE)
+_MAX_OPEN_FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
+Readings = Mapping[int, tuple[ThreadReading, ...]]
+Pulse = tuple[tuple[int, int, float], ...]
 
 
 class Observer:
@@ -41,13 +47,12 @@ class Observer:
     ) -> None:
         self.root = root
         self._history = history
-        self._taken: dict[int, tuple[_Pulse, Stacks]] = {}
+        self._taken: dict[int, tuple[Pulse, Stacks]] = {}
         self._tree = Tree(root)
         self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
         self._source = Source()
         self._sockets = Sockets()
-        self._ranks: dict[tuple[int, ...], int | None] = {}
-        self._worlds: dict[int, int | None] = {}
+        self._ranks: dict[tuple[int, ...], tuple[int | None, int | None]] = {}
         self._roles: dict[tuple[int, int], Role] = {}
 
     def look(
@@ -61,7 +66,8 @@ class Observer:
         at = time.monotonic()
         trouble = Trouble()
         flights = flights or {}
-        members = self._tree.members(trouble, {pid: start for pid, each in flights.items() if (start := _start(each))})
+        starts = {pid: start for pid, flight in flights.items() if (start := flight.started or flight.began)}
+        members = self._tree.members(trouble, starts)
         descriptors = Descriptors(member.pid for member in members)
         waits = Waits(members, descriptors, self._sockets.afresh())
         clocks = Clocks() if self._history else None
@@ -70,21 +76,25 @@ class Observer:
             (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads
         }
         taken = self._take_stacks(members, only, trouble, readings) if stacks else {}
-        ranks = {member.pid: self._rank(member) for member in members}
-        parts = roles(self.root, members, ranks)
-        processes = tuple(
-            self._process(
-                member,
-                self._threads(member.pid, readings[member.pid], explained, taken.get(member.pid, Stacks())),
-                taken.get(member.pid, Stacks()),
-                parts[member.pid],
-                ranks[member.pid],
-                _flight_of(member, flights),
-                descriptors,
+        ranks = {member.pid: self._rank_and_world(member) for member in members}
+        by_command = roles(self.root, members, {pid: rank for pid, (rank, _) in ranks.items()})
+        processes = []
+        for member in members:
+            pid = member.pid
+            threads = self._threads(pid, readings[pid], explained, taken.get(pid, Stacks()))
+            flight = _flight_of(member, flights)
+            process = _process(member, threads, taken.get(pid, Stacks()), flight, descriptors)
+            rank, world = ranks[pid]
+            processes.append(
+                replace(
+                    process,
+                    role=self._settled_role(member, by_command[pid], threads, flight),
+                    rank=rank if process.rank is None else process.rank,
+                    world=world,
+                    quiet=_quiet(pid, descriptors) if self._history else None,
+                )
             )
-            for member in members
-        )
-        return Look(at, processes, file_locks(waits.holdings), stacks, trouble.lines())
+        return Look(at, tuple(processes), file_locks(waits.holdings), stacks, trouble.lines())
 
     def path_fact(self, path: str) -> PathFact:
         """Try a path as the target would, relative ones from its working directory."""
@@ -94,39 +104,33 @@ class Observer:
 
     def polled_paths(self, look: Look) -> tuple[PathFact, ...]:
         """Facts about the paths that loops keep testing for (`Frame.polls`), where their value can be known."""
-        return self._paths_of(look, lambda frame: frame.polls)
+        return self._paths_of(look, "polls")
 
     def tried_paths(self, look: Look) -> tuple[PathFact, ...]:
         """Facts about the paths that loops keep trying in vain (`Frame.tries`), where their value can be known."""
-        return self._paths_of(look, lambda frame: frame.tries if frame.user else "")
+        return self._paths_of(look, "tries")
 
-    def _paths_of(self, look: Look, expression_of: Callable[[Frame], str]) -> tuple[PathFact, ...]:
-        found: dict[tuple[int, str], PathFact] = {}
+    def _paths_of(self, look: Look, field: Literal["polls", "tries"]) -> tuple[PathFact, ...]:
+        facts: dict[tuple[int, str], PathFact] = {}
         for process in look.processes:
             for frame in (frame for thread in process.threads for frame in thread.frames):
-                expression = expression_of(frame)
-                if not expression:
-                    continue
-                path = self._source.stated_path(frame, expression)
+                expression = frame.polls if field == "polls" else frame.tries if frame.user else ""
+                path = self._source.stated_path(frame, expression) if expression else None
                 if path is None and expression.isidentifier():
                     path = PySpy().local(process.pid, frame, expression)
-                if path is not None and "://" not in path:  # an address is no path
+                if path is not None and "://" not in path:  # a URL is no path
                     fact = self.path_fact(os.path.join(proc.link(f"/proc/{process.pid}/cwd"), path))
-                    found.setdefault((process.pid, path), replace(fact, expression=expression, pid=process.pid))
-        return tuple(found.values())
+                    facts.setdefault((process.pid, path), replace(fact, expression=expression, pid=process.pid))
+        return tuple(facts.values())
 
     def stdin(self) -> str:
         """What standard input of the root is: terminal, pipe, file, null, socket or closed."""
         return stdin_kind(self.root)
 
     def _take_stacks(
-        self,
-        members: tuple[Member, ...],
-        only: Collection[int] | None,
-        trouble: Trouble,
-        readings: Mapping[int, tuple[ThreadReading, ...]],
+        self, members: tuple[Member, ...], only: Collection[int] | None, trouble: Trouble, readings: Readings
     ) -> Mapping[int, Stacks]:
-        """A process in which nothing ran since its stacks were last taken still has the same: it is not asked again."""
+        """A process in which nothing ran since its stacks were last taken still has the same: it is not read again."""
         pids = [
             member.pid
             for member in members
@@ -138,15 +142,15 @@ class Observer:
         fresh = self._stacks.take([pid for pid in pids if pid not in same])
         taken = {pid: same[pid] if pid in same else fresh[pid] for pid in pids}
         self._taken = {pid: (pulses[pid], stacks) for pid, stacks in taken.items() if stacks.threads}
-        for pid, found in taken.items():
-            if "Permission denied" in found.missing:
+        for pid, stacks in taken.items():
+            if "Permission denied" in stacks.missing:
                 trouble.note(
                     "ptrace",
                     f"py-spy may not look into process {pid} (permission denied): run as its owner or as root, "
                     "or allow it with `sysctl kernel.yama.ptrace_scope=0` (in a container: --cap-add SYS_PTRACE)",
                 )
-            elif found.missing and not found.threads:
-                trouble.note(found.missing, f"no Python stacks of process {pid}: {found.missing}")
+            elif stacks.missing and not stacks.threads:
+                trouble.note(stacks.missing, f"no Python stacks of process {pid}: {stacks.missing}")
         return taken
 
     def _threads(
@@ -158,142 +162,94 @@ class Observer:
     ) -> tuple[Thread, ...]:
         python = match_threads(pid, readings, taken.threads)
         folder = proc.link(f"/proc/{pid}/cwd") if python else ""
+        seen = {}
+        for tid, known in python.items():  # with a negative number: begun since, or like another
+            frames = self._source.annotate(own_frames(known.frames), folder)
+            seen[tid] = Thread(tid=max(tid, 0), name=known.name, python=True, frames=frames, native=known.native)
         threads = []
         for reading in readings:
-            known = python.pop(reading.tid, None)
-            frames = self._source.annotate(own_frames(known.frames), folder) if known else ()
-            threads.append(_thread(reading, with_frames(explained[pid, reading.tid], frames), known, frames))
-        for known in python.values():  # begun since, or not to be told apart from another
-            frames = self._source.annotate(own_frames(known.frames), folder)
-            threads.append(Thread(tid=0, name=known.name, python=True, frames=frames, native=known.native))
-        return tuple(threads)
-
-    def _process(
-        self,
-        member: Member,
-        threads: tuple[Thread, ...],
-        taken: Stacks,
-        role: Role,
-        rank: int | None,
-        flight: Flight | None,
-        descriptors: Descriptors,
-    ) -> Process:
-        counters = read_counters(member.pid, descriptors)
-        return Process(
-            pid=member.pid,
-            ppid=member.ppid,
-            began=member.stat.started / proc.TICKS,
-            role=self._settled_role(member, role, threads, flight),
-            command=member.command,
-            is_python=member.is_python,
-            forked=member.forked or (flight is not None and flight.forked),
-            worker=flight.worker if flight else None,
-            rank=flight.rank if flight and flight.rank is not None else rank,
-            world=self._worlds.get(member.pid),
-            threads=threads,
-            stacks_by=taken.by,
-            stacks_missing=taken.missing,
-            recorded=flight is not None,
-            rss=counters.rss,
-            io_bytes=counters.io_bytes,
-            children_cpu=member.stat.children_cpu,
-            quiet=quiet(member.pid, descriptors) if self._history else None,
-            open_files=counters.open_files,
-            open_files_limit=counters.open_files_limit,
-            device=counters.device,
-        )
+            thread = seen.pop(reading.tid, None) or Thread(reading.tid)
+            threads.append(
+                replace(
+                    thread,
+                    name=thread.name or reading.name,
+                    state=reading.state,
+                    cpu=reading.cpu,
+                    switches=reading.switches,
+                    idle=reading.idle,
+                    wait=with_frames(explained[pid, reading.tid], thread.frames),
+                )
+            )
+        return (*threads, *seen.values())
 
     def _settled_role(self, member: Member, role: Role, threads: tuple[Thread, ...], flight: Flight | None) -> Role:
         """What the process wrote of itself, else what its stack showed once, else what its command line says."""
         if flight is not None and flight.role != "unknown":
             return flight.role
-        if role == "unknown":
-            seen = by_stack(threads)
-            if seen is not None:
-                self._roles[member.key] = seen
-            return self._roles.get(member.key, role)
-        return role
+        if role != "unknown":
+            return role
+        seen = by_stack(threads)
+        if seen is not None:
+            self._roles[member.key] = seen
+        return self._roles.get(member.key, role)
 
-    def _rank(self, member: Member) -> int | None:
+    def _rank_and_world(self, member: Member) -> tuple[int | None, int | None]:
         """From its environment, which an exec changes, and which is empty while an exec is under way."""
         key = (*member.key, *member.stat.layout)
         if key not in self._ranks and member.is_python:
             environment = proc.environment(member.pid)
-            if not environment:
-                return None
-            self._ranks[key] = rank_in(environment)
-            self._worlds[member.pid] = world_in(environment)
-        return self._ranks.get(key)
+            if environment:
+                self._ranks[key] = rank_in(environment), world_in(environment)
+        return self._ranks.get(key, (None, None))
 
 
-_Pulse = tuple[tuple[int, int, float], ...]
-
-
-def _pulse(readings: tuple[ThreadReading, ...]) -> _Pulse:
-    """What changes whenever a thread runs; empty while one does."""
-    if any(reading.state == "R" for reading in readings):
-        return ()
-    return tuple((reading.tid, reading.switches, reading.cpu) for reading in readings)
-
-
-def _thread(reading: ThreadReading, wait: Wait | None, known: PythonThread | None, frames: tuple[Frame, ...]) -> Thread:
-    return Thread(
-        tid=reading.tid,
-        name=(known.name if known else "") or reading.name,
-        state=reading.state,
-        cpu=reading.cpu,
-        switches=reading.switches,
-        idle=reading.idle,
-        wait=wait,
-        python=known is not None,
-        frames=frames,
-        native=known.native if known else (),
-    )
-
-
-def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
-    """A pid may be used twice: the start must agree too, where the file has it."""
-    flight = flights.get(member.pid)
-    if flight is None or (_start(flight) and abs(_start(flight) - member.stat.started / proc.TICKS) > SAME_START):
-        return None
-    return flight
-
-
-def _start(flight: Flight) -> float:
-    return flight.started or flight.began
-
-
-_IO = re.compile(r"^[rw]char: (\d+)", re.MULTILINE)
-_LIMIT = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    rss: int
-    io_bytes: int
-    open_files: int | None
-    open_files_limit: int | None
-    device: bool
-
-
-def read_counters(pid: int, descriptors: Descriptors) -> Counters:
-    pages = proc.maybe(f"/proc/{pid}/statm").split()
-    fds = descriptors.of(pid)
-    io = proc.maybe(f"/proc/{pid}/io")
-    limit = _LIMIT.search(proc.maybe(f"/proc/{pid}/limits"))
-    return Counters(
+def _process(
+    member: Member, threads: tuple[Thread, ...], taken: Stacks, flight: Flight | None, descriptors: Descriptors
+) -> Process:
+    """Without what the look before has to be known for."""
+    pages = proc.maybe(f"/proc/{member.pid}/statm").split()
+    fds = descriptors.of(member.pid)
+    limit = _MAX_OPEN_FILES.search(proc.maybe(f"/proc/{member.pid}/limits"))
+    return Process(
+        pid=member.pid,
+        ppid=member.ppid,
+        began=member.stat.started / proc.TICKS,
+        command=member.command,
+        is_python=member.is_python,
+        forked=member.forked or (flight is not None and flight.forked),
+        worker=flight.worker if flight else None,
+        rank=flight.rank if flight else None,
+        threads=threads,
+        stacks_by=taken.by,
+        stacks_missing=taken.missing,
+        recorded=flight is not None,
         rss=int(pages[1]) * proc.PAGE if len(pages) > 1 else 0,
-        io_bytes=sum(int(count) for count in _IO.findall(io)),
+        io_bytes=sum(int(count) for count in _IO_BYTES.findall(proc.maybe(f"/proc/{member.pid}/io"))),
+        children_cpu=member.stat.children_cpu,
         open_files=None if fds is None else len(fds),
         open_files_limit=int(limit[1]) if limit else None,
         device=any(is_device(target) for target in (fds or {}).values()),
     )
 
 
-def quiet(pid: int, descriptors: Descriptors) -> float | None:
+def _pulse(readings: tuple[ThreadReading, ...]) -> Pulse:
+    """What changes whenever a thread runs; empty while one does."""
+    if any(reading.state == "R" for reading in readings):
+        return ()
+    return tuple((reading.tid, reading.switches, reading.cpu) for reading in readings)
+
+
+def _flight_of(member: Member, flights: Mapping[int, Flight]) -> Flight | None:
+    """A pid may be used twice: the start must agree too, where the file has it."""
+    flight = flights.get(member.pid)
+    start = (flight.started or flight.began) if flight else 0.0
+    return None if start and abs(start - member.stat.started / proc.TICKS) > SAME_START else flight
+
+
+def _quiet(pid: int, descriptors: Descriptors) -> float | None:
     """Seconds since anybody wrote to where its output goes: a file, a pipe, a terminal. None: not known.
 
-    Files of a network mount are not touched: asking could block as it may block the target."""
+    Files of a network mount are not touched: stat could block as it may block the target."""
     written = []
     for fd in (1, 2):
         target = descriptors.target(pid, fd)
