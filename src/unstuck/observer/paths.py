@@ -83,9 +83,7 @@ def polled_path(loop: ast.AST) -> str:
     nodes = list(ast.walk(loop))
     sleeps = any(isinstance(node, ast.Call) and _name(node).rpartition(".")[2] == "sleep" for node in nodes)
     paths = [_path_tested(call) for call in _asserted(loop.test)]
-    paths += [
-        _path_made(node) if isinstance(node, ast.Call) else _path_gone(node) if sleeps else None for node in nodes
-    ]
+    paths += [_path_made(node) if isinstance(node, ast.Call) else _path_gone(node, sleeps) for node in nodes]
     return next((ast.unparse(path) for path in paths if path is not None), "")
 
 
