@@ -103,8 +103,6 @@ def test_a_loss_read_late_from_a_gpu() -> None:
 
 
 STEEP = operation("slope-of-root", operation="sqrt", backward=True, step=99)
-
-
 FALLEN = Scaler(scale=0.001, first=16384.0, updates=24, skipped_in_row=24)
 
 

@@ -16,8 +16,6 @@ from unstuck.recorder.records.numerics import (
 from unstuck.rules.rule import Rule
 
 SITE = ("/project/train.py", 30, "main")
-
-
 LINE = ("/project/train.py", 12, "loss_of")
 
 
@@ -55,11 +53,7 @@ def tensor(**more: Any) -> BadTensor:
 
 
 OUTSIDE = tensor(order=5, operation="addmm", role="mat1", path=[0])
-
-
 IGNORED = operation("labels-ignored", detail="ignore_index (-100)", operation="nll_loss")
-
-
 BROKEN = [BrokenParameter(name="model.0.weight", shape=[4, 4])]
 
 

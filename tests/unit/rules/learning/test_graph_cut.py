@@ -1,0 +1,64 @@
+"""Layers that get no gradient."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.rules.learning.ownership import SITE, case, parameter, said
+from unstuck.recorder.records.learning import (
+    FlatOperation,
+    GraphCut,
+    Parameter,
+)
+from unstuck.rules.learning import (
+    graph_cut,
+)
+
+
+def cut(**more: Any) -> GraphCut:
+    about: dict[str, Any] = {"lost": ["model.encoder"], "parameters": 2, "begins": "model.encoder", "op": "detach"}
+    where = {"ends": "model.decoder", "site": ("net.py", 16, "keep"), "proven": 2, "step": 9, "times": 1}
+    return GraphCut(**{**about, **where, **more})
+
+
+def unreached(**more: Any) -> Parameter:
+    lost = {"in_graph": 0, "none": 40, "moved": False, "grads": [], "fresh": True}
+    return parameter("model.encoder.weight", **{**lost, **more})
+
+
+def test_a_cut_is_named_with_its_line_and_both_modules() -> None:
+    (finding,) = said(graph_cut.RULE, case(parameter(), unreached(), cut=cut()))
+    assert (finding.severity, finding.where.line) == ("error", 16)
+    assert "between `model.encoder` and `model.decoder`" in finding.title
+
+
+@pytest.mark.parametrize(
+    ("lost", "ended"),
+    [
+        (unreached(fresh=False), cut()),  # trained before
+        (unreached(called=0), cut()),  # an idle expert
+        (unreached(), cut(training=False)),
+        (unreached(), cut(proven=0)),
+        (unreached(in_graph=3), cut()),  # another loss reaches it
+        (unreached(trainable=False), cut()),
+    ],
+)
+def test_not_cut_or_on_purpose(lost: Parameter, ended: GraphCut) -> None:
+    assert not said(graph_cut.RULE, case(parameter(), lost, cut=ended))
+
+
+def test_a_loss_that_is_a_leaf() -> None:
+    (finding,) = said(graph_cut.RULE, case(unreached(), cut=cut(op="item", ends="the loss"), leaf_losses=50))
+    assert "no graph" in finding.title
+
+
+def test_an_operation_without_a_slope() -> None:
+    flat = FlatOperation(operation="sign", lost=["model.0.weight"], site=SITE)
+    behind = parameter(name="model.0.weight", seen=40, zero=40)
+    (finding,) = said(graph_cut.RULE, case(behind, flat=flat))
+    assert "through `sign`" in finding.title
+    assert finding.where.line == SITE[1]
+    assert not said(graph_cut.RULE, case(replace(behind, zero=39), flat=flat))

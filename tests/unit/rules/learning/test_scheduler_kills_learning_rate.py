@@ -1,0 +1,54 @@
+"""Schedulers that end the training early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer
+from unstuck.recorder.records.learning import (
+    Loss,
+    Scheduler,
+)
+from unstuck.rules.learning import (
+    scheduler_kills_learning_rate,
+)
+
+
+def schedule(kind: str = "StepLR", steps: int = 200, per_batch: int = 200, **settings: Any) -> Scheduler:
+    return Scheduler(kind=kind, site=SITE, steps=steps, per_batch=per_batch, settings=settings)
+
+
+def stopped(level: float) -> Loss:
+    """A loss that falls for four steps and then stands."""
+    values = [1.8] * 4 + [level] * 196
+    return loss(first=values[:32], points=list(enumerate(values)), last=level)
+
+
+def test_a_schedule_for_epochs_stepped_at_every_batch() -> None:
+    fallen = optimizer(lrs=[(n * 4, 0.05 * 0.1**n) for n in range(20)])
+    given: dict[str, Any] = {
+        "optimizers": [fallen],
+        "schedulers": [schedule(step_size=4, gamma=0.1)],
+        "losses": [stopped(1.5)],
+    }
+    (finding,) = found(scheduler_kills_learning_rate.RULE, **given)
+    assert "every batch" in finding.title
+    assert finding.where.line == 30
+    assert "step 16" in finding.title
+    done: dict[str, Any] = {**given, "losses": [stopped(0.01)]}
+    assert found(scheduler_kills_learning_rate.RULE, **done) == [], "it had learned by then"
+    by_hand: dict[str, Any] = {**given, "schedulers": []}
+    assert found(scheduler_kills_learning_rate.RULE, **by_hand) == []
+
+
+def test_the_end_of_a_schedule_is_meant_to_be_small() -> None:
+    rates = [(n, max(1e-9, 0.05 * (1 - n / 200) ** 2)) for n in range(0, 200, 5)]
+    cosine: dict[str, Any] = {
+        "optimizers": [optimizer(lrs=rates)],
+        "schedulers": [schedule("CosineAnnealingLR", T_max=200)],
+    }
+    assert found(scheduler_kills_learning_rate.RULE, **cosine) == []
+    again: dict[str, Any] = {"schedulers": [schedule("CosineAnnealingLR", T_max=10)]}
+    assert [f.severity for f in found(scheduler_kills_learning_rate.RULE, **again)] == ["warning"]
+    restarts: dict[str, Any] = {"schedulers": [schedule("CosineAnnealingWarmRestarts", T_max=10)]}
+    assert found(scheduler_kills_learning_rate.RULE, **restarts) == []

@@ -1,0 +1,32 @@
+"""A softmax over the batch."""
+
+from __future__ import annotations
+
+from tests.unit.rules.learning.trainings import case, found, head
+from unstuck.recorder.records.learning import (
+    Predictions,
+    Range,
+)
+from unstuck.rules.diagnose import diagnose
+from unstuck.rules.learning import (
+    RULES,
+    softmax_over_wrong_dim,
+)
+
+
+def test_a_softmax_over_the_batch_is_the_cause_of_both() -> None:
+    twice = head("cross_entropy", after="softmax", after_dim=0, after_shape=[32, 10])
+    (finding,) = diagnose(case(twice), RULES).findings
+    assert finding.rule == "softmax-over-wrong-dim"
+    assert finding.consequences[0].startswith("activation-applied-twice")
+    rows = Predictions(rows=Range(min=0.1, max=0.4))
+    assert found(softmax_over_wrong_dim.RULE, head("cross_entropy", dim=0, prediction=rows))
+    assert found(softmax_over_wrong_dim.RULE, head("nll", after="log", prediction=rows))
+
+
+def test_a_softmax_over_classes_or_between_samples_is_left_alone() -> None:
+    one = Predictions(rows=Range(min=1.0, max=1.0))
+    assert found(softmax_over_wrong_dim.RULE, head("cross_entropy", prediction=one)) == []
+    assert found(softmax_over_wrong_dim.RULE, head("cross_entropy", shape=[10], dim=0, prediction=one)) == []
+    square = head("mse", after="softmax", after_dim=0, after_shape=[32, 1])
+    assert found(softmax_over_wrong_dim.RULE, square) == []
