@@ -9,17 +9,13 @@ from pathlib import Path
 from time import monotonic
 from typing import cast
 
-from unstuck.model import Crash, Flight, Look, Pace, Phase, Process, Role, Step
+from unstuck.model import Flight, Look, Pace, Phase, Process, Role, Step
 from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
-from unstuck.observer.journals import parse
+from unstuck.observer.journals import probes_off, read_records
 from unstuck.recorder import layout as at
-from unstuck.recorder.records import ProbeOff, Record
-from unstuck.recorder.records.loops import LoopSnapshot
+from unstuck.recorder.records import Record
 
-WHOLE = (at.LEARNING, at.DATA_STATS)
 TICKS = os.sysconf("SC_CLK_TCK")
-KEPT = 24
-"""Descriptions of loops a process."""
 
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
@@ -57,62 +53,12 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         paces={kind: _pace(w, number) for number, kind in enumerate(at.KINDS)},
         steps=_steps(w),
         alive=gauge.alive() if alive is None else alive,
-        probes_off=_probes_off(gauge),
+        probes_off=probes_off(gauge),
     )
-
-
-def read_records(gauge: Gauge) -> list[Record]:
-    """All that the process has said so far; only what is new is read from disk."""
-    known = cast("list[Record]", gauge.records)
-    last = [*_unwritten(gauge), *(each for suffix in WHOLE for each in _latest(gauge, suffix))]
-    try:
-        with open(gauge.beside(at.RECORDS), "rb") as file:
-            file.seek(gauge.records_read)
-            new = file.read()
-    except OSError:
-        return [*known, *last]
-    whole = new[: new.rfind(b"\n") + 1]
-    gauge.records_read += len(whole)
-    known.extend(parse(whole))
-    _thin(known)
-    return [*known, *last]
-
-
-def _latest(gauge: Gauge, suffix: str) -> list[Record]:
-    """A record that is the whole each time (how the training learns, what is in its batches), as last written."""
-    try:
-        with open(gauge.beside(suffix), "rb") as file:
-            return list(parse(file.read()))
-    except OSError:
-        return []
-
-
-def _unwritten(gauge: Gauge) -> list[Record]:
-    """Those for which there was no room on the disk, or no descriptor."""
-    text = gauge.text(int(gauge.words[at.W_LAST_LENGTH]), at.LAST_AT, at.LAST_SIZE)
-    return list(parse(text.encode()))
-
-
-def _thin(records: list[Record]) -> None:
-    """Descriptions of loops come for as long as a run lasts: the first and the latest tell enough."""
-    places = [place for place, record in enumerate(records) if isinstance(record, LoopSnapshot)]
-    for place in reversed(places[KEPT // 2 : -KEPT // 2]):
-        del records[place]
-
-
-def _probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
-    """What it said of its own faults, in its journal or, where that failed, in the flight file itself."""
-    off = [(record.probe, record.why) for record in read_records(gauge) if isinstance(record, ProbeOff)]
-    for line in gauge.text(int(gauge.words[at.W_OFF_LENGTH]), at.OFF_AT, at.OFF_SIZE).splitlines():
-        probe, _, why = line.partition("\t")
-        off.append((probe, why))
-    return tuple(off)
 
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Record]]:
     """Everything in a folder of raw flight files, after all else is gone."""
-    from unstuck.observer.flights import with_crash
-
     flights: list[Flight] = []
     records: list[Record] = []
     paths = sorted(Path(folder).glob("*" + at.FLIGHT))
@@ -146,13 +92,8 @@ def _some(word: int) -> int | None:
 def _pace(w: list[int], number: int) -> Pace:
     base = at.HISTOGRAMS + number * at.KIND_WORDS
     kind = w[base : base + at.KIND_WORDS]
-    return Pace(
-        count=sum(kind[: at.BUCKETS]),
-        median=quantile(kind, 0.5),
-        p99=quantile(kind, 0.99),
-        longest=kind[at.LONGEST] / NANO,
-        total=kind[at.TOTAL] / NANO,
-    )
+    longest, total = kind[at.LONGEST] / NANO, kind[at.TOTAL] / NANO
+    return Pace(sum(kind[: at.BUCKETS]), quantile(kind, 0.5), quantile(kind, 0.99), longest, total)
 
 
 def _steps(w: list[int]) -> tuple[Step, ...]:
@@ -160,50 +101,47 @@ def _steps(w: list[int]) -> tuple[Step, ...]:
     done = w[at.W_RING]
     steps = []
     for number in range(max(0, done - at.RING_STEPS), done):
-        place = at.RING + number % at.RING_STEPS * at.STEP_WORDS
-        ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[place : place + 6])
-        steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[place + 6], number=w[place + 7]))
+        first = at.RING + number % at.RING_STEPS * at.STEP_WORDS
+        ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[first : first + 6])
+        steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[first + 6], number=w[first + 7]))
     return tuple(steps)
 
 
 def unseen(flights: Mapping[int, Flight], root: int) -> Look:
     """What stands for a look where Ctrl-C came before there was one: the processes, and that nothing is known."""
     now = max((flight.read_at for flight in flights.values()), default=0.0)
-    return Look(at=now, processes=tuple(_process(flight, root) for flight in flights.values()), stacks=True)
-
-
-def _process(flight: Flight, root: int) -> Process:
-    return Process(
-        pid=flight.pid,
-        ppid=0 if flight.pid == root else root,
-        role=flight.role,
-        is_python=True,
-        forked=flight.forked,
-        worker=flight.worker,
-        rank=flight.rank,
-        stacks_missing="it was gone before anything could be read",
-        recorded=True,
+    processes = tuple(
+        Process(
+            pid=flight.pid,
+            ppid=0 if flight.pid == root else root,
+            role=flight.role,
+            is_python=True,
+            forked=flight.forked,
+            worker=flight.worker,
+            rank=flight.rank,
+            stacks_missing="it was gone before anything could be read",
+            recorded=True,
+        )
+        for flight in flights.values()
     )
+    return Look(at=now, processes=processes, stacks=True)
 
 
 def with_crash(flight: Flight, signals: str) -> Flight:
-    """The flight of a dead process, with the crash of which its file `signals` tells."""
+    """The flight of a dead process, with the crash that its file `signals` describes."""
     if flight.alive or flight.ended:
         return flight
     from unstuck.observer.signal_stacks import parse_crash
+    from unstuck.observer.source import Source
 
     try:
         with open(signals, errors="replace") as file:
             crash = parse_crash(file.read())
     except OSError:
         return flight
-    return replace(flight, crash=_annotated(crash)) if crash is not None else flight
-
-
-def _annotated(crash: Crash) -> Crash:
-    from unstuck.observer.source import Source
-
+    if crash is None:
+        return flight
     source = Source()
-    threads = tuple(replace(t, frames=source.annotate(t.frames)) for t in crash.threads)
-    own = next((t for t in threads if crash.thread is not None and t.tid == crash.thread.tid), None)
-    return replace(crash, thread=own, threads=threads)
+    threads = tuple(replace(thread, frames=source.annotate(thread.frames)) for thread in crash.threads)
+    own = next((thread for thread in threads if crash.thread and thread.tid == crash.thread.tid), None)
+    return replace(flight, crash=replace(crash, thread=own, threads=threads))

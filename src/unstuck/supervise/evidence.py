@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from unstuck.model import Case, Exit, Flight, Look, Outcome, Pace, PathFact, Stall, Times
-from unstuck.observer.flights import read_flight, read_records, unseen, with_crash
+from unstuck.observer.flights import read_flight, unseen, with_crash
 from unstuck.observer.gauge import one_each
-from unstuck.observer.journals import by_field
+from unstuck.observer.journals import by_field, read_records
 from unstuck.observer.look import Observer
 from unstuck.observer.proc import link
 from unstuck.recorder import layout as at

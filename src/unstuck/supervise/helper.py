@@ -55,7 +55,7 @@ def _tick(watch: Watch) -> None:
 
 def _finish(watch: Watch) -> None:
     from unstuck.model import Exit
-    from unstuck.observer.flights import read_records
+    from unstuck.observer.journals import read_records
     from unstuck.recorder import layout as at
     from unstuck.recorder.records.deaths import Died
 
