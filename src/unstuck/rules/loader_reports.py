@@ -40,7 +40,7 @@ class LoaderReport(Generic[State]):
 
 def first_of(pid: int, step: int | None, *sites: Site | None) -> Where:
     file, line, function = next((site for site in sites if site), (None, None, None))
-    return Where(file=file, line=line, function=function, pid=pid, step=step)
+    return Where(file=file, line=line, function=function or None, pid=pid, step=step)
 
 
 def latest(case: Case, records: Iterable[State]) -> Iterator[LoaderReport[State]]:

@@ -66,7 +66,7 @@ def test_a_file_that_each_saw_move_without_its_own_doing() -> None:
     told = "\n".join(found.evidence)
     assert "descriptor 5" in told
     assert "worker 1 (pid 12)" in told
-    assert "left it at byte 80 when a batch was done and found it at 20" in told
+    assert "left it at byte 80 after a batch and found it at 20" in told
     assert "it was open before the workers were forked" in told
     assert "it went from 80 to 20 while the main process waited" in told
 
@@ -127,8 +127,8 @@ def test_without_its_line_it_is_the_loaders() -> None:
 
 def test_without_numbers_and_versions_it_is_still_said_what_was_seen() -> None:
     found = aliased(value_before=None, value_after=None, version_before=None, version_after=None, sample=None)
-    assert "its bytes were others" in found.evidence[1]
-    assert any("2 times it was changed once more" in line for line in found.evidence)
+    assert "its bytes had changed" in found.evidence[1]
+    assert any("2 times it was modified again" in line for line in found.evidence)
 
 
 def test_a_change_by_a_last_digit_is_seen_as_one() -> None:
@@ -137,12 +137,12 @@ def test_a_change_by_a_last_digit_is_seen_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("again", "words"), [(0, "come again in a later pass so far"), (3, "it was not changed further then")]
+    ("again", "words"), [(0, "come again in a later epoch so far"), (3, "and it was not modified again")]
 )
 def test_before_a_later_pass_is_given_what_was_left_and_changes_it_is_no_error(again: int, words: str) -> None:
     found = aliased(again=again, rewritten=0, harm=False)
     assert (found.severity, found.where.line, found.where.sample) == ("info" if again else "warning", 33, 3)
-    assert "later passes see" not in found.title
+    assert "later epochs see" not in found.title
     assert any(words in line for line in found.evidence)
 
 

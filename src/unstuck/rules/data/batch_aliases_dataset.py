@@ -1,104 +1,95 @@
-"""batch-aliases-dataset: the training writes into its batches, and these are the data set's own memory.
+"""batch-aliases-dataset: the training modifies its batches in place, and they are the dataset's own memory.
 
 What it sees
-    A batch is handed out that lies in the memory of a tensor or array of the data set, and before the next one is asked
-    for its numbers have changed. The default collate function copies; `batch_size=None`, and a `collate_fn` that
-    returns the samples as they are, do not. It is an error once a later pass was given a sample as the training had
-    left it, and that was changed once more. Before that it is a warning; where writing again changes nothing, it is
-    information. Of a stream nothing is said before that: it may read everything anew.
+    A batch lies in the memory of a tensor or array of the dataset, and has been modified before the training fetches
+    the next one. The default collate function copies; `batch_size=None`, and a `collate_fn` that returns the samples
+    as they are, do not. It is an error once a later epoch got a sample as the training had left it, and modified it
+    once more. Before that it is a warning; if writing again changes nothing, it is information. A stream is not
+    reported before that: it may read everything anew.
 
 Why it matters
-    It does not. But each pass starts from what the pass before left: normalised twice, noise upon noise, values that
-    fade to nothing or grow without bound. A validation on the same data set sees them too.
+    Each epoch trains on what the epoch before left: normalized twice, noise upon noise, values that fade to nothing or
+    grow without bound. A validation on the same dataset sees them too.
 
 Evidence
-    The address of the batch and the attribute of the data set it lies in, the sample, a number before and after, how
-    often torch wrote to it, and in how many batches that was seen. How many samples a later pass was given as they had
-    been left, and how many of these were changed again. The line is the one during which the memory changed.
+    The address of the batch and the attribute of the dataset it lies in, the sample, a number before and after, how
+    often torch wrote to it, and in how many batches that was seen. How many samples a later epoch got as they had been
+    left, and how many of these were modified again. The line is the one during which the memory changed.
 
 Fix
-    Write to a copy: `x = x.clone()` before the first operation in place, or the operation that makes a new tensor
-    (`x = x + noise`), or a copy where the data set gives the sample out.
+    Modify a copy: `x = x.clone()` before the first in-place operation, or the operation that makes a new tensor
+    (`x = x + noise`), or a copy where the dataset returns the sample.
 
 When it is wrong
-    If a data set gives out views so that the training can write to them: a store of states that is updated through
-    its batches. What the data set writes itself, or what is written under its name, is not counted, and where threads
-    run beside the training only what changes in the batch in work. Data that lie on a device are not looked at.
+    If a dataset returns views so that the training can write to them: a store of states that is updated through its
+    batches. What the dataset writes itself, or what is written under its name, does not count; if other threads run,
+    only changes in the batch in use count. Data on a GPU is not checked.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import AliasedBatch, Number
-from unstuck.rules.loader_reports import LoaderReport, latest
+from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
+from unstuck.text import spot
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    for about in latest(case, case.aliased_batches):
-        batch, line = about.state, about.state.line
-        held = f"{about.dataset}.{batch.attribute}"
-        file, number, function = line or about.settings.site or (None, None, None)
-        spot = f"{os.path.basename(file)}:{number}" if line and file else "the training"
-        harm = ", and later passes see changed data" if batch.harm else ", and the data set has changed"
+    for report in latest(case, case.aliased_batches):
+        batch, settings = report.state, report.settings
+        held = f"{report.dataset}.{batch.attribute}"
+        file, line, function = batch.line or settings.site or (None, None, None)
+        who = spot(*batch.line[:2]) if batch.line else "the training"
+        harm = "later epochs see changed data" if batch.harm else "the dataset has changed"
+        one_by_one = settings.loader and settings.batch_size is None  # else its settings are not known
         yield RULE.finding(
             severity="error" if batch.harm else "info" if batch.again else "warning",
-            confidence=0.97 if line else 0.9,
-            title=f"{spot} writes into {held} itself: the batch is no copy{harm}",
+            confidence=0.97 if batch.line else 0.9,
+            title=f"{who} modifies {held} in place: the batch is not a copy, and {harm}",
             evidence=(
-                _where_it_lies(batch, held),
-                _what_changed(batch),
-                f"of {batch.looks} batches looked at, {batch.shared} lay in the data set's memory; "
-                f"{batch.changes} times one was found written to before the next was asked for",
-                _came_again(batch),
-                *_no_copy(about),
+                f"{'a batch' if batch.sample is None else f'sample {batch.sample}'} was at address "
+                f"{batch.address:#x}, {batch.bytes} bytes inside {held}",
+                _change(batch),
+                f"of {batch.looks} batches checked, {batch.shared} lay in the dataset's memory and {batch.changes} "
+                "were modified in place",
+                _later_epochs(batch),
+                "batch_size=None: samples are returned one by one, without the copy that batching makes"
+                if one_by_one
+                else "",
             ),
-            where=Where(file, number, function, pid=batch.pid, sample=batch.sample, step=batch.step),
+            where=Where(file, line, function, pid=batch.pid, sample=batch.sample, step=batch.step),
             fix=Fix(
-                "Write to a copy: `x = x.clone()` before the first operation in place, or use the operation that makes "
+                "Modify a copy: `x = x.clone()` before the first in-place operation, or use the operation that makes "
                 "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`)."
             ),
             seen_by="flight",
         )
 
 
-def _where_it_lies(batch: AliasedBatch, held: str) -> str:
-    sample = "a batch" if batch.sample is None else f"sample {batch.sample}"
-    return f"{sample} was handed out at address {batch.address:#x}, {batch.bytes} bytes inside {held}"
-
-
-def _what_changed(batch: AliasedBatch) -> str:
+def _change(batch: AliasedBatch) -> str:
     parts = []
     before, after = batch.value_before, batch.value_after
     if before is not None and after is not None:
-        digits = 6 if _plain(before, 6) != _plain(after, 6) else 17
-        was, became = _plain(before, digits), _plain(after, digits)
-        parts.append(f"the first number there that changed was {was} and became {became}")
+        digits = 6 if _text(before, 6) != _text(after, 6) else 17
+        parts.append(f"the first number that changed was {_text(before, digits)} and became {_text(after, digits)}")
     first, last = batch.version_before, batch.version_after
     if first is not None and last is not None and last > first:
-        parts.append(f"torch's own count of writes to it went from {first} to {last}")
-    return "; ".join(parts) or "its bytes were others when the next batch was asked for"
+        parts.append(f"torch's version counter went from {first} to {last}")
+    return "; ".join(parts) or "its bytes had changed when the next batch was fetched"
 
 
-def _plain(number: Number, digits: int) -> str:
+def _text(number: Number, digits: int) -> str:
     return f"{number:.{digits}g}" if isinstance(number, float) else str(number)
 
 
-def _came_again(batch: AliasedBatch) -> str:
+def _later_epochs(batch: AliasedBatch) -> str:
     if not batch.again:
-        return "nothing that was written to has come again in a later pass so far: what one would be given is not known"
-    came = f"{batch.again} times a later pass was given what was written to exactly as it had been left"
-    if batch.harm:
-        return f"{came}; {batch.rewritten} times it was changed once more"
-    return f"{came}; it was not changed further then"
+        return "no modified sample has come again in a later epoch so far: what it would get is not known"
+    again = f"{batch.again} times a later epoch got a modified sample exactly as it had been left"
+    return f"{again}, and {f'{batch.rewritten} times it was' if batch.harm else 'it was not'} modified again"
 
 
-def _no_copy(about: LoaderReport[AliasedBatch]) -> list[str]:
-    alone = about.settings.loader and about.settings.batch_size is None  # else its settings are not known
-    return ["batch_size=None: samples are handed out one by one, without the copy that batching makes"] if alone else []
-
-
-RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset(("no-better-than-constant",)), gathers=True)
+RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset({"no-better-than-constant"}), gathers=True)
