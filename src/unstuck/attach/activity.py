@@ -8,7 +8,7 @@ import re
 from unstuck.attach.inferred import loader_work
 from unstuck.model import Frame, Process, Thread
 from unstuck.observer.torch_files import FETCH, LOADER, MODULE, OPTIMIZER, WORKER, is_backward
-from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited, in_collective, user_frame
+from unstuck.rules.hang.waiting import BARRIER, EVENT, FUTURE, GET, JOIN, PUT, awaited, in_collective
 from unstuck.rules.words import place
 from unstuck.supervise.progress import DEBUGGING, SAVING, compiles, on_stack
 
@@ -106,7 +106,7 @@ def _part_of_step(frame: Frame) -> str:
 
 
 def _other_word(thread: Thread) -> str:
-    frames, user = thread.frames, user_frame(None, thread)
+    frames, user = thread.frames, thread.user_frame
     kind = thread.wait.kind if thread.wait else ""
     library = frames[: frames.index(user)] if user is not None else frames
     if any(_TOKENISES.search(f.function) or _TOKENISES.search(f.file.rpartition("site-packages/")[2]) for f in frames):
@@ -158,6 +158,6 @@ def worker_activity(process: Process) -> str:
 
 
 def _helper_activity(process: Process) -> str:
-    thread, user = process.main_thread, user_frame(process)
+    thread, user = process.main_thread, process.user_frame
     word = _kernel_word(thread) or ("ended" if thread is None or thread.state == "Z" else "running")
     return f"{word} ({place(user)})" if user else word

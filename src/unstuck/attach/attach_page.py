@@ -190,7 +190,7 @@ def _quiet(page: Page, case: Case) -> None:
 
 
 def _plain(process: Process, case: Case) -> dict[str, Any]:
-    frame = next((f for f in process.main_thread.frames if f.user), None) if process.main_thread else None
+    frame = process.user_frame
     return {
         "pid": process.pid,
         "parent": process.ppid,

@@ -13,7 +13,7 @@ from unstuck.attach.inferred import loader_work
 from unstuck.attach.movement import WORKING_SHARE, computes, others_move, share_of, turns_in_vain
 from unstuck.model import Case, Flight, Look, Process, Stall, Thread
 from unstuck.rules.hang.standstill import follow, stuck_thread
-from unstuck.rules.hang.waiting import draws_from_sampler, in_collective, process_of, user_frame
+from unstuck.rules.hang.waiting import draws_from_sampler, in_collective
 from unstuck.rules.hang.work import Excess, excess, siblings
 from unstuck.supervise.progress import excuse, path_of
 
@@ -125,7 +125,7 @@ class _Witnesses:
         needed = self._needed()
         blocked = self.blocked and not self.timed
         suspect = (stuck and blocked and self.stood >= ODD_SAMPLE_SECONDS) or self.watched >= needed
-        own = user_frame(self.process, self.thread)
+        own = self.thread.user_frame if self.thread else None
         may_turn = needed < float("inf") and own is not None and bool(own.tries)
         return suspect, not suspect and (may_turn or needed < LONGEST_SECONDS or blocked)
 
@@ -178,7 +178,7 @@ class _Witnesses:
 
     def _works(self, pid: int) -> bool:
         """A process of this run that computes, reads or writes."""
-        first, now = process_of(self.case.looks[0], pid), process_of(self.look, pid)
+        first, now = self.case.looks[0].process(pid), self.look.process(pid)
         if now is None or first is None:
             return False
         return first.io_bytes != now.io_bytes or (share_of(self.case.looks, pid) or 0.0) >= WORKING_SHARE
@@ -225,7 +225,7 @@ def _same_work_since(looks: tuple[Look, ...], process: Process) -> float:
     """The time of the first look from which on it was always found at the same work."""
     since, identity = looks[-1].at, _work_identity(process)
     for look in reversed([look for look in looks if look.stacks]):
-        again = process_of(look, process.pid)
+        again = look.process(process.pid)
         if again is None or _work_identity(again) != identity:
             break
         since = look.at

@@ -25,7 +25,6 @@ from unstuck.observer.stack_samples import Sample, Sampler
 from unstuck.observer.stacks import Ladder, PySpy
 from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
-from unstuck.rules.hang.waiting import process_of
 from unstuck.supervise.evidence import machine
 from unstuck.supervise.verdicts import is_loud
 
@@ -265,7 +264,7 @@ def _shares(samples: list[Sample], wait: Wait) -> list[tuple[str, float]]:
 
 def _usual_wait(case: Case, pid: int) -> Wait:
     """What the main thread did while it was sampled: it computed, or waited as the last look found it."""
-    process = process_of(case.looks[-1], pid)
+    process = case.looks[-1].process(pid)
     thread = process.main_thread if process else None
     if (share_of(case.looks, pid) or 0.0) >= WORKING_SHARE or thread is None or thread.wait is None:
         return Wait("running")

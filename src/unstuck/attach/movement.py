@@ -7,7 +7,7 @@ from itertools import pairwise
 from unstuck.attach.inferred import loader_work
 from unstuck.model import Look, Process, Thread
 from unstuck.rules.hang.deadlock import thread_again
-from unstuck.rules.hang.waiting import is_housekeeping, process_of, user_frame
+from unstuck.rules.hang.waiting import is_housekeeping
 from unstuck.rules.hang.work import BUSY_SHARE
 
 WORKING_SHARE = 0.05  # of a core means that a process is doing something
@@ -18,7 +18,7 @@ RECENT_SECONDS = 5.0  # a share is taken over these: what was longer ago says no
 def share_of(looks: tuple[Look, ...], pid: int, tid: int | None = None) -> float | None:
     """Cores that a thread, or a whole process, used lately; None where the looks are too close together."""
     recent = [look for look in looks if look.at >= looks[-1].at - RECENT_SECONDS]
-    first, last = process_of(recent[0], pid), process_of(recent[-1], pid)
+    first, last = recent[0].process(pid), recent[-1].process(pid)
     passed = recent[-1].at - recent[0].at
     if first is None or last is None or passed < 0.1:
         return None
@@ -45,7 +45,7 @@ def others_move(looks: tuple[Look, ...], trail: tuple[Process, ...], waiting: Th
         idle = process.role == "worker" and not loader_work(process.main_thread).fetching
         if process.pid in before_it or process.role == "helper" or idle:
             continue
-        before = process_of(looks[0], process.pid)
+        before = looks[0].process(process.pid)
         if before is None or before.io_bytes != process.io_bytes:
             return True
         own = waiting.tid if waiting is not None and process.pid == trail[-1].pid else None
@@ -64,13 +64,13 @@ def turns_in_vain(looks: tuple[Look, ...], process: Process, thread: Thread | No
 
     The thread is in the loop's own lines, not in one long call from it, and was found at an earlier line than before,
     or woken from the loop's own sleep, again and again."""
-    own = user_frame(process, thread)
+    own = thread.user_frame if thread else None
     if own is None or thread is None or not own.tries:
         return False
     turns = []
     for look in looks:
         again = thread_again(look, process.pid, thread.tid)
-        frame = user_frame(None, again)
+        frame = again.user_frame if again else None
         if again is None or frame is None or (frame.file, frame.function) != (own.file, own.function):
             return False
         turns.append((frame, again.switches))

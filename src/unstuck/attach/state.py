@@ -13,7 +13,7 @@ from unstuck.attach.inspection import Answer
 from unstuck.model import Process
 from unstuck.observer import proc
 from unstuck.observer.descriptors import is_terminal
-from unstuck.rules.hang.waiting import draws_from_sampler, user_frame
+from unstuck.rules.hang.waiting import draws_from_sampler
 from unstuck.rules.words import lines, place, seconds, who
 
 Kind = Literal["stuck", "running", "unclear", "stopped", "ended", "blind"]
@@ -133,7 +133,7 @@ def _unclear(answer: Answer, holdup: Holdup) -> State:
     if _only_computes(words):
         return State("unclear", f"It computes: {words[0]}.", tuple(_why_computing_is_unclear(answer, holdup)))
     thread, pid = holdup.thread, answer.case.root
-    user = user_frame(None, thread)
+    user = thread.user_frame if thread else None
     reasons = []
     if user is not None:
         stood = max(holdup.stall.standing, holdup.watched)

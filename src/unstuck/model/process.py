@@ -74,6 +74,16 @@ class Thread:
     frames: tuple[Frame, ...] = ()  # innermost first
     native: tuple[str, ...] = ()  # function names, innermost first, where a native look was taken
 
+    @property
+    def user_frame(self) -> Frame | None:
+        """The innermost frame of the user's code."""
+        return next((frame for frame in self.frames if frame.user), None)
+
+    @property
+    def current_frame(self) -> Frame | None:
+        """Where it is: in the user's code if it has any, else in its innermost frame."""
+        return self.user_frame or (self.frames[0] if self.frames else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -103,6 +113,11 @@ class Process:
     def main_thread(self) -> Thread | None:
         return self.threads[0] if self.threads else None
 
+    @property
+    def user_frame(self) -> Frame | None:
+        """The innermost frame of the user's code in the main thread."""
+        return self.main_thread.user_frame if self.main_thread else None
+
 
 @dataclass(frozen=True, slots=True)
 class FileLock:
@@ -126,6 +141,9 @@ class Look:
     locks: tuple[FileLock, ...] = ()
     stacks: bool = False  # Python stacks were taken (a cheap look has none)
     trouble: tuple[str, ...] = ()  # what could not be seen, and the command that would help
+
+    def process(self, pid: int) -> Process | None:
+        return next((process for process in self.processes if process.pid == pid), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from unstuck.rules.hang.waiting import (
     idle_event_loop,
     in_event_loop,
     is_housekeeping,
-    process_of,
     reads_input,
     reads_queue,
     waits_in,
@@ -64,7 +63,7 @@ def full_pipe(still: Standstill) -> tuple[Process, Process] | None:
             wait = thread.wait
             if wait is None or wait.kind != "pipe-write" or feeds_queue(thread):
                 continue
-            readers = [p for pid in wait.others if (p := process_of(still.look, pid))]
+            readers = [p for pid in wait.others if (p := still.look.process(pid))]
             if len(readers) == 1 and readers[0].pid == writer.ppid and _waits_on(readers[0], writer):
                 return writer, readers[0]
     return None
@@ -133,7 +132,7 @@ def lost_in_fork(still: Standstill) -> bool:
         return False
     if awaited(thread) == LOCK:
         return not holding_frame(thread, lock_name(thread), skip=1)
-    parent = process_of(still.look, process.ppid)
+    parent = still.look.process(process.ppid)
     return parent is not None and any(t is not parent.main_thread for t in own_threads(parent))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from unstuck.model import Case, Look, Process, Thread, Wait
-from unstuck.rules.hang.waiting import is_housekeeping, process_of
+from unstuck.rules.hang.waiting import is_housekeeping
 
 BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
 _PYTHON_LOCKS = ("/threading.py", "/queue.py", "multiprocessing/synchronize.py", "concurrent/futures/_base.py")
@@ -112,5 +112,5 @@ def _never_ran(before: Look, process: Process, thread: Thread) -> bool:
 
 def thread_again(look: Look, pid: int, tid: int) -> Thread | None:
     """The same thread in another look."""
-    process = process_of(look, pid)
+    process = look.process(pid)
     return next((t for t in process.threads if t.tid == tid), None) if process else None

@@ -25,7 +25,6 @@ from collections.abc import Iterable
 from unstuck.model import Case, FileLock, Finding, Process
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
-from unstuck.rules.hang.waiting import process_of, user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import command, place, who
 
@@ -46,13 +45,13 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"deadlock: {who(holder)} is waiting for it in turn" if still.proven and holder else "",
             ),
             fix=_fix(still, holder, path),
-            also=still.places(user_frame(holder), holder),
+            also=still.places(holder.user_frame if holder else None, holder),
         )
 
 
 def _holder(still: Standstill, lock: FileLock | None) -> Process | None:
     if lock and lock.holder:
-        return process_of(still.look, lock.holder) if lock.holder != still.process.pid else None
+        return still.look.process(lock.holder) if lock.holder != still.process.pid else None
     return next(iter(still.others), None)
 
 
@@ -71,8 +70,7 @@ def _holder_lines(holder: Process | None, lock: FileLock | None) -> Iterable[str
     kind = _KINDS.get(lock.kind, lock.kind)
     yield f"the kernel lists pid {lock.holder} as the holder of the {kind} lock ({lock.mode.lower()})"
     if holder is not None:
-        frame = user_frame(holder)
-        at = f", now at {place(frame)}" if frame else ""
+        at = f", now at {place(holder.user_frame)}" if holder.user_frame else ""
         yield f"the holder is {who(holder)}: {command(holder)}{at}"
     elif lock.holder_alive is False:
         yield "that process has exited; whoever inherited the open file keeps the lock"

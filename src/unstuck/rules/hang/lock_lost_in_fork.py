@@ -26,14 +26,14 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Frame, Process, Thread, Wait
 from unstuck.rules.hang.blocked import blocked, holding_frame, lock_name, own_threads, same_lock
-from unstuck.rules.hang.waiting import LOCK, awaited, current_frame, process_of
+from unstuck.rules.hang.waiting import LOCK, awaited
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in blocked(case, "fork"):
-        parent = process_of(still.look, still.process.ppid)
+        parent = still.look.process(still.process.ppid)
         name, word = lock_name(still.thread), awaited(still.thread)
         helpers = [t for t in own_threads(parent) if t is not parent.main_thread] if parent else []
         holder = next(((t, frame) for t in helpers if (frame := _taking_frame(t, name))), None)
@@ -75,7 +75,7 @@ def _parent_line(parent: Process | None, helpers: list[Thread], holder: tuple[Th
         return f"in the parent, thread {thread.name or thread.tid} takes that lock at {place(frame)}"
     if not helpers:
         return "the parent has no other thread now; the one that held it has ended since"
-    names = ", ".join(f"{t.name or t.tid} ({place(current_frame(t))})" for t in helpers[:3])
+    names = ", ".join(f"{t.name or t.tid} ({place(t.current_frame)})" for t in helpers[:3])
     return f"threads of the parent that the fork did not copy: {names}"
 
 

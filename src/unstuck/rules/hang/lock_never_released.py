@@ -27,7 +27,6 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Frame, Process, Thread
 from unstuck.rules.hang.blocked import blocked, holding_frame, lock_name
 from unstuck.rules.hang.standstill import Standstill
-from unstuck.rules.hang.waiting import user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -94,7 +93,7 @@ def _holder_line(still: Standstill, holder: Holder) -> Iterable[str]:
     if thread.tid == still.thread.tid:
         yield f"further up the same stack, {place(frame)} is inside a `with` of that lock"
     else:
-        now = user_frame(process, thread) or frame
+        now = thread.user_frame or frame
         yield f"{who(process)}, thread {thread.name or thread.tid}, took it at {place(frame)}, now at {place(now)}"
 
 
@@ -102,7 +101,7 @@ def _nobody_lines(still: Standstill) -> list[str]:
     """Who shares it, and who has exited: one of them may have taken the lock along."""
     if still.kind != "shared-lock":
         return ["no thread here is inside a `with` of that lock"]
-    lines = [f"it is shared with {who(p)}, which is at {place(user_frame(p))}" for p in _sharing(still)[:4]]
+    lines = [f"it is shared with {who(p)}, which is at {place(p.user_frame)}" for p in _sharing(still)[:4]]
     exited = [str(f.pid) for f in still.case.flights if not f.alive and f.pid != still.stall.pid]
     if exited:
         pids = ", ".join(exited[-4:])

@@ -24,7 +24,6 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Process
 from unstuck.rules.hang.blocked import blocked, full_pipe
-from unstuck.rules.hang.waiting import user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -47,16 +46,16 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"only {who(reader)} has the reading end open, and it {_doing(reader)}",
                 "deadlock: neither ran between two snapshots" if still.proven else "neither moved meanwhile",
             ),
-            where=still.where(user_frame(reader) or user_frame(still.trail[0]), reader),
+            where=still.where(reader.user_frame or still.trail[0].user_frame, reader),
             fix=f"Read the child's {stream} while it runs (communicate(), or a thread), or give it "
             "subprocess.DEVNULL or a file instead of PIPE.",
-            also=still.places(user_frame(writer), writer),
+            also=still.places(writer.user_frame, writer),
         )
 
 
 def _doing(reader: Process) -> str:
     wait = reader.main_thread.wait if reader.main_thread else None
-    at = place(user_frame(reader))
+    at = place(reader.user_frame)
     if wait is not None and wait.kind == "child":
         return f"waits at {at} for it to exit"
     if wait is not None and wait.kind == "pipe-write":

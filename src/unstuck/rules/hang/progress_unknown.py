@@ -24,7 +24,6 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Process
 from unstuck.rules import scans
 from unstuck.rules.hang.standstill import standstills
-from unstuck.rules.hang.waiting import current_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -56,7 +55,7 @@ def _state(process: Process) -> str:
         doing = "computing"
     else:
         doing = f"waiting ({wait.kind}{', ' + wait.syscall if wait.syscall else ''})"
-    return f"{who(process)} is at {place(current_frame(thread))}, {doing}"
+    return f"{who(process)} is at {place(thread.current_frame if thread else None)}, {doing}"
 
 
 RULE = Rule("progress-unknown", "hang", decide, last_resort=True, disproved_by_end=True)

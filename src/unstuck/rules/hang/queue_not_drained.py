@@ -26,7 +26,6 @@ from dataclasses import replace
 from unstuck.model import Case, Finding, Process
 from unstuck.rules.hang.blocked import blocked, undrained
 from unstuck.rules.hang.standstill import Standstill
-from unstuck.rules.hang.waiting import process_of, user_frame
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -40,7 +39,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _at_join(still: Standstill, child: Process, joiner: Process) -> Finding:
-    frame = user_frame(joiner)
+    frame = joiner.user_frame
     return still.finding(
         RULE,
         title=f"{who(joiner)} joins {who(child)} before emptying its queue",
@@ -56,7 +55,7 @@ def _at_join(still: Standstill, child: Process, joiner: Process) -> Finding:
 
 def _at_exit(still: Standstill, process: Process) -> Finding:
     wait = next((t.wait for t in process.threads if t.wait and t.wait.kind == "pipe-write"), None)
-    readers = [who(p) for pid in (wait.others if wait else ()) if (p := process_of(still.look, pid))]
+    readers = [who(p) for pid in (wait.others if wait else ()) if (p := still.look.process(pid))]
     reader = f"only {' and '.join(readers)} could read it, and does not" if readers else "no living process reads it"
     script = next((word for word in still.case.command[1:] if word.endswith(".py")), None)
     return still.finding(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Flight, Frame, Look, Process, SeenBy, Severity, Stall, Thread, Where
 from unstuck.rules.hang.deadlock import awaited_worker, deadlocked
-from unstuck.rules.hang.waiting import draws_from_sampler, process_of, user_frame, waits_inside
+from unstuck.rules.hang.waiting import draws_from_sampler, waits_inside
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
 
@@ -47,14 +47,14 @@ class Standstill:
     @property
     def frame(self) -> Frame | None:
         """The innermost frame of the user's own code, else that of the process waiting for it, else any."""
-        users = (user_frame(self.process, self.thread), *(user_frame(process) for process in reversed(self.trail)))
+        users = (self.thread.user_frame, *(process.user_frame for process in reversed(self.trail)))
         return next((f for f in (*users, *self.thread.frames) if f), None)
 
     @property
     def others(self) -> list[Process]:
         """Processes at the other end of its wait, as far as they can be seen."""
         pids = self.thread.wait.others if self.thread.wait else ()
-        return [process for pid in pids if (process := process_of(self.look, pid))]
+        return [process for pid in pids if (process := self.look.process(pid))]
 
     @property
     def proven(self) -> bool:
@@ -151,7 +151,7 @@ def standstills(case: Case) -> Iterator[Standstill]:
     for stall in case.stalls:
         if stall.excuse or (stall.standing < case.times.proven and not _asked(case, stall)):
             continue
-        start = process_of(look, stall.pid)
+        start = look.process(stall.pid)
         if start is None or not start.threads:
             continue
         trail = follow(case, look, start)
@@ -182,12 +182,12 @@ def _next(case: Case, look: Look, process: Process) -> Process | None:
         if process.main_thread is not None and draws_from_sampler(process.main_thread):
             return None
         worker = awaited_worker(case, look, process.pid)
-        return process_of(look, worker) if worker is not None else None
+        return look.process(worker) if worker is not None else None
     thread = stuck_thread(process)
     wait = thread.wait if thread else None
     if wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket") or len(wait.others) != 1:
         return None
-    return process_of(look, wait.others[0]) if wait.kind == "child" or not wait.also_self else None
+    return look.process(wait.others[0]) if wait.kind == "child" or not wait.also_self else None
 
 
 def stuck_thread(process: Process) -> Thread | None:

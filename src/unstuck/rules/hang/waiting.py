@@ -1,8 +1,8 @@
-"""Reading one look: where a thread is, and what it waits for, by the frames it is in."""
+"""What a thread waits for, or does for others, by the frames it is in."""
 
 from __future__ import annotations
 
-from unstuck.model import Frame, Look, Process, Thread
+from unstuck.model import Frame, Thread
 
 LOCK = "lock"
 EVENT = "event"
@@ -120,19 +120,3 @@ def draws_from_sampler(thread: Thread) -> bool:
 def is_housekeeping(thread: Thread) -> bool:
     """A library's thread that wakes now and then and never releases anything of the user's."""
     return any(part in frame.file for frame in thread.frames for part in _HOUSEKEEPING)
-
-
-def user_frame(process: Process | None, thread: Thread | None = None) -> Frame | None:
-    """Innermost frame of the user's code in the thread, by default the main one."""
-    chosen = thread or (process.main_thread if process else None)
-    return next((f for f in chosen.frames if f.user), None) if chosen else None
-
-
-def current_frame(thread: Thread | None) -> Frame | None:
-    """Where a thread is: in the user's own code if it has any, else in its innermost frame."""
-    frames = thread.frames if thread else ()
-    return next((f for f in frames if f.user), frames[0] if frames else None)
-
-
-def process_of(look: Look, pid: int) -> Process | None:
-    return next((p for p in look.processes if p.pid == pid), None)

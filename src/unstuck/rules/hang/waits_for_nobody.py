@@ -36,7 +36,6 @@ from unstuck.rules.hang.waiting import (
     JOIN,
     PUT,
     awaited,
-    current_frame,
     idle_event_loop,
 )
 from unstuck.rules.rule import Rule
@@ -109,7 +108,7 @@ def _silence(still: Standstill, dead: bool) -> str:
     others = [t for t in still.process.threads if t.python and t.tid != still.thread.tid]
     if not others:
         return f"it has no other Python thread that could answer{' any more' if dead else ''}"
-    at = "; ".join(f"{t.name or t.tid} at {place(current_frame(t))}" for t in others[:4])
+    at = "; ".join(f"{t.name or t.tid} at {place(t.current_frame)}" for t in others[:4])
     return f"each of its other Python threads waits too: {at}"
 
 

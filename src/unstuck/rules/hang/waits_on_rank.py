@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding, Process
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
-from unstuck.rules.hang.waiting import collective_call, process_of, user_frame
+from unstuck.rules.hang.waiting import collective_call
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -41,7 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{who(still.process)} has been in {call.function}, called at {place(still.frame)}, for "
                 f"{still.lasting}",
-                *(f"{who(p)} is not in a collective: it is at {place(user_frame(p))}" for p in _elsewhere(still)),
+                *(f"{who(p)} is not in a collective: it is at {place(p.user_frame)}" for p in _elsewhere(still)),
             ),
             fix="Let every rank make the same collective calls in the same order; look at the rank that is elsewhere.",
             seen_by=still.stacks_by,
@@ -50,9 +50,9 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _elsewhere(still: Standstill) -> list[Process]:
     """Ranks whose clock stopped outside any collective; else processes of the same launcher that are outside."""
-    stalled = [p for stall in still.case.stalls if (p := process_of(still.look, stall.pid)) and _is_outside(p, still)]
+    stalled = [p for stall in still.case.stalls if (p := still.look.process(stall.pid)) and _is_outside(p, still)]
     siblings = [p for p in still.look.processes if p.ppid == still.process.ppid and p.is_python]
-    return stalled or [p for p in siblings if _is_outside(p, still) and user_frame(p)][:4]
+    return stalled or [p for p in siblings if _is_outside(p, still) and p.user_frame][:4]
 
 
 def _is_outside(process: Process, still: Standstill) -> bool:
