@@ -158,11 +158,11 @@ def _read_tuple(arguments: tuple[Any, ...], data: Any, at: str) -> tuple[Any, ..
     if not isinstance(data, list):
         raise _misfit(at, "a list", data)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_read(arguments[0], item, f"{at}[{place}]") for place, item in enumerate(data))
+        return tuple(_read(arguments[0], item, f"{at}[{number}]") for number, item in enumerate(data))
     if len(data) != len(arguments):
         raise _misfit(at, f"a list of {len(arguments)}", data)
     pairs = zip(arguments, data, strict=True)
-    return tuple(_read(hint, item, f"{at}[{place}]") for place, (hint, item) in enumerate(pairs))
+    return tuple(_read(hint, item, f"{at}[{number}]") for number, (hint, item) in enumerate(pairs))
 
 
 def _read_union(arguments: tuple[Any, ...], data: Any, at: str) -> Any:

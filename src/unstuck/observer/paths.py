@@ -30,7 +30,7 @@ _OPENERS = frozenset(
      "torchaudio.load", "sf.read", "cv2.imread", "imageio.imread", "tarfile.open", "zipfile.ZipFile", "gzip.open",
      "Path", "pathlib.Path", "pickle.load", "json.load")
 )  # fmt: skip
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def path_fact(path: str, descriptors: Descriptors) -> PathFact:
@@ -168,7 +168,7 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
     """Nodes of the loop itself, not of functions defined in it."""
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, _SCOPES):
+        if not isinstance(child, SCOPES):
             yield child
             yield from _inside(child)
 

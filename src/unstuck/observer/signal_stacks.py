@@ -1,4 +1,4 @@
-"""The second rung: ask the target's own faulthandler for its stacks by signal, and read what it writes.
+"""The second source: ask the target's own faulthandler for its stacks by signal, and read what it writes.
 
 Only where the recorder has put a handler there: sent to anything else, the signal would end the process. And only
 while all its threads wait: a running interpreter that is read from within its own signal handler may crash.
@@ -20,8 +20,8 @@ from .gauge import number_of
 from .stacks import PythonThread, Stacks, own_frames
 
 SIGNAL = signal.SIGRTMIN + 5
-TIME_LIMIT = 1.0
-_MOST = 1 << 22
+TIME_LIMIT = 1.0  # seconds for an answer
+_MAX_BYTES = 1 << 22  # of a dump that are read
 _HEADER = re.compile(r"^(?:Current thread|Thread) 0x([0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
 _LONE_HEADER = "Stack (most recent call first):"
 _FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
@@ -46,66 +46,62 @@ class SignalStacks:
         self._limit = limit
 
     def take(self, pids: Sequence[int]) -> Mapping[int, Stacks]:
-        asked = {pid: self._ask(pid) for pid in pids}
+        begun = {pid: self._send(pid) for pid in pids}
         deadline = time.monotonic() + self._limit
-        return {pid: told if isinstance(told, Stacks) else self._read(*told, deadline) for pid, told in asked.items()}
+        answers = {pid: sent if isinstance(sent, str) else self._read(*sent, deadline) for pid, sent in begun.items()}
+        return {
+            pid: Stacks(missing=f"faulthandler: {answer}") if isinstance(answer, str) else answer
+            for pid, answer in answers.items()
+        }
 
-    def _ask(self, pid: int) -> tuple[Path, int] | Stacks:
+    def _send(self, pid: int) -> tuple[Path, int] | str:
         """Send the signal; the file that will grow and its size so far, or why it was not sent."""
-        if self._folder is None:
-            return Stacks(missing="faulthandler: the process is not recorded")
-        found = proc.stat(pid)
-        if found is None:
-            return Stacks(missing="faulthandler: the process is gone")
-        files = self._folder.glob(f"{pid}-{found.started}.*stacks")  # more than one, with numbers, after an exec
+        stat = proc.stat(pid)
+        if stat is None:
+            return "the process is gone"
+        # More than one, with numbers, after an exec.
+        files = self._folder.glob(f"{pid}-{stat.started}.*stacks") if self._folder else ()
         file = max(files, key=lambda path: number_of(path.name), default=None)
         if file is None:
-            return Stacks(missing="faulthandler: the process is not recorded")
+            return "the process is not recorded"
         if not catches(proc.maybe(f"/proc/{pid}/status"), SIGNAL):
-            return Stacks(missing="faulthandler: no handler in the process")
-        if found.state in "Tt":
-            return Stacks(missing="faulthandler: the process is stopped")
+            return "no handler in the process"
+        if stat.state in "Tt":
+            return "the process is stopped"
         if at_work(pid):
-            return Stacks(missing="faulthandler: it is at work, and to be read from within could crash it")
+            return "it is at work, and to be read from within could crash it"
         try:
             size = file.stat().st_size
             os.kill(pid, SIGNAL)
         except OSError as error:
-            return Stacks(missing=f"faulthandler: {error.strerror}")
+            return str(error.strerror)
         return file, size
 
-    def _read(self, file: Path, before: int, deadline: float) -> Stacks:
+    def _read(self, file: Path, before: int, deadline: float) -> Stacks | str:
         """Wait until the file has grown and is at rest."""
         size = before
-        while time.monotonic() < deadline:
-            time.sleep(0.02)
-            try:
-                now = file.stat().st_size
-            except OSError:
-                break
-            if now == size > before:
-                break
-            size = now
-        if size == before:
-            return Stacks(missing=f"faulthandler: no answer within {self._limit:g} s")
         try:
+            while time.monotonic() < deadline:
+                time.sleep(0.02)
+                now = file.stat().st_size
+                if now == size > before:
+                    break
+                size = now
+            if size == before:
+                return f"no answer within {self._limit:g} s"
             with file.open("rb") as opened:
-                opened.seek(max(before, size - _MOST))
-                text = opened.read(_MOST).decode(errors="replace")
+                opened.seek(max(before, size - _MAX_BYTES))
+                text = opened.read(_MAX_BYTES).decode(errors="replace")
         except OSError as error:
-            return Stacks(missing=f"faulthandler: {error.strerror}")
-        threads = parse_faulthandler(text)
-        newest_first = tuple(PythonThread(thread.tid, thread.frames, name=thread.name) for thread in reversed(threads))
-        return Stacks(newest_first, "faulthandler") if threads else Stacks(missing="faulthandler: no stack in its dump")
+            return str(error.strerror)
+        threads = reversed(parse_faulthandler(text))
+        newest_first = tuple(PythonThread(thread.tid, thread.frames, name=thread.name) for thread in threads)
+        return Stacks(newest_first, "faulthandler") if newest_first else "no stack in its dump"
 
 
 def at_work(pid: int) -> bool:
     """One of its threads runs, or would if it had a processor."""
-    try:
-        threads = proc.numbers(f"/proc/{pid}/task")
-    except OSError:
-        return False
-    return any((found := proc.stat(pid, tid)) is not None and found.state == "R" for tid in threads)
+    return any((stat := proc.stat(pid, tid)) is not None and stat.state == "R" for tid in proc.threads(pid))
 
 
 def catches(status: str, number: int) -> bool:
@@ -138,33 +134,38 @@ def parse_crash(text: str) -> Crash | None:
 
 def parse_dumps(text: str) -> tuple[tuple[Thread, ...], ...]:
     """All dumps of a file, oldest first. Within a dump a blank line parts the threads; between dumps there is none."""
-    dumps: list[list[Thread]] = []
-    current: list[Frame] | None = None
+    dumps: list[list[tuple[int, str, list[Frame]]]] = []
+    frames: list[Frame] | None = None  # of the thread that is being read
     apart, fresh = True, True
     for line in text.splitlines():
-        ident, name = _header(line)
-        if ident is not None:
-            known = dumps and any(thread.tid == ident for thread in dumps[-1])
-            if fresh or not apart or known or not dumps:
+        header = _header(line)
+        if header is not None:
+            known = dumps and any(thread[0] == header[0] for thread in dumps[-1])
+            if fresh or not apart or known:
                 dumps.append([])
-            current, fresh = [], False
-            dumps[-1].append(Thread(tid=ident, name=name, python=True))
+            frames, fresh = [], False
+            dumps[-1].append((*header, frames))
         elif line.startswith(_STARTS_DUMP):
-            current, fresh = None, True
-        elif line.startswith("  File ") and current is not None:
-            current.append(_frame(line))
-            dumps[-1][-1] = _with_frames(dumps[-1][-1], current)
+            frames, fresh = None, True
+        elif line.startswith("  File ") and frames is not None:
+            frames.append(_frame(line))
         elif line and not line.startswith("  "):
-            current = None  # "Extension modules: ...", a C stack, or something else that is no Python frame
+            frames = None  # "Extension modules: ...", a C stack, or something else that is no Python frame
         apart = not line.strip()
-    return tuple(tuple(reversed(dump)) for dump in dumps)
+    return tuple(
+        tuple(
+            Thread(tid=ident, name=name, python=True, frames=own_frames(tuple(frames)))
+            for ident, name, frames in reversed(dump)
+        )
+        for dump in dumps
+    )
 
 
-def _header(line: str) -> tuple[int | None, str]:
+def _header(line: str) -> tuple[int, str] | None:
     if line.startswith(_LONE_HEADER):
         return 0, ""
     match = _HEADER.match(line)
-    return (int(match[1], 16), match[2] or "") if match else (None, "")
+    return (int(match[1], 16), match[2] or "") if match else None
 
 
 def _frame(line: str) -> Frame:
@@ -172,7 +173,3 @@ def _frame(line: str) -> Frame:
     if match is None:  # cut off in the middle
         return Frame(file=line.partition('"')[2].partition('"')[0], line=0, function="")
     return Frame(file=match[1], line=int(match[2]) if match[2].isdigit() else 0, function=match[3])
-
-
-def _with_frames(thread: Thread, frames: list[Frame]) -> Thread:
-    return Thread(tid=thread.tid, name=thread.name, python=True, frames=own_frames(tuple(frames)))

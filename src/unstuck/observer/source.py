@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.model import Frame
 
-from .paths import polled_path, stated_path, tried
+from .paths import SCOPES, polled_path, stated_path, tried
 
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d\.\d+t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 _DEMOS = _OURS + "demos" + os.sep  # stand-ins for the user's own scripts
-_LARGEST = 4_000_000
-_Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_MAX_BYTES = 4_000_000  # of a source that is read
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    function: str = ""
-    """Qualified name of the function around the line."""
+    """What the source says about a line; the fields are those of a Frame."""
+
+    function: str = ""  # qualified
     loop: tuple[int, int] | None = None
     holds: tuple[str, ...] = ()
     takes: str = ""
@@ -58,8 +60,7 @@ class Source:
     def stated_path(self, frame: Frame, expression: str) -> str | None:
         """The path that an expression in that frame means, where the source alone says it."""
         file = self._file(frame.file)
-        tree = file.tree() if file else None
-        return stated_path(tree, expression) if tree is not None else None
+        return stated_path(file.tree, expression) if file and file.tree is not None else None
 
     def _annotated(self, frame: Frame, *, parse: bool) -> Frame:
         file = self._file(frame.file)
@@ -69,25 +70,19 @@ class Source:
         facts = file.facts(frame.line) if parse else None
         if facts is None:
             return frame
-        same = facts.function.rpartition(".")[2] == frame.function
-        return replace(
-            frame,
-            function=facts.function if same else frame.function,
-            loop=facts.loop,
-            holds=facts.holds,
-            takes=facts.takes,
-            polls=facts.polls,
-            tries=facts.tries,
-        )
+        known = {name: getattr(facts, name) for name in Facts.__slots__}
+        if facts.function.rpartition(".")[2] != frame.function:
+            del known["function"]
+        return replace(frame, **known)
 
     def _file(self, path: str) -> _File | None:
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except (OSError, ValueError):
             return None
-        stamp = (found.st_mtime_ns, found.st_size)
+        stamp = (status.st_mtime_ns, status.st_size)
         if path not in self._files or self._files[path].stamp != stamp:
-            if found.st_size > _LARGEST or not os.path.isfile(path):
+            if status.st_size > _MAX_BYTES or not os.path.isfile(path):
                 return None
             self._files[path] = _File(path, stamp)
         return self._files[path]
@@ -101,45 +96,31 @@ class _File:
         except OSError:
             self._bytes = b""
         self._lines = self._bytes.decode(errors="replace").splitlines()
-        self._tree: ast.Module | None = None
-        self._parsed = False
         self._facts: dict[int, Facts] = {}
 
     def line(self, number: int) -> str:
         return self._lines[number - 1].strip() if number <= len(self._lines) else ""
 
+    @functools.cached_property
     def tree(self) -> ast.Module | None:
-        if not self._parsed:
-            self._parsed = True
+        """None where it is written for another Python than ours."""
+        with warnings.catch_warnings():  # "\\d" in the user's strings is not our business
+            warnings.simplefilter("ignore")
             try:
-                self._tree = _parse(self._bytes)
+                return ast.parse(self._bytes)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._tree = None  # written for another Python than ours
-        return self._tree
+                return None
 
     def facts(self, line: int) -> Facts | None:
         """Kept by line: nine workers stand at the same one."""
-        tree = self.tree()
-        if tree is None:
-            return None
-        if line not in self._facts:
-            self._facts[line] = facts_of(tree, line)
-        return self._facts[line]
-
-
-def _parse(source: bytes) -> ast.Module:
-    import warnings
-
-    with warnings.catch_warnings():  # "\d" in the user's strings is not our business
-        warnings.simplefilter("ignore")
-        return ast.parse(source)
+        if line not in self._facts and self.tree is not None:
+            self._facts[line] = facts_of(self.tree, line)
+        return self._facts.get(line)
 
 
 def is_user_code(path: str) -> bool:
     """By path alone: the target may run another interpreter than ours."""
-    if _NOTEBOOK.search(path):
-        return True
-    if path.startswith(_DEMOS):
+    if _NOTEBOOK.search(path) or path.startswith(_DEMOS):
         return True
     if path.startswith(("<", _OURS)) or _LIBRARY.search(path):
         return False
@@ -153,7 +134,7 @@ def facts_of(tree: ast.Module, line: int) -> Facts:
     holds: list[str] = []
     takes: list[str] = []
     for node in _around(tree, line):
-        if isinstance(node, _Scope):
+        if isinstance(node, SCOPES):
             if _in_header(node, line):
                 break  # a decorator, a default or the `def` itself runs in the scope outside
             names.append(_name_in(node))
