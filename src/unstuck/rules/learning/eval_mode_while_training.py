@@ -69,8 +69,8 @@ def _finding(learning: Learning, name: str, before: list[Mode], late: list[Mode]
         confidence=0.93 if certain else 0.7,
         title=f"`{name}` trains in eval mode" + (f" since about step {first:,}" if before else ""),
         evidence=(
-            f"in all {len(late)} steps observed from step {first:,} on, `{name}` was in eval mode, with {now.of} "
-            f"modules that behave differently there ({quoted(now.kinds)})",
+            f"in all {len(late)} steps observed from step {first:,} on, `{name}` was in eval mode, and its "
+            f"{quoted(now.kinds)} with it ({now.of} module{'s' * (now.of != 1)})",
             history,
         ),
         where=where(learning, (None if before else learning.eval_site) or site, step=first),

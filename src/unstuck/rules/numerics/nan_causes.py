@@ -68,8 +68,8 @@ class Cause:
             return ""
         bad, whole = self.loss.nonfinite, self.loss.nonfinite + self.loss.count
         before = f" (the one before it was {self.birth.last:.4g})" if self.birth.before else ""
-        what = "NaN" if self.value == "NaN" else "Inf or NaN"
-        return f"{bad:,} of {whole:,} losses are {what}; the first at step {self.birth.step:,}{before}"
+        verb, what = "is" if bad == 1 else "are", "NaN" if self.value == "NaN" else "Inf or NaN"
+        return f"{bad:,} of {whole:,} losses {verb} {what}; the first at step {self.birth.step:,}{before}"
 
 
 def nan_causes(learning: Learning, case: Case) -> Iterator[Cause]:

@@ -99,7 +99,7 @@ def _elements(operation: Operation, step: int) -> str:
             f"finite, its gradient is NaN, and at step {step:,} so are the parameters"
         )
     layer = f" after {operation.layer}" if operation.layer else ""
-    value = f", input {operation.example}" if operation.example else ""
+    value = f" (input: {operation.example})" if operation.example else ""
     return f"`{operation.operation}`{layer} at step {step:,}, {reason(operation)}{value}{count}"
 
 
