@@ -13,11 +13,15 @@ class Probe:
     governed: frozenset[str] = frozenset()
     """Events that are dear: they come only while the governor has time for them; else `missed` is called."""
 
+    def __init__(self) -> None:
+        self.forget()
+
     def missed(self, event: str) -> None:
         """An event of `governed` was left out."""
 
     def forget(self) -> None:
-        """In a forked child: what its parent measured is not its own, and must not be freed or written here."""
+        """At the beginning, and in a forked child: what its parent measured is not its own, and must not be freed or
+        written here."""
 
     def last(self) -> None:
         """At the end of the process: write what was not written yet."""

@@ -30,8 +30,6 @@ class Walk:
     """`inside` gives the parts of a thing. No more than `most` things are looked at, none further than `deep` steps
     away, none of the types in `skip`, and not for longer than `seconds`."""
 
-    __slots__ = ("complete", "deep", "inside", "most", "seconds", "seen", "skip")
-
     def __init__(
         self,
         inside: Callable[[Any], Parts],

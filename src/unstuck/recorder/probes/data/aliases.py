@@ -20,11 +20,9 @@ from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import AliasedBatch
 from . import dataset_memory
-from .dataset_memory import Extent
+from .dataset_memory import Extent, Within
 from .watched_memory import MOST_BYTES, Sharing, Watched, has_company
 from .writing_line import WritingLine
-
-Within = tuple[str, Extent, int]  # what of the dataset's a part lies in, and at which address there
 
 BIT = 1  # of the word that says who wants to know when batches are asked for
 FIRST_LOOKS = 4  # at batches of a loader, in any case; then at those whose number is a power of two
@@ -133,13 +131,13 @@ class Aliases(Probe):
         owners: set[int] = set()
         within: list[Within | None] = []
         if not wants_line and not _is_due(known):
-            within = [_inside(known.extents.around(lies), lies) for _, lies in parts]
+            within = [known.extents.around(lies) for _, lies in parts]
         if parts and not any(within):
             places = {sample for sample in samples if type(sample) is int}
             holding, owners = dataset_memory.held(loading.dataset_of(iterator), places)
             known.extents.remember(holding)
             shared = dataset_memory.SharedMemory(holding if known.loading.workers else [])
-            within = [_inside(_around(lies, holding), lies) or shared.find(lies) for _, lies in parts]
+            within = [known.extents.around(lies) or shared.find(lies) for _, lies in parts]
         new = []
         for (place, lies), found in zip(parts, within, strict=True):
             if found is not None and not _is_trained(found[1]):
@@ -189,16 +187,6 @@ def _is_worth(known: Sharing) -> bool:
 def _is_due(known: Sharing) -> bool:
     """One of the looks that are made in any case, and with the dataset gone through."""
     return known.looks < FIRST_LOOKS or not known.looks & (known.looks - 1)
-
-
-def _around(lies: Extent, holding: list[tuple[str, Extent]]) -> tuple[str, Extent] | None:
-    """The smallest that a part lies in, by its address."""
-    found = [(name, own) for name, own in holding if own.begin <= lies.begin and lies.end <= own.end]
-    return min(found, key=lambda each: each[1].end - each[1].begin, default=None)
-
-
-def _inside(found: tuple[str, Extent] | None, lies: Extent) -> Within | None:
-    return None if found is None else (*found, lies.begin)
 
 
 def _is_trained(own: Extent) -> bool:

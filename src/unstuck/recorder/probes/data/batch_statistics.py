@@ -32,8 +32,6 @@ NO_LOADER = -1
 class Source:
     """What is known of one loader's data; without a loader, of what the model is given at one line."""
 
-    __slots__ = ("_since", "about", "gathered", "loading", "matched", "stepped")
-
     def __init__(self, about: LoaderData, known: Loading | None) -> None:
         self.about, self.loading, self._since = about, known, flight.steps()
         self.gathered = Gathered(has_target=known is not None)
@@ -53,8 +51,6 @@ class Source:
 class Given:
     """A layer that is given data as it came."""
 
-    __slots__ = ("away", "kind", "scale", "shape")
-
     def __init__(self, kind: str, tensor: Any) -> None:
         self.kind, self.shape, self.away = kind, [int(size) for size in tensor.shape], gpu.away(tensor)
         self.scale: Scale | None = None
@@ -71,9 +67,6 @@ class Given:
 class BatchStatistics(Probe):
     name = "data"
     governed = frozenset(("batch_looked_at", "model_given"))
-
-    def __init__(self) -> None:
-        self.forget()
 
     def forget(self) -> None:
         self.sources: dict[int, Source] = {}  # by number of the loader

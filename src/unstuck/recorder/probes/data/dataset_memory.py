@@ -23,7 +23,7 @@ LONG = 256  # elements; longer lists are looked into at the drawn places only
 MOST_PLACES = 4096  # drawn, that are looked at
 MOST_PARTS = 4096  # of a ConcatDataset
 NAME = 40  # letters
-NEAREST = 4  # known ones that begin before a part, in which it is looked for
+NEAREST = 64  # known ones that begin before a part, in which it is looked for
 WHOLE = 1 << 16  # bytes of one tensor that are read; of more, as much in so many pieces spread over it:
 PIECES = 16
 MOST_MAPPINGS = 20_000  # of this process, that are looked through
@@ -40,6 +40,9 @@ class Extent:
 
     def __init__(self, thing: Any, begin: int, end: int) -> None:
         self.thing, self.begin, self.end = thing, begin, end
+
+
+Within = tuple[str, Extent, int]  # what of the dataset's a part lies in: its name, itself, and the address there
 
 
 def extent(thing: Any) -> Extent | None:
@@ -199,15 +202,15 @@ class KnownExtents:
         kept = self._all[: max(0, MOST_OBJECTS - len(new))]
         self._all = sorted([*kept, *((own.begin, own.end, name, ref(own.thing)) for name, own in new)], key=_begin)
 
-    def around(self, part: Extent) -> tuple[str, Extent] | None:
+    def around(self, part: Extent) -> Within | None:
         """The smallest of the nearest that is still where it was, and that the part lies in."""
         number = bisect_right(self._all, part.begin, key=_begin)
-        found = []
+        around: list[Within] = []
         for begin, end, name, thing in self._all[max(0, number - NEAREST) : number]:
             own = extent(thing()) if part.end <= end else None
             if own is not None and (own.begin, own.end) == (begin, end):
-                found.append((name, own))
-        return min(found, key=lambda each: each[1].end - each[1].begin, default=None)
+                around.append((name, own, part.begin))
+        return min(around, key=lambda within: within[1].end - within[1].begin, default=None)
 
 
 def _begin(known: tuple[int, int, str, Any]) -> int:
@@ -227,7 +230,7 @@ class SharedMemory:
             if there is not None:
                 self._held.setdefault(there[0], []).append((there[1], name, own))
 
-    def find(self, batch: Extent) -> tuple[str, Extent, int] | None:
+    def find(self, batch: Extent) -> Within | None:
         """What of it the batch lies in, and at which address of this process there."""
         there = self._in_file(batch.begin) if self._held and _is_shared(batch) else None
         if there is None:

@@ -31,17 +31,12 @@ _LIBRARIES = ("torch", "numpy", "builtins", "multiprocessing")
 class Given:
     """What workers were given when they were last started."""
 
-    __slots__ = ("dataset", "persistent", "state")
-
     def __init__(self, dataset: Any, persistent: bool) -> None:
         self.dataset, self.persistent, self.state = id(dataset), persistent, state(dataset)
 
 
 class DatasetState(Probe):
     name = "dataset state"
-
-    def __init__(self) -> None:
-        self.forget()
 
     def forget(self) -> None:
         self._given: dict[int, Given] = {}  # by number of a loader

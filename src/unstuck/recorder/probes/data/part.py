@@ -94,10 +94,14 @@ class Part:
         found = self._labelled(dict(zip(map(float, values.tolist()), counts.tolist(), strict=True)))
         size = sum(found.values())
         self.add_entropy(-sum(count / size * log(count / size) for count in found.values()), size)
-        for value, count in found.items():
-            self.labels[value] = self.labels.get(value, 0) + count
-        if len(self.labels) > MOST_LABELS:
+        self._add_labels(found)
+
+    def _add_labels(self, counts: dict[float, int] | None) -> None:
+        if self.labels is None or counts is None or len(self.labels.keys() | counts.keys()) > MOST_LABELS:
             self.labels = None
+            return
+        for value, count in counts.items():
+            self.labels[value] = self.labels.get(value, 0) + count
 
     def _labelled(self, found: dict[float, int]) -> dict[float, int]:
         """Without what says that there is no label: below -1, and -1 where classes are counted from 0."""
@@ -119,13 +123,7 @@ class Part:
             self.columns.merge(other.columns)
         if self.each is not None and other.each is not None:
             self.each.merge(other.each)
-        if self.labels is None or other.labels is None:
-            self.labels = None
-        else:
-            for value, count in other.labels.items():
-                self.labels[value] = self.labels.get(value, 0) + count
-            if len(self.labels) > MOST_LABELS:
-                self.labels = None
+        self._add_labels(other.labels)
         self.entropies = [mine + theirs for mine, theirs in zip(self.entropies, other.entropies, strict=True)]
 
 
@@ -163,10 +161,4 @@ def _laid(tensor: Any, kind: PartKind) -> Any:
 
 
 def _width(tensor: Any, kind: PartKind) -> int:
-    if kind == "features":
-        return int(tensor.shape[1])
-    if kind == "sequence":
-        return int(tensor.shape[-1])
-    if kind == "image":
-        return 1 if tensor.dim() == 3 else int(tensor.shape[channel_dim(tensor, kind)])
-    return 1
+    return int(_laid(tensor, kind).shape[-1]) if kind in ("features", "sequence", "image") else 1

@@ -23,8 +23,6 @@ NODES = 32  # things in a batch that are looked at for its size
 class Kept:
     """What is kept of one loader."""
 
-    __slots__ = ("again", "began", "empty", "full_passes", "loaders", "over", "pids", "short")
-
     def __init__(self) -> None:
         self.loaders = 0
         self.pids: list[int] = []
@@ -38,11 +36,8 @@ class Kept:
 class Passes(Probe):
     name = "passes"
 
-    def __init__(self) -> None:
-        self.kept = loading.ByLoader(Kept)
-
     def forget(self) -> None:
-        self.kept.clear()
+        self.kept = loading.ByLoader(Kept)
 
     def pass_began(self, known: Loading, iterator: Any) -> None:
         kept, loader = self.kept[known.number], known.loader()

@@ -35,8 +35,6 @@ GUARDS = ("multiprocessing.synchronize", "multiprocessing.managers", "filelock")
 class Handle:
     """One open file, as it was when the process began to follow it."""
 
-    __slots__ = ("at", "file", "number", "path", "seen", "times", "writable", "written")
-
     def __init__(self, number: int, path: str, about: os.stat_result, writable: bool) -> None:
         self.number, self.path, self.file, self.writable = number, path, (about.st_dev, about.st_ino), writable
         self.at, self.written, self.times = -1, 0, 0
@@ -96,9 +94,6 @@ def open_numbers(below: int) -> list[int]:
 
 class SharedHandles(Probe):
     name = "handles"
-
-    def __init__(self) -> None:
-        self.forget()
 
     def forget(self) -> None:
         self.followed: list[Handle] = []

@@ -67,8 +67,6 @@ class Sharing:
 class Change:
     """What was seen when a part was written to."""
 
-    __slots__ = ("_after", "_before", "_code", "part", "versions")
-
     def __init__(self, part: Watched, thing: Any, now: bytes) -> None:
         self.part, self.versions = part, (part.version, dataset_memory.version(thing))
         self._before, self._after, self._code = part.before, now, dataset_memory.code_of(thing)
@@ -80,8 +78,6 @@ class Change:
 
 class Watched:
     """A part of a batch that lies in the dataset's memory."""
-
-    __slots__ = ("age", "before", "begin", "end", "left", "name", "sample", "sharing", "thing", "version", "whole")
 
     def __init__(self, sharing: Sharing, name: str, own: Extent, begin: int, size: int, sample: int | None) -> None:
         self.sharing, self.name, self.sample, self.age = sharing, name, sample, 0

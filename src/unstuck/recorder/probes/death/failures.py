@@ -41,9 +41,6 @@ MOST_INDICES = 100_000  # of a batch that are gone through
 class Failures(Probe):
     name = "failures"
 
-    def __init__(self) -> None:
-        self.forget()
-
     def forget(self) -> None:
         self._iterators: list[Callable[[], Any]] = []
         self._failed = 0

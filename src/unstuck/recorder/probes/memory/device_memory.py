@@ -23,9 +23,6 @@ class DeviceMemory(Probe):
 
     name = "device"
 
-    def __init__(self) -> None:
-        self.forget()
-
     def forget(self) -> None:
         self.curve: list[tuple[int, int]] = []  # step and bytes, thinned out as it grows longer
         self._next = 0.0

@@ -27,8 +27,6 @@ POINTS = 16
 class Walk:
     """What one walk has found. Numbers rise with every operation of a thread: a lower one is older."""
 
-    __slots__ = ("capped", "nodes", "older", "oldest")
-
     def __init__(self) -> None:
         self.nodes = self.older = 0
         self.oldest = LEAF
@@ -62,9 +60,6 @@ class GraphGrowth(Probe):
     no more than a quarter of a step, and a run may be over before there is time for one."""
 
     name = "graph"
-
-    def __init__(self) -> None:
-        self.forget()
 
     def forget(self) -> None:
         self._points: list[GraphPoint] = []

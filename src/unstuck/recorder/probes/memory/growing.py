@@ -66,9 +66,6 @@ class Growth(Probe):
 
     name = "growth"
 
-    def __init__(self) -> None:
-        self.forget()
-
     def forget(self) -> None:
         self._known: dict[str, Known] = {}
         self._newest = -1  # the youngest node that any graph had
@@ -86,8 +83,6 @@ class Growth(Probe):
 
 class Growing:
     """Something that is longer than before, and how much it weighs against others."""
-
-    __slots__ = ("_capped", "_found", "_known", "bytes", "graph", "holds", "kind")
 
     def __init__(self, found: Reached, known: Known, kind: GrowerKind, capped: bool = False) -> None:
         self._found, self._known, self.kind, self._capped = found, known, kind, capped

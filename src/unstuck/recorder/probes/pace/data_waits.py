@@ -10,27 +10,24 @@ from ...loading import SUSPECT, Loading
 from ...probe import Probe
 from ...records.loaders import DataWait
 
-SHARE = 10  # one part in so many of the time must be lost for it to be told
-MANY = 64  # loaders that are told of
+MIN_SHARE = 10  # one part in so many of the time must be lost
+MOST_LOADERS = 64
 
 
 class DataWaits(Probe):
     name = "waits"
 
-    def __init__(self) -> None:
-        self._told: dict[int, Loading] = {}
-
     def forget(self) -> None:
-        self._told.clear()
+        self._told: dict[int, Loading] = {}
 
     def waited_much(self, loading: Loading) -> None:
         """It adds up: if it is a good part of the time of a training, say so; again at twice that, then at half as
         much again."""
         lost = loading.waited + loading.starting
         loading.tell_at = 2 * SUSPECT if loading.tell_at == SUSPECT else lost + lost // 2
-        if lost * SHARE < loading.until - loading.since or not loading.trains():
+        if lost * MIN_SHARE < loading.until - loading.since or not loading.trains():
             return
-        if len(self._told) < MANY:
+        if len(self._told) < MOST_LOADERS:
             self._told[loading.number] = loading
         flight.words[at.W_STARVED] += 1
         journal.tell(measured(loading))

@@ -31,8 +31,6 @@ LOADERS = 16
 class Measured:
     """One loader's copies."""
 
-    __slots__ = ("at", "drawn", "taken", "waited")
-
     def __init__(self, loading: Loading) -> None:
         self.taken: list[tuple[float, float, float]] = []
         """Seconds a byte: out of the batch's memory, out of pinned memory, from the one to the other."""
