@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-SCANS = bool(os.environ.get("UNSTUCK_SCAN"))
 GATHERED = 63  # losses that are handed over at one time, less one
 ALL = 12_000  # losses that are all read, however short the steps
 PASSED = 24  # backward passes from which their pace is taken
-READING, SHARE = 3_000, 0.003  # nanoseconds that reading one takes at most, and the part of the time for it
+READING, SHARE = 6_000, 0.003  # nanoseconds that reading one takes, caches cold, and the part of the time for it
 EVERY = 7  # on a GPU two losses of every eight are read
 
 
@@ -63,7 +62,7 @@ class Reader:
         elif passed >= PASSED:
             each = (now - self._asked) / passed
             wanted = int(READING / SHARE / max(each, 1.0))  # one in so many
-            state[flight.SKIPPED] = min(7, (1 << wanted.bit_length()) - 1) if wanted > 1 else 0
+            state[flight.SKIPPED] = min(15, (1 << wanted.bit_length()) - 1) if wanted > 1 else 0
         if passed >= PASSED:
             self._read, self._asked = state[flight.BACKWARDS], now
 
@@ -171,10 +170,6 @@ def before(given: Any, frame: FrameType) -> None:
     """Before a backward pass that is looked at: in a sampled step, or to see whether updates are made by hand."""
     with hiding.Hidden():
         root = _root(given)
-        if SCANS:
-            from ..scan import takeover
-
-            takeover.at_backward()
         if flight.full() or len(_reader.values) > GATHERED // 2:
             _reader.hand_over()
         if stepping.by_hand.looks():

@@ -1,12 +1,11 @@
 """Seam: every batch that a DataLoader hands out, in the process that draws it. Waiting for it is phase `data`.
 
-The path of an ordinary batch is written out in one closure: two readings of the clock, three stores, three counters.
+The path of an ordinary batch is written out in one closure: two readings of the clock, two stores, three counters.
 Everything else happens in sampled steps, at the first batch of a pass, and at one batch in thirty-two.
 """
 
 from __future__ import annotations
 
-import os
 from functools import wraps
 from itertools import count
 from time import monotonic_ns
@@ -25,7 +24,6 @@ OPENED, DRAWN = "_unstuck_opened", "_unstuck_drawn"
 """Of an iterator: the Loading of its loader; the same, once a batch has come. Set and read as attributes: asking
 for the `__dict__` would make one, and all attributes of the iterator slower."""
 INDICES = "_unstuck_indices"
-SCANS = bool(os.environ.get("UNSTUCK_SCAN"))  # asked once: below compiled code asking would be compiled too
 FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, and those of sampled steps
 ANSWER_WITHIN = 20_000_000  # nanoseconds after which a batch answers what the supervisor asks for
 
@@ -50,8 +48,8 @@ def install_stateful(module: Any) -> None:
 
 def _wrap_next(kind: Any, name: str) -> None:
     original, clock, state = kind.__next__, monotonic_ns, flight.state
-    data, between, step = at.W_SINCE + at.DATA, at.W_SINCE + at.BETWEEN, at.W_STEP
-    full, watched, steps = flight.FULL, flight.WATCHED, flight.STEPS
+    data, between = at.W_SINCE + at.DATA, at.W_SINCE + at.BETWEEN
+    full, watched = flight.FULL, flight.WATCHED
     words = flight.words
 
     def take(new: memoryview[int]) -> None:
@@ -75,7 +73,6 @@ def _wrap_next(kind: Any, name: str) -> None:
             raise
         now = clock()
         words[between] = now
-        words[step] = state[steps]
         took = now - began
         known.waited += took
         known.drawn += 1
@@ -114,7 +111,7 @@ def asked(iterator: Any, began: int) -> None:
 def came(iterator: Any, began: int, batch: Any) -> None:
     """A batch came. The first of a pass is made while nothing runs beside it: that wait is a cost of beginning."""
     now = monotonic_ns()
-    flight.words[at.W_SINCE + at.BETWEEN], flight.words[at.W_STEP] = now, flight.steps()
+    flight.words[at.W_SINCE + at.BETWEEN] = now
     if flight.state[flight.FULL]:
         flight.account(now, at.BETWEEN)
         flight.words[at.W_BATCH] = iterator._num_yielded
@@ -143,6 +140,7 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
     number, now = iterator._num_yielded, monotonic_ns()
     due = number >= known.look_at
     known.until, known.look_by = now, now + ANSWER_WITHIN
+    flight.words[at.W_STEP] = flight.steps()
     dispatch.module("loading").trim(known)
     if due:
         known.look_at = number + 1 if number < FIRST - 1 else (number | 31) + 1
@@ -216,10 +214,6 @@ def _wrap_opening(kind: Any, name: str, probe: str) -> None:
 def opened(iterator: Any, loader: Any, took: int) -> None:
     dispatch.begin()
     loading = dispatch.module("loading")
-    if SCANS:
-        from ..scan import takeover
-
-        takeover.opened(loader)
     flight.pass_began()
     site = dispatch.module("user_code").call_site()
     known, _ = loading.of(loader, site)
