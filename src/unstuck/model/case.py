@@ -173,7 +173,6 @@ class Sender:
 
     signal: int
     pid: int = 0  # 0: the kernel itself (a closed terminal), or not known
-    uid: int | None = None
     command: str = ""
     ancestor: bool = False  # one of our own parents: a launcher, a scheduler's step, a shell
     terminal: bool = False  # it has the same controlling terminal as the run: a person, most likely

@@ -98,7 +98,6 @@ def sender(info: signal.struct_siginfo) -> Sender:
     return Sender(
         signal=info.si_signo,
         pid=pid,
-        uid=info.si_uid,
         command=" ".join(command(pid)) if theirs else "",
         ancestor=pid in _ancestors(),
         terminal=at_terminal and (gone or (bool(theirs) and theirs[4] == ours[4])),

@@ -216,7 +216,6 @@ class Mode(Struct):
     never_updated: int = 0  # batch norms whose statistics were never updated
     kinds: list[str] = []  # classes of the idle ones
     frozen: int = 0  # parameters of the module without requires_grad
-    outermost: str = ""  # class of the module
 
 
 class GraphCut(Struct):
@@ -225,7 +224,6 @@ class GraphCut(Struct):
     lost: list[str] = []  # modules whose parameters the loss does not reach
     parameters: int = 0
     training: bool = True
-    everything: bool = False  # the loss reaches no parameter at all
     begins: str = ""  # the last module with a graph,
     ends: str = ""  # and the first that gets its values without one; "the loss" if there is none
     op: str = ""  # the call that ends the graph: detach, numpy, item, no_grad …
@@ -272,5 +270,4 @@ class Learning(Record):
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode
     compiled: bool = False
     on_gpu: bool = False
-    cost: float = 0.0  # seconds of the training's own time that all measuring took,
-    cost_share: float = 0.0  # and its share of the time since it began
+    cost: float = 0.0  # seconds of the training's own time that all measuring took

@@ -43,7 +43,6 @@ class Operation(BadRows):
     order: int = 0  # number in the order of the forward pass
     path: list[int] = []
     site: Site | None = None
-    traced: bool = False  # the site was seen in the next step's own stack, not only read in the source
     step: int = 0  # where `backward`: at which a backward pass went through it
 
 
@@ -77,7 +76,6 @@ class BadTensor(BadRows):
     computed: ComputedValue | None = None
     assigned: Site | None = None  # where the name first gets its value
     site: Site | None = None
-    traced: bool = False
 
 
 class GrownWeight(Struct):

@@ -15,7 +15,7 @@ from unstuck.rules.learning import (
 
 def modes(*seen: tuple[int, bool, int, int], never: int = 0, kinds: tuple[str, ...] = ("Dropout",)) -> list[Mode]:
     return [
-        Mode(step=step, training=training, idle=idle, of=of, never_updated=never, kinds=list(kinds), outermost="Net")
+        Mode(step=step, training=training, idle=idle, of=of, never_updated=never, kinds=list(kinds))
         for step, training, idle, of in seen
     ]
 

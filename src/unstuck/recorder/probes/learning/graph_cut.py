@@ -58,7 +58,6 @@ class Cut:
             lost=sorted(lost)[:NAMED],
             parameters=len({key for call in self._cut_off for key in self._lost_in(call)}),
             training=all(call.training for call in self._cut_off),
-            everything=not self._observation.leaves,
             begins=begins.name(self._names),
             ends=ends,
             op=line.op,

@@ -307,7 +307,6 @@ class LearningProbe(Probe):
             compiled=self.compiled,
             on_gpu=self.copies.used,
             cost=governor.governor.spent,
-            cost_share=governor.governor.share(),
         )
 
     def forget(self) -> None:

@@ -50,7 +50,6 @@ class Modes:
                 never_updated=sum(1 for call in calls if self._never_updated(call.module())),
                 kinds=sorted({objects.class_name(type(call.module())) for call in idle}),
                 frozen=sum(1 for p in own if not p.requires_grad),
-                outermost=objects.class_name(type(root)),
             )
             history = self.by_root.setdefault(name, [])
             history.append(mode)

@@ -48,7 +48,7 @@ class Tracing:
         for about in _asked(self._wanted):
             site = _site_of(root, about)
             if site is not None:
-                about.site, about.traced = site, True  # type: ignore[misc]  # it is written anew
+                about.site = site  # type: ignore[misc]  # it is written anew
                 found = True
         if found or self._left <= 0:
             self.stop()
