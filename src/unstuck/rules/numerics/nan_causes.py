@@ -243,7 +243,7 @@ REASONS: dict[Why, tuple[str, str]] = {
     "result": ("NaN result", GENERAL_FIX),
     "computed": ("the value computed for `{detail}`", GENERAL_FIX),
     "half-precision": (
-        "float16 overflow (its maximum is 65,504)",
+        "a value above the float16 maximum of 65,504",
         "Run this part in float32 (`with torch.autocast(..., enabled=False)`), or use bfloat16.",
     ),
     "number-given": (

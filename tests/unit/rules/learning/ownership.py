@@ -6,13 +6,7 @@ from math import prod
 from typing import Any
 
 from unstuck.model import Case, Finding, Outcome
-from unstuck.recorder.records.learning import (
-    Activation,
-    BuiltOptimizer,
-    Learning,
-    Loss,
-    Parameter,
-)
+from unstuck.recorder.records.learning import Activation, BuiltOptimizer, Learning, Loss, Parameter
 from unstuck.rules.rule import Rule
 
 PID = 7

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.learning.trainings import found, head
-from unstuck.recorder.records.learning import (
-    LossOp,
-)
-from unstuck.rules.learning import (
-    activation_applied_twice,
-)
+from unstuck.recorder.records.learning import LossOp
+from unstuck.rules.learning import activation_applied_twice
 
 
 @pytest.mark.parametrize(

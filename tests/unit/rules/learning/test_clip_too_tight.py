@@ -6,9 +6,7 @@ from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer
 from unstuck.recorder.records.numerics import Clips
-from unstuck.rules.learning import (
-    clip_too_tight,
-)
+from unstuck.rules.learning import clip_too_tight
 
 
 def test_clipping_that_sets_every_step() -> None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.learning.ownership import case, said
-from unstuck.recorder.records.learning import (
-    Mode,
-)
-from unstuck.rules.learning import (
-    eval_mode_while_training,
-)
+from unstuck.recorder.records.learning import Mode
+from unstuck.rules.learning import eval_mode_while_training
 
 
 def modes(*seen: tuple[int, bool, int, int], never: int = 0, kinds: tuple[str, ...] = ("Dropout",)) -> list[Mode]:

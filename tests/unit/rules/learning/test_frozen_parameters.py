@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.ownership import case, parameter, said
-from unstuck.rules.learning import (
-    frozen_parameters,
-)
+from unstuck.rules.learning import frozen_parameters
 
 
 def test_everything_frozen_but_a_norm() -> None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.learning.ownership import built, case, said
-from unstuck.recorder.records.learning import (
-    BuiltOptimizer,
-)
-from unstuck.rules.learning import (
-    gradients_never_cleared,
-)
+from unstuck.recorder.records.learning import BuiltOptimizer
+from unstuck.rules.learning import gradients_never_cleared
 
 
 def test_gradients_never_cleared_names_the_backward_line() -> None:

@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.learning.ownership import SITE, case, parameter, said
-from unstuck.recorder.records.learning import (
-    FlatOperation,
-    GraphCut,
-    Parameter,
-)
-from unstuck.rules.learning import (
-    graph_cut,
-)
+from unstuck.recorder.records.learning import FlatOperation, GraphCut, Parameter
+from unstuck.rules.learning import graph_cut
 
 
 def cut(**more: Any) -> GraphCut:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import classes, found, head, loss, weight
-from unstuck.recorder.records.learning import (
-    Parameter,
-)
-from unstuck.rules.learning import (
-    learning_rate_too_high,
-)
+from unstuck.recorder.records.learning import Parameter
+from unstuck.rules.learning import learning_rate_too_high
 from unstuck.serial import from_plain, to_plain
 
 

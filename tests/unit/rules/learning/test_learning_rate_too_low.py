@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.rules.learning.trainings import found, loss, optimizer, weight
-from unstuck.rules.learning import (
-    learning_rate_too_low,
-)
+from unstuck.rules.learning import learning_rate_too_low
 
 
 def test_steps_too_small_to_see() -> None:

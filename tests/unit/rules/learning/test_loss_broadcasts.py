@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, head, numbers
-from unstuck.rules.learning import (
-    loss_broadcasts,
-)
+from unstuck.rules.learning import loss_broadcasts
 
 
 def test_a_column_against_a_row() -> None:

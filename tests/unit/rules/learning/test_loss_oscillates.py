@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, loss, optimizer
-from unstuck.recorder.records.learning import (
-    Loss,
-)
-from unstuck.rules.learning import (
-    loss_oscillates,
-)
+from unstuck.recorder.records.learning import Loss
+from unstuck.rules.learning import loss_oscillates
 
 
 def swinging(level: float = 1.2) -> Loss:

@@ -6,10 +6,7 @@ from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import case, classes, found, head, loss
 from unstuck.rules.diagnose import diagnose
-from unstuck.rules.learning import (
-    RULES,
-    no_better_than_constant,
-)
+from unstuck.rules.learning import RULES, no_better_than_constant
 
 
 def test_the_last_resort_is_information_and_silent_beside_a_cause() -> None:

@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.learning.ownership import built, case, parameter, said
-from unstuck.recorder.records.learning import (
-    Parameter,
-)
+from unstuck.recorder.records.learning import Parameter
 from unstuck.recorder.records.numerics import Scaler
-from unstuck.rules.learning import (
-    optimizer_never_steps,
-)
+from unstuck.rules.learning import optimizer_never_steps
 
 
 def still(**more: Any) -> Parameter:

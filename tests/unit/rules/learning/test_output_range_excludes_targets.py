@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, head, numbers
-from unstuck.recorder.records.learning import (
-    OutOfReach,
-)
-from unstuck.rules.learning import (
-    output_range_excludes_targets,
-)
+from unstuck.recorder.records.learning import OutOfReach
+from unstuck.rules.learning import output_range_excludes_targets
 
 
 def test_an_output_that_cannot_reach_its_targets() -> None:

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.learning.ownership import built, case, parameter, said
-from unstuck.recorder.records.learning import (
-    KeptInList,
-    Parameter,
-)
-from unstuck.rules.learning import (
-    parameters_not_in_optimizer,
-)
+from unstuck.recorder.records.learning import KeptInList, Parameter
+from unstuck.rules.learning import parameters_not_in_optimizer
 
 
 def unowned(name: str = "model.hidden[0].weight", **more: Any) -> Parameter:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import classes, found, head, loss
-from unstuck.recorder.records.learning import (
-    Predictions,
-)
-from unstuck.rules.learning import (
-    predicts_one_class,
-)
+from unstuck.recorder.records.learning import Predictions
+from unstuck.rules.learning import predicts_one_class
 
 
 def test_one_class_for_everything() -> None:

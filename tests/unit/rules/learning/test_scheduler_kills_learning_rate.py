@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer
-from unstuck.recorder.records.learning import (
-    Loss,
-    Scheduler,
-)
-from unstuck.rules.learning import (
-    scheduler_kills_learning_rate,
-)
+from unstuck.recorder.records.learning import Loss, Scheduler
+from unstuck.rules.learning import scheduler_kills_learning_rate
 
 
 def schedule(kind: str = "StepLR", steps: int = 200, per_batch: int = 200, **settings: Any) -> Scheduler:

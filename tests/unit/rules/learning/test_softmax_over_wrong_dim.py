@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import case, found, head
-from unstuck.recorder.records.learning import (
-    Predictions,
-    Range,
-)
+from unstuck.recorder.records.learning import Predictions, Range
 from unstuck.rules.diagnose import diagnose
-from unstuck.rules.learning import (
-    RULES,
-    softmax_over_wrong_dim,
-)
+from unstuck.rules.learning import RULES, softmax_over_wrong_dim
 
 
 def test_a_softmax_over_the_batch_is_the_cause_of_both() -> None:

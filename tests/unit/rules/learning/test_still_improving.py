@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, loss
-from unstuck.recorder.records.learning import (
-    Loss,
-)
-from unstuck.rules.learning import (
-    still_improving,
-)
+from unstuck.recorder.records.learning import Loss
+from unstuck.rules.learning import still_improving
 
 
 def falling(pace: float, count: int = 200) -> Loss:

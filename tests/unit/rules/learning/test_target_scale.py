@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, head, loss, numbers
-from unstuck.recorder.records.learning import (
-    Predictions,
-)
-from unstuck.rules.learning import (
-    target_scale,
-)
+from unstuck.recorder.records.learning import Predictions
+from unstuck.rules.learning import target_scale
 
 
 def test_large_targets_are_named_where_the_loss_does_not_get_there() -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import found, loss, optimizer, weight
-from unstuck.rules.learning import (
-    weight_decay_dominates,
-)
+from unstuck.rules.learning import weight_decay_dominates
 
 
 def test_decay_that_leaves_nothing() -> None:

@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.rules.learning.trainings import found, head, loss, numbers
-from unstuck.recorder.records.learning import (
-    Predictions,
-    Range,
-    Targets,
-)
-from unstuck.rules.learning import (
-    wrong_loss_for_target,
-)
+from unstuck.recorder.records.learning import Predictions, Range, Targets
+from unstuck.rules.learning import wrong_loss_for_target
 
 
 def rows(low: float, high: float, mean: float, floor: float, *, negative: bool = False) -> Targets:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unstuck.model import Case, Finding, Outcome
-from unstuck.recorder.records.learning import (
-    Learning,
-    Loss,
-    LossHead,
-    LossOp,
-    Optimizer,
-    Parameter,
-    Targets,
-)
+from unstuck.recorder.records.learning import Learning, Loss, LossHead, LossOp, Optimizer, Parameter, Targets
 from unstuck.rules.rule import Rule
 
 SITE = ("/project/train.py", 30, "main")

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.numerics.trainings import (
-    IGNORED,
-    SITE,
-    birth,
-    broken_loss,
-    found,
-)
+from tests.unit.rules.numerics.trainings import IGNORED, SITE, birth, broken_loss, found
 from unstuck.recorder.records.learning import LossHead, Targets
-from unstuck.rules.numerics import (
-    all_labels_ignored,
-    nonfinite_born,
-)
+from unstuck.rules.numerics import all_labels_ignored, nonfinite_born
 
 
 def test_labels_that_are_all_ignored() -> None:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.unit.rules.numerics.trainings import (
-    LINE,
-    found,
-)
-from unstuck.recorder.records.numerics import (
-    Clips,
-    Scaler,
-)
-from unstuck.rules.numerics import (
-    clip_before_unscale,
-)
+from tests.unit.rules.numerics.trainings import LINE, found
+from unstuck.recorder.records.numerics import Clips, Scaler
+from unstuck.rules.numerics import clip_before_unscale
 
 
 def test_clipping_before_the_unscaling() -> None:

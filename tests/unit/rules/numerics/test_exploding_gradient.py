@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.rules.numerics.trainings import (
-    birth,
-    broken_loss,
-    found,
-    operation,
-    parameter,
-)
-from unstuck.recorder.records.numerics import (
-    GrownWeight,
-)
-from unstuck.rules.numerics import (
-    exploding_gradient,
-    nonfinite_born,
-)
+from tests.unit.rules.numerics.trainings import BROKEN, birth, broken_loss, case, found, loss, operation, parameter
+from unstuck.recorder.records.numerics import GrownWeight
+from unstuck.rules.diagnose import diagnose
+from unstuck.rules.numerics import RULES, exploding_gradient, nonfinite_born
 
 
 def exploding(grad: float) -> dict[str, Any]:
@@ -46,3 +36,29 @@ def test_a_rate_that_is_too_high_is_no_exploding_gradient() -> None:
 def test_a_steep_start_that_nothing_comes_of_is_silent() -> None:
     weight = parameter("model.rnn.weight_hh_l0", 18_000.0)
     assert not found(exploding_gradient.RULE, parameters=[weight])
+
+
+def test_a_gradient_that_jumps_late_and_takes_the_loss_with_it() -> None:
+    """Nobody saw an operation do it, so that it is the cause of the NaN, too."""
+    norms = [(n * 5, 20.0 if n == 39 else 0.01 + 0.001 * (n % 3)) for n in range(40)]
+    weight = parameter("model.0.weight", 0.01, grads=norms)
+    nan = birth(step=200, before=200, broken_parameters=BROKEN)
+    broken = loss(count=200, nonfinite=50, nonfinite_step=200)
+    (finding,) = diagnose(case(parameters=[weight], losses=[broken], births=[nan]), RULES).findings
+    assert finding.title == "The gradient explodes at step 195: 1,818 times its usual norm, and the loss is NaN"
+    assert finding.consequences[0].startswith("nonfinite-born: The gradient of the step before 200 was NaN")
+    higher = loss(recent=[40.0] * 8)
+    (finding,) = found(exploding_gradient.RULE, parameters=[weight], losses=[higher])
+    assert "the loss is 40 times larger" in finding.title
+    assert not found(exploding_gradient.RULE, parameters=[weight], losses=[loss()]), "the loss is fine"
+
+
+def test_weights_that_grew_between_two_readings() -> None:
+    grown = [GrownWeight(name="model.0.weight", before=1.0, now=50.0)]
+    overflow = operation("exp-overflow", operation="exp")
+    nan = birth(step=30, weights=grown, operations=[overflow])
+    weight = parameter("model.0.weight", 0.1)
+    (finding,) = found(exploding_gradient.RULE, parameters=[weight], losses=[broken_loss()], births=[nan])
+    assert finding.title == "An update ruins the weights, and the loss is NaN"
+    assert "the norm of model.0.weight grew from 1 to 50" in finding.evidence
+    assert [place.line for place in finding.also] == [12], "the operation that overflowed"

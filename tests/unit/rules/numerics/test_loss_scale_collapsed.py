@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.numerics.trainings import (
-    found,
-)
-from unstuck.recorder.records.numerics import (
-    Scaler,
-)
-from unstuck.rules.numerics import (
-    loss_scale_collapsed,
-)
+from tests.unit.rules.numerics.trainings import found
+from unstuck.recorder.records.numerics import Scaler
+from unstuck.rules.numerics import loss_scale_collapsed
 
 
 def test_a_loss_scale_that_collapsed() -> None:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.unit.rules.numerics.trainings import (
-    SITE,
-    found,
-)
-from unstuck.recorder.records.numerics import (
-    LargeRows,
-    Spike,
-)
-from unstuck.rules.numerics import (
-    loss_spike,
-)
+from tests.unit.rules.numerics.trainings import SITE, found
+from unstuck.recorder.records.numerics import LargeRows, Spike
+from unstuck.rules.numerics import loss_spike
 
 
 def test_spikes_are_reported_only_with_what_they_come_from() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -18,16 +18,8 @@ from tests.unit.rules.numerics.trainings import (
     operation,
     tensor,
 )
-from unstuck.recorder.records.numerics import (
-    ComputedValue,
-    Operation,
-    Scaler,
-    Why,
-)
-from unstuck.rules.numerics import (
-    nonfinite_born,
-    nonfinite_input,
-)
+from unstuck.recorder.records.numerics import ComputedValue, Operation, Scaler, Why
+from unstuck.rules.numerics import nonfinite_born, nonfinite_input
 from unstuck.rules.numerics.nan_causes import REASONS, reason
 
 
@@ -124,3 +116,24 @@ def test_a_gradient_that_a_scaler_hides() -> None:
 )
 def test_a_slope_that_does_no_harm(scaler: Scaler | None, steep: Operation | None) -> None:
     assert found(nonfinite_born.RULE, scaler=scaler, steep=steep) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "title", "known"),
+    [
+        ({"broken_parameters": BROKEN}, "The gradient of the step before 3 was NaN", "model.0.weight"),
+        ({}, "The loss is NaN from step 3 on", "neither a value in the data nor a single operation"),
+        ({"operations": [operation("result", made=False)]}, "The loss is NaN from step 3 on", "`log` after model.2"),
+        ({"inputs": [tensor(name="x")]}, None, ""),
+        (
+            {"operations": [operation("result", made=False, dtype="torch.float16")]},
+            "A value above the float16 maximum of 65,504 (train.py:12) makes the loss NaN",
+            "97 of 100 losses are NaN; the first at step 3 (the one before it was 1)",
+        ),
+    ],
+    ids=["gradient", "nothing known", "oldest result", "data", "half precision"],
+)
+def test_what_is_known_where_no_operation_was_seen(more: dict[str, Any], title: str | None, known: str) -> None:
+    findings = found(nonfinite_born.RULE, losses=[broken_loss()], births=[birth(**more)])
+    assert [finding.title for finding in findings] == ([title] if title else [])
+    assert all(known in " ".join(finding.evidence) for finding in findings)

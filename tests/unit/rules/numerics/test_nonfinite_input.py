@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.unit.rules.numerics.trainings import (
-    OUTSIDE,
-    birth,
-    broken_loss,
-    found,
-    operation,
-    tensor,
-)
-from unstuck.recorder.records.numerics import (
-    DrawnBatch,
-)
-from unstuck.rules.numerics import (
-    nonfinite_born,
-    nonfinite_input,
-)
+from tests.unit.rules.numerics.trainings import OUTSIDE, birth, broken_loss, found, operation, tensor
+from unstuck.recorder.records.numerics import DrawnBatch
+from unstuck.rules.numerics import nonfinite_born, nonfinite_input
 
 
 def test_bad_data_is_named_by_sample_and_column() -> None:

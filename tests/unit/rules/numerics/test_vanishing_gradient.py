@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.numerics.trainings import (
-    found,
-    loss,
-    parameter,
-)
+from tests.unit.rules.numerics.trainings import found, loss, parameter
 from unstuck.recorder.records.learning import Parameter
-from unstuck.rules.numerics import (
-    vanishing_gradient,
-)
+from unstuck.rules.numerics import vanishing_gradient
 
 
 def layers(ratio: float) -> list[Parameter]:

@@ -6,13 +6,7 @@ from typing import Any
 
 from unstuck.model import Case, Finding, Outcome
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
-from unstuck.recorder.records.numerics import (
-    BadTensor,
-    Birth,
-    BrokenParameter,
-    Operation,
-    Why,
-)
+from unstuck.recorder.records.numerics import BadTensor, Birth, BrokenParameter, Operation, Why
 from unstuck.rules.rule import Rule
 
 SITE = ("/project/train.py", 30, "main")
@@ -57,8 +51,11 @@ IGNORED = operation("labels-ignored", detail="ignore_index (-100)", operation="n
 BROKEN = [BrokenParameter(name="model.0.weight", shape=[4, 4])]
 
 
-def found(rule: Rule, outcome: Outcome = "finished", **more: Any) -> list[Finding]:
+def case(outcome: Outcome = "finished", **more: Any) -> Case:
     sgd = Optimizer(number=0, kind="SGD", steps=100, lrs=[(0, 0.1)])
     plain: dict[str, Any] = {"steps": 100, "backwards": 100, "losses": [loss()], "optimizers": [sgd], "clears": 100}
-    case = Case(outcome=outcome, learnings=(Learning(**{**plain, "pid": 5, **more}),))
-    return [word for word in rule.decide(case) if isinstance(word, Finding)]
+    return Case(outcome=outcome, learnings=(Learning(**{**plain, "pid": 5, **more}),))
+
+
+def found(rule: Rule, outcome: Outcome = "finished", **more: Any) -> list[Finding]:
+    return [result for result in rule.decide(case(outcome, **more)) if isinstance(result, Finding)]
