@@ -6,19 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from unstuck.model import Case, Frame, Process, Thread
+from unstuck.rules.hang import waiting
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.waiting import (
-    LOCK,
-    awaited,
-    collective_call,
-    feeds_queue,
-    idle_event_loop,
-    in_event_loop,
-    is_housekeeping,
-    reads_input,
-    reads_queue,
-    waits_in,
-)
 
 Blockage = Literal["file-lock", "queue", "pipe", "collective", "fork", "lock", "input", "answer", "io", ""]
 
@@ -38,19 +27,19 @@ def blocked_on(still: Standstill) -> Blockage:
         return "queue"
     if full_pipe(still) is not None:
         return "pipe"
-    if collective_call(thread):
+    if waiting.collective_call(thread):
         return "collective"
     if lost_in_fork(still):
         return "fork"
-    if locked and awaited(thread) == LOCK:
+    if locked and waiting.awaited(thread) == waiting.LOCK:
         return "lock" if kind == "shared-lock" or lock_name(thread) else ""
-    if reads_input(thread):
+    if waiting.reads_input(thread):
         return "input"
-    if locked or idle_event_loop(thread) or (kind == "pipe-read" and reads_queue(thread)):
+    if locked or waiting.idle_event_loop(thread) or (kind == "pipe-read" and waiting.reads_queue(thread)):
         return "answer"
-    if kind not in ("pipe-read", "pipe-write", "socket", "file", "poll") or in_event_loop(thread):
+    if kind not in ("pipe-read", "pipe-write", "socket", "file", "poll") or waiting.in_event_loop(thread):
         return ""
-    return "" if kind == "pipe-write" and reads_queue(thread) else "io"
+    return "" if kind == "pipe-write" and waiting.reads_queue(thread) else "io"
 
 
 # --- pipes and queues ----------------------------------------------------------------------------------------
@@ -61,7 +50,7 @@ def full_pipe(still: Standstill) -> tuple[Process, Process] | None:
     for writer in reversed(still.trail):
         for thread in writer.threads:
             wait = thread.wait
-            if wait is None or wait.kind != "pipe-write" or feeds_queue(thread):
+            if wait is None or wait.kind != "pipe-write" or waiting.feeds_queue(thread):
                 continue
             readers = [p for pid in wait.others if (p := still.look.process(pid))]
             if len(readers) == 1 and readers[0].pid == writer.ppid and _waits_on(readers[0], writer):
@@ -82,7 +71,7 @@ def undrained(still: Standstill) -> tuple[Process, Process] | None:
         if not any(map(_stuck_feeder, child.threads)):
             continue
         main = child.main_thread
-        if main and waits_in(main, "multiprocessing/queues.py", "_finalize_join") and len(still.trail) == 1:
+        if main and waiting.waits_in(main, "multiprocessing/queues.py", "_finalize_join") and len(still.trail) == 1:
             return child, child
         joiner = next((process for process in still.look.processes if _joins(process, child)), None)
         if joiner is not None:
@@ -92,7 +81,7 @@ def undrained(still: Standstill) -> tuple[Process, Process] | None:
 
 def _stuck_feeder(thread: Thread) -> bool:
     """It cannot write: the pipe is full, or another process's feeder, stuck in the same pipe, has the queue's lock."""
-    return thread.wait is not None and thread.wait.kind in ("pipe-write", "shared-lock") and feeds_queue(thread)
+    return thread.wait is not None and thread.wait.kind in ("pipe-write", "shared-lock") and waiting.feeds_queue(thread)
 
 
 def _joins(process: Process, child: Process) -> bool:
@@ -130,7 +119,7 @@ def lost_in_fork(still: Standstill) -> bool:
         return False
     if any(t.tid != thread.tid for t in own_threads(process)):
         return False
-    if awaited(thread) == LOCK:
+    if waiting.awaited(thread) == waiting.LOCK:
         return not holding_frame(thread, lock_name(thread), skip=1)
     parent = still.look.process(process.ppid)
     return parent is not None and any(t is not parent.main_thread for t in own_threads(parent))
@@ -138,4 +127,4 @@ def lost_in_fork(still: Standstill) -> bool:
 
 def own_threads(process: Process) -> list[Thread]:
     """Python threads that run the user's code, or may hold something of it."""
-    return [t for t in process.threads if t.python and not is_housekeeping(t) and not feeds_queue(t)]
+    return [t for t in process.threads if t.python and not waiting.is_housekeeping(t) and not waiting.feeds_queue(t)]

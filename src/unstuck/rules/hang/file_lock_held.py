@@ -28,6 +28,10 @@ from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import command, place, who
 
+OWN_FIX = (
+    "Use the file that is already open, or release its lock first: such a lock belongs to the open file, so a second "
+    "open() in the same process waits for the first."
+)
 _KINDS = {"FLOCK": "flock", "POSIX": "fcntl", "OFDLCK": "open-file-description"}
 
 
@@ -36,15 +40,16 @@ def decide(case: Case) -> Iterable[Finding]:
         lock = next((lock for lock in still.look.locks if still.process.pid in lock.waiters), None)
         path = lock.path if lock else (still.thread.wait.target if still.thread.wait else "")
         holder = _holder(still, lock)
+        own = lock is not None and lock.holder == still.process.pid
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting for a lock on {path} that {_name(holder, lock)} holds",
+            title=f"{still.who} is waiting for a lock on {path} that {'it' if own else _name(holder, lock)} holds",
             evidence=(
-                f"{who(still.process)} has been blocked for {still.lasting} taking the lock at {place(still.frame)}",
+                f"{still.who} has been blocked for {still.lasting} taking the lock at {place(still.frame)}",
                 *_holder_lines(holder, lock),
                 f"deadlock: {who(holder)} is waiting for it in turn" if still.proven and holder else "",
             ),
-            fix=_fix(still, holder, path),
+            fix=OWN_FIX if own else _fix(still, holder, path),
             also=still.places(holder.user_frame if holder else None, holder),
         )
 

@@ -28,7 +28,7 @@ from unstuck.model import Case, Finding, Frame, Process, Thread, Wait
 from unstuck.rules.hang.blocked import blocked, holding_frame, lock_name, own_threads, same_lock
 from unstuck.rules.hang.waiting import LOCK, awaited
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, who
+from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -37,14 +37,13 @@ def decide(case: Case) -> Iterable[Finding]:
         name, word = lock_name(still.thread), awaited(still.thread)
         helpers = [t for t in own_threads(parent) if t is not parent.main_thread] if parent else []
         holder = next(((t, frame) for t in helpers if (frame := _taking_frame(t, name))), None)
-        lock = f"the lock `{name}`" if name else "a lock"
-        what = f"{lock} that was held when it was forked" if word == LOCK else f"a {word} that only its parent can end"
+        lock = f"{f'the lock `{name}`' if name else 'a lock'}, which was held when it was forked"
         yield still.finding(
             RULE,
             confidence=still.confidence if holder or word != LOCK else min(still.confidence, 0.9),
-            title=f"{who(still.process)} is waiting for {what}",
+            title=f"{still.who} is waiting for {lock if word == LOCK else 'a thread that the fork did not copy'}",
             evidence=(
-                f"{who(still.process)} has been waiting at {place(still.frame)} for {still.lasting}, without a timeout",
+                f"{still.who} has been waiting at {place(still.frame)} ({word}, no timeout) for {still.lasting}",
                 "it was forked, and its only Python thread is the one that waits: nothing in it can end the wait",
                 _semaphore(still.thread.wait),
                 _parent_line(parent, helpers, holder),

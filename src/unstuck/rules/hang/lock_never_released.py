@@ -40,10 +40,9 @@ def decide(case: Case) -> Iterable[Finding]:
         process, frame = (holder[0], holder[2]) if holder else (None, None)
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting for {f'the lock `{name}`' if name else 'a lock'} "
-            f"{_held(still, holder)}",
+            title=f"{still.who} is waiting for {f'the lock `{name}`' if name else 'a lock'} {_held(still, holder)}",
             evidence=(
-                f"{who(still.process)} has been waiting for it at {place(still.frame)} for {still.lasting}",
+                f"{still.who} has been waiting for it at {place(still.frame)} for {still.lasting}",
                 *(_holder_line(still, holder) if holder else _nobody_lines(still)),
                 "deadlock: between two snapshots, nothing that could release it has run" if still.proven else "",
             ),
@@ -94,7 +93,8 @@ def _holder_line(still: Standstill, holder: Holder) -> Iterable[str]:
         yield f"further up the same stack, {place(frame)} is inside a `with` of that lock"
     else:
         now = thread.user_frame or frame
-        yield f"{who(process)}, thread {thread.name or thread.tid}, took it at {place(frame)}, now at {place(now)}"
+        at = "and is still there" if now == frame else f"and is now at {place(now)}"
+        yield f"{who(process)}, thread {thread.name or thread.tid}, took it at {place(frame)} {at}"
 
 
 def _nobody_lines(still: Standstill) -> list[str]:

@@ -27,7 +27,7 @@ from unstuck.model import Case, Finding
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_line, stack_varies
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import lines, place, who
+from unstuck.rules.words import lines, place
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -41,7 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
             confidence=0.7 if still.asked else 0.85,
             title=f"the training process computes forever in {loop}{place(frame)}",
             evidence=(
-                f"{who(still.process)} has completed no batch, backward pass or step for {still.lasting}",
+                f"{still.who} has completed no batch, backward pass or step for {still.lasting}",
                 cpu_line(still),
                 seen_line(still, frame),
             ),

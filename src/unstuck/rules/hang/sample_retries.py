@@ -22,23 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.rules.hang.sample_in_work import (
-    fails_again,
-    far_outside,
-    is_address,
-    is_inferred,
-    polled_path,
-    retrying_frame,
-    sample_pace,
-    sample_seconds,
-    sleeps_again,
-    target_fact,
-    what_sample,
-)
+from unstuck.rules.hang import work
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import culprit_frame
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import lines, place, who
+from unstuck.rules.words import lines, place
 
 HOT_ATTEMPTS_PER_SECOND = 20.0  # no back-off, so nothing is being waited for
 PAUSING_FACTOR = 1.2  # a retry with pauses gets this much more time than a hot one
@@ -49,17 +36,17 @@ def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
         if not still.in_sample or not _retries(still):
             continue
-        took = sample_seconds(still)
+        took = work.sample_seconds(still)
         if not _long_enough(still, took) and not still.long:
             continue
-        frame = retrying_frame(still) or culprit_frame(still)
+        frame = work.retrying_frame(still) or work.culprit_frame(still)
         loop = f"the retry is the loop at {lines(frame.loop)} of {frame.function}" if frame and frame.loop else ""
         yield still.finding(
             RULE,
-            confidence=0.93 if fails_again(still) else 0.85,
-            title=f"{what_sample(still)} fails and is retried forever at {place(frame)}",
+            confidence=0.93 if work.fails_again(still) else 0.85,
+            title=f"{work.what_sample(still)} fails and is retried forever at {place(frame)}",
             evidence=(
-                f"{who(still.process)} has been at {what_sample(still)} for {still.words(took)}",
+                f"{still.who} has been busy with {work.what_sample(still)} for {still.words(took)}",
                 *_attempts(still),
                 loop,
             ),
@@ -70,12 +57,12 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _retries(still: Standstill) -> bool:
-    if fails_again(still):
+    if work.fails_again(still):
         return True
-    if polled_path(still):
+    if work.polled_path(still):
         return False
-    asleep = still.kind in ("sleep", "socket", "running", "unknown") and sleeps_again(still)
-    return asleep or retrying_frame(still) is not None
+    asleep = still.kind in ("sleep", "socket", "running", "unknown") and work.sleeps_again(still)
+    return asleep or work.retrying_frame(still) is not None
 
 
 def _long_enough(still: Standstill, took: float) -> bool:
@@ -83,22 +70,22 @@ def _long_enough(still: Standstill, took: float) -> bool:
     times, flight = still.case.times, still.flight
     if flight is None or flight.inferred:
         return False  # from outside the attempts cannot be counted: only time tells
-    if fails_again(still):
+    if work.fails_again(still):
         hot = took > 0 and flight.attempts / took >= HOT_ATTEMPTS_PER_SECOND
         return took >= times.busy * (1 if hot else PAUSING_FACTOR)
-    return took >= times.busy and far_outside(took, sample_pace(still.case), times.busy_ratio)
+    return took >= times.busy and work.far_outside(took, work.sample_pace(still.case), times.busy_ratio)
 
 
 def _attempts(still: Standstill) -> Iterable[str]:
-    flight, fact, retrying = still.flight, target_fact(still), retrying_frame(still)
+    flight, fact, retrying = still.flight, work.target_fact(still), work.retrying_frame(still)
     if flight is None:
         return
-    if is_inferred(flight) and retrying is not None:
+    if work.is_inferred(flight) and retrying is not None:
         path = f", which is {fact.path}" if fact else ""
         named = "" if retrying.tries == UNNAMED else f" (`{retrying.tries}`{path})"
         yield f"the loop it is in catches what goes wrong{named} and tries again"
     if flight.attempts > 1:
-        what = "connect" if is_address(flight.attempt_target) else "open a file"
+        what = "connect" if work.is_address(flight.attempt_target) else "open a file"
         yield f"within this one sample it has tried {flight.attempts:,} times to {what}, last {flight.attempt_target}"
     if fact is not None and (fact.error or not fact.exists):
         yield f"tried from outside: {fact.error or 'No such file or directory'}"
@@ -107,11 +94,11 @@ def _attempts(still: Standstill) -> Iterable[str]:
 
 
 def _fix(still: Standstill) -> str:
-    flight, fact = still.flight, target_fact(still)
+    flight, fact = still.flight, work.target_fact(still)
     target = fact.path if fact else flight.attempt_target if flight else ""
     if fact is not None and not fact.exists:
         return f"Correct the path ({target} does not exist), and limit the retries so that the last error is raised."
-    if is_address(target):
+    if work.is_address(target):
         return f"Make sure that {target} answers, and limit the retries so that the last error is raised."
     return "Limit the retries and raise the last error, with the sample's index, when they are used up."
 

@@ -27,43 +27,34 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Pace
 from unstuck.rules import scans
-from unstuck.rules.hang.sample_in_work import (
-    fails_again,
-    far_outside,
-    is_inferred,
-    polled_path,
-    retrying_frame,
-    sample_pace,
-    sample_seconds,
-    what_sample,
-)
+from unstuck.rules.hang import work
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, excess, seen_line
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import lines, place, seconds, who
+from unstuck.rules.words import lines, place, seconds
 
 
 def decide(case: Case) -> Iterable[Finding]:
     yield from scans.hanging(RULE, case, spins=True)
     for still in standstills(case):
-        if not still.in_sample or not busy(still) or _tries_something(still):
+        if not still.in_sample or not work.busy(still) or _tries_something(still):
             continue
-        pace, took = sample_pace(case), sample_seconds(still)
-        outside = far_outside(took, pace, case.times.busy_ratio)
+        pace, took = work.sample_pace(case), work.sample_seconds(still)
+        outside = work.far_outside(took, pace, case.times.busy_ratio)
         if not (took >= case.times.busy and outside) and not still.long:
             continue
-        frame = culprit_frame(still)
+        frame = work.culprit_frame(still)
         loop = f"loop at {lines(frame.loop)}" if frame and frame.loop else "code"
-        more = excess(case, still.process)
+        more = work.excess(case, still.process)
         yield still.finding(
             RULE,
             confidence=0.95 if outside else 0.9 if more else still.confidence,
-            title=f"{what_sample(still)} never finishes: the {loop} of {place(frame)} does not end",
+            title=f"{work.what_sample(still)} never finishes: the {loop} of {place(frame)} does not end",
             evidence=(
-                f"{who(still.process)} has been at {what_sample(still)} for {still.words(took)}{_usual(pace, still)}",
+                f"{still.who} has been busy with {work.what_sample(still)} for {still.words(took)}"
+                f"{_usual(pace, still)}",
                 more.line if more else "",
-                cpu_line(still),
-                seen_line(still, frame),
+                work.cpu_line(still),
+                work.seen_line(still, frame),
             ),
             where=still.where(frame),
             fix=f"Limit the {loop} and raise an error that names the sample when the limit is reached; "
@@ -74,14 +65,14 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _tries_something(still: Standstill) -> bool:
     """It does not compute: it tries something again and again, which other rules name."""
-    return fails_again(still) or bool(polled_path(still)) or retrying_frame(still) is not None
+    return work.fails_again(still) or bool(work.polled_path(still)) or work.retrying_frame(still) is not None
 
 
 def _usual(pace: Pace, still: Standstill) -> str:
     if pace.count:
         usual = f"{seconds(pace.median)} at the median, {seconds(pace.longest)} at most"
         return f"; the {pace.count:,} samples before it took {usual}"
-    return "" if is_inferred(still.flight) else "; no sample was finished before it"
+    return "" if work.is_inferred(still.flight) else "; no sample was finished before it"
 
 
 RULE = Rule("sample-spins", "hang", decide, disproved_by_end=True)

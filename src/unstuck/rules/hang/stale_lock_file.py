@@ -24,11 +24,14 @@ import os
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, PathFact
-from unstuck.rules.hang.sample_in_work import polled_path, target_fact
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import culprit_frame
+from unstuck.rules.hang.work import (
+    culprit_frame,
+    polled_path,
+    target_fact,
+)
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, seconds, who
+from unstuck.rules.words import place, seconds
 
 MIN_ATTEMPTS = 3  # to open the same file within one sample, for a loop whose source could not be read
 
@@ -48,9 +51,9 @@ def decide(case: Case) -> Iterable[Finding]:
         yield still.finding(
             RULE,
             confidence=0.95 if orphan else 0.75,
-            title=f"{who(still.process)} is waiting for the lock file {name} to go away, and nobody will delete it",
+            title=f"{still.who} is waiting for the lock file {name} to go away, and nobody will delete it",
             evidence=(
-                f"{who(still.process)} has been testing for it again and again for {still.lasting}, at {place(frame)}",
+                f"{still.who} has been testing for it again and again for {still.lasting}, at {place(frame)}",
                 *_facts(fact),
             ),
             where=still.where(frame),

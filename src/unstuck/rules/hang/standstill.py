@@ -13,7 +13,7 @@ from unstuck.model import Case, Finding, Fix, Flight, Frame, Look, Process, Seen
 from unstuck.rules.hang.deadlock import awaited_worker, deadlocked
 from unstuck.rules.hang.waiting import draws_from_sampler, waits_inside
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds
+from unstuck.rules.words import seconds, who
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ class Standstill:
     thread: Thread
     trail: tuple[Process, ...]
     """Processes from the stopped clock to the culprit, both included."""
+
+    @property
+    def who(self) -> str:
+        return who(self.process)
 
     @property
     def flight(self) -> Flight | None:
@@ -95,15 +99,15 @@ class Standstill:
 
     def where(self, frame: Frame | None = None, process: Process | None = None) -> Where:
         at = frame or self.frame
-        who = process or self.process
-        flight, main = self.case.flight_of(who.pid), self.case.flight_of(self.stall.pid)
+        culprit = process or self.process
+        flight, main = self.case.flight_of(culprit.pid), self.case.flight_of(self.stall.pid)
         return Where(
             file=at.file if at else None,
             line=at.line if at else None,
             function=at.function if at else None,
-            pid=who.pid,
-            worker=who.worker if who.worker is not None else (flight.worker if flight else None),
-            rank=who.rank,
+            pid=culprit.pid,
+            worker=culprit.worker if culprit.worker is not None else (flight.worker if flight else None),
+            rank=culprit.rank,
             sample=_sample(flight),
             step=main.step if main and not main.inferred else None,
         )

@@ -25,31 +25,21 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
 from unstuck.recorder.records.deaths import ThreadDied
+from unstuck.rules.hang import waiting
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
-from unstuck.rules.hang.waiting import (
-    BARRIER,
-    COROUTINE,
-    EVENT,
-    FUTURE,
-    GET,
-    JOIN,
-    PUT,
-    awaited,
-    idle_event_loop,
-)
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 from unstuck.text import spot
 
 _NEVER = {
-    EVENT: "an event that nobody will set",
-    GET: "a queue that nobody serves",
-    PUT: "space in a queue that nobody empties",
-    JOIN: "a thread or process that will not end",
-    FUTURE: "a future that nobody will complete",
-    BARRIER: "a barrier that not everybody will reach",
-    COROUTINE: "a task that nothing will wake",
+    waiting.EVENT: "an event that nobody will set",
+    waiting.GET: "a queue that nobody serves",
+    waiting.PUT: "space in a queue that nobody empties",
+    waiting.JOIN: "a thread or process that will not end",
+    waiting.FUTURE: "a future that nobody will complete",
+    waiting.BARRIER: "a barrier that not everybody will reach",
+    waiting.COROUTINE: "a task that nothing will wake",
 }
 
 
@@ -59,9 +49,9 @@ def decide(case: Case) -> Iterable[Finding]:
         deaths = [*_dead_threads(still), *_dead_processes(still)]
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting for {_NEVER[word]}",
+            title=f"{still.who} is waiting for {_NEVER[word]}",
             evidence=(
-                f"{who(still.process)} has been waiting at {place(still.frame)} ({word}) for {still.lasting}",
+                f"{still.who} has been waiting at {place(still.frame)} ({word}) for {still.lasting}",
                 *deaths,
                 _silence(still, bool(deaths)),
             ),
@@ -70,9 +60,9 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _word(still: Standstill) -> str:
-    if idle_event_loop(still.thread):
-        return COROUTINE
-    return GET if still.kind == "pipe-read" else awaited(still.thread)
+    if waiting.idle_event_loop(still.thread):
+        return waiting.COROUTINE
+    return waiting.GET if still.kind == "pipe-read" else waiting.awaited(still.thread)
 
 
 def _dead_threads(still: Standstill) -> list[str]:
@@ -96,7 +86,7 @@ def _dead_processes(still: Standstill) -> Iterable[str]:
 
 
 def _silence(still: Standstill, dead: bool) -> str:
-    if idle_event_loop(still.thread):
+    if waiting.idle_event_loop(still.thread):
         return "its asyncio loop has no timer set and no connection open: whatever should wake the task is gone"
     if not still.proven:
         return "nothing moved in any process meanwhile"
@@ -115,7 +105,7 @@ def _silence(still: Standstill, dead: bool) -> str:
 def _fix(word: str, dead: bool) -> str:
     if dead:
         return "Catch the error where it happens, pass it to the waiting side (by the queue), and wait with a timeout."
-    if word == FUTURE:
+    if word == waiting.FUTURE:
         return "Do not wait for a future inside the pool that must run it: use a second pool, or more threads."
     return f"Make sure the other side is running, and give the {word} a timeout."
 

@@ -28,7 +28,7 @@ from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.waiting import collective_call
 from unstuck.rules.hang.work import looks_of, stack_varies
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, who
+from unstuck.rules.words import place
 
 _SYNCING = re.compile(
     r"\.(item|cpu|tolist|numpy|synchronize|nonzero|to|wait)\(|torch\.cuda\.|torch\.save\(|float\(|int\(|bool\(|print\("
@@ -42,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting for its device at {place(still.frame)}",
+            title=f"{still.who} is waiting for its device at {place(still.frame)}",
             evidence=(
                 f"it has been in this one call for {still.lasting}; {len(looks_of(still))} stack samples found the "
                 "same line",

@@ -24,7 +24,7 @@ from unstuck.model import Case, Finding
 from unstuck.rules.hang.standstill import standstills
 from unstuck.rules.hang.waiting import reads_input
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, who
+from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -37,9 +37,9 @@ def decide(case: Case) -> Iterable[Finding]:
             RULE,
             severity="info" if at_terminal else "error",
             confidence=0.95,
-            title=f"{who(still.process)} is waiting for an answer on standard input",
+            title=f"{still.who} is waiting for an answer on standard input",
             evidence=(
-                f"{who(still.process)} has been reading standard input for {still.lasting}, at {place(still.frame)}",
+                f"{still.who} has been reading standard input for {still.lasting}, at {place(still.frame)}",
                 f"standard input is {source}",
             ),
             fix="Take the answer from an argument or a default when nobody is there, or give the child "

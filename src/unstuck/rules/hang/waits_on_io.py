@@ -26,7 +26,7 @@ from unstuck.model import Case, Finding
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place, who
+from unstuck.rules.words import place
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -35,9 +35,9 @@ def decide(case: Case) -> Iterable[Finding]:
         target = wait.target if wait and wait.target else "a descriptor that could not be identified"
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting for {target}, and nothing arrives",
+            title=f"{still.who} is waiting for {target}, and nothing arrives",
             evidence=(
-                f"{who(still.process)} has been blocked at {place(still.frame)} for {still.lasting}",
+                f"{still.who} has been blocked at {place(still.frame)} for {still.lasting}",
                 _call(still, target),
             ),
             fix="Give this operation a timeout (socket.settimeout, a timeout argument) and check the other side.",
@@ -48,9 +48,9 @@ def _call(still: Standstill, target: str) -> str:
     wait = still.thread.wait
     if wait is None:
         return "the kernel does not say in which call"
-    descriptor = f" on descriptor {wait.fd}" if wait.fd is not None else ""
+    what = target if wait.fd is None else f"descriptor {wait.fd}, which is {target}"
     ends = f"; at the other end: pid {', '.join(map(str, wait.others))}" if wait.others else ""
-    return f"it is inside {wait.syscall or 'a system call'}{descriptor}, which is {target}{ends}"
+    return f"it is inside {wait.syscall or 'a system call'} on {what}{ends}"
 
 
 RULE = Rule("waits-on-io", "hang", decide, disproved_by_end=True)

@@ -37,10 +37,9 @@ def decide(case: Case) -> Iterable[Finding]:
             continue
         yield still.finding(
             RULE,
-            title=f"{who(still.process)} is waiting in {call.function} for a rank that does not join",
+            title=f"{still.who} is waiting in {call.function} for a rank that does not join",
             evidence=(
-                f"{who(still.process)} has been in {call.function}, called at {place(still.frame)}, for "
-                f"{still.lasting}",
+                f"{still.who} has been in {call.function}, called at {place(still.frame)}, for {still.lasting}",
                 *(f"{who(p)} is not in a collective: it is at {place(p.user_frame)}" for p in _elsewhere(still)),
             ),
             fix="Let every rank make the same collective calls in the same order; look at the rank that is elsewhere.",

@@ -43,7 +43,8 @@ def decide(case: Case) -> Iterable[Finding]:
         yield RULE.finding(
             severity="info" if report.settings.asks_worker else "warning",
             confidence=0.95,
-            title=f"all {workers} workers give the same samples: each comes {workers} times in an epoch",
+            title=f"{'both' if workers == 2 else f'all {workers}'} workers give the same samples: each comes {workers} "
+            "times per epoch",
             evidence=(
                 f"of {state.rows:,} samples compared in the first {state.batches:,} batches of a pass, "
                 f"{other:,} had already come from another worker, byte for byte the same",

@@ -124,8 +124,8 @@ def _constant(loop: Loop, condition: Condition) -> Reason | None:
     own = all(map(loop.owns, names))
     if not own and loop.steps_since < MIN_STEPS_SHARED and loop.passes_since < MIN_PASSES:
         return None
-    how = "nothing in the loop changes that" if own else f"that has not changed in {loop.steps_since:,} steps"
-    return Reason(f"`{condition.text}` is tested with {_all_values(tested)}, and {how}")
+    how = "the loop assigns none of it" if own else f"unchanged in {loop.steps_since:,} steps"
+    return Reason(f"nothing changes `{condition.text}`", f" ({_all_values(tested)}): {how}")
 
 
 def _reset(loop: Loop, condition: Condition) -> Reason | None:
@@ -139,9 +139,9 @@ def _reset(loop: Loop, condition: Condition) -> Reason | None:
             seen = [_number(each.sides(flipped)[0]) or 0.0 for each in _history(loop, leaf)]
             if resets and counts and _stays_below(loop, seen, counter, bound):
                 return Reason(
-                    f"`{counter.text}` is reset by `{resets[0].text}` (line {resets[0].line}) in every iteration, so "
-                    f"it never reaches `{_shown(bound)}`",
-                    f"; it is {_number(counter):g} after {loop.step:,} training steps",
+                    f"`{counter.text}` is reset in every iteration, so it never reaches `{_shown(bound)}`",
+                    f": line {resets[0].line} is `{resets[0].text}`; it is {_number(counter):g} after {loop.step:,} "
+                    "training steps",
                 )
     return None
 
@@ -156,8 +156,8 @@ def _restarts_inside(loop: Loop, condition: Condition) -> Reason | None:
         for counter in inner:
             if compared.left.text == counter.name and bound > counter.most:
                 return Reason(
-                    f"`{counter.name}` restarts with every pass and counts to {counter.most:,} at most, so it "
-                    f"never reaches `{_shown(compared.right)}`"
+                    f"`{counter.name}` never reaches `{_shown(compared.right)}`",
+                    f": it restarts with every pass and counts to {counter.most:,} at most",
                 )
     return None
 
@@ -172,8 +172,8 @@ def _cannot_rise(loop: Loop, condition: Condition) -> Reason | None:
         blocks = [_blocked_by_infinity(loop, each) for each in increments]
         if all(blocks):
             return Reason(
-                f"`{_shown(compared.left)}` never rises to `{_shown(compared.right)}`: line {increments[0].line} would "
-                f"raise it, but {blocks[0]}"
+                f"`{_shown(compared.left)}` never rises to `{_shown(compared.right)}`",
+                f": line {increments[0].line} would raise it, but {blocks[0]}",
             )
     return None
 

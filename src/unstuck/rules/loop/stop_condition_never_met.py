@@ -69,8 +69,8 @@ def _left_only_inside(moment: Moment, depth: int, outer: Loop) -> Finding | None
             if way.kind == "break" and way.met is True and way.guards and way.line in taken:
                 condition = " and ".join(guard.text for guard in way.guards)
                 reason = Reason(
-                    f"`{condition}` is true, and the `break` at line {way.line} leaves only the loop at line "
-                    f"{inner.line}; nothing leaves `{outer.text}` around it"
+                    f"the `break` at line {way.line} leaves only the loop at line {inner.line}",
+                    f": `{condition}` is true, and nothing leaves `{outer.text}` around it",
                 )
                 fix = f"Leave the loop at line {outer.line} too when `{condition}`, or put this into its test."
                 return _finding(outer, outer.where(way.line), reason, fix)
