@@ -16,9 +16,9 @@ from torch.utils.data import DataLoader, Dataset
 
 import unstuck
 from bench.stats import Interval, interval
-from unstuck.tuning.figures import Figures
-from unstuck.tuning.settings import Settings
+from unstuck.tuning.race import rate_of
 from unstuck.tuning.trial import Trial
+from unstuck.tuning.worker_settings import Settings
 
 WORKERS, PREFETCH = (0, 1, 2, 3, 4, 6, 8), (2, 4)
 CELL, SLICE = 2.0, 0.4
@@ -97,7 +97,7 @@ def _grid(loader: Any, seconds: float) -> Settings:
     for cell in cells:
         trial = Trial(loader, cell, timeout=60)
         try:
-            rates[cell] = Figures(trial.slice(seconds)).rate
+            rates[cell] = rate_of(trial.slice(seconds))
         finally:
             trial.close()
     return max(rates, key=lambda cell: rates[cell])
@@ -111,7 +111,7 @@ def _ratio(loader: Any, chosen: Settings, best: Settings, pairs: int) -> Interva
     try:
         ratios = []
         for _ in range(pairs):
-            rates = {each: Figures(trials[each].slice(SLICE)).rate for each in random.sample([chosen, best], 2)}
+            rates = {each: rate_of(trials[each].slice(SLICE)) for each in random.sample([chosen, best], 2)}
             ratios.append(rates[chosen] / rates[best])
         return interval(ratios)
     finally:

@@ -1,7 +1,7 @@
 """unstuck tells you why a PyTorch training is stuck, and where.
 
 From a shell: `unstuck run train.py`. From a script or notebook: `unstuck.watch()`.
-A whole data set: `unstuck scan train.py`, `unstuck.scan(dataset)`.
+A whole dataset: `unstuck scan train.py`, `unstuck.scan(dataset)`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
-    from unstuck.scanned import scan as scan
-    from unstuck.tuning.api import tune as tune
+    from unstuck.scanning.scan_result import scan as scan
+    from unstuck.tuning.session import tune as tune
 
 __all__ = ["__version__", "scan", "tune", "watch"]
 
@@ -24,11 +24,11 @@ def __getattr__(name: str) -> object:
 
         return watch
     if name == "scan":
-        from unstuck.scanned import scan
+        from unstuck.scanning.scan_result import scan
 
         return scan
     if name == "tune":
-        from unstuck.tuning.api import tune
+        from unstuck.tuning.session import tune
 
         return tune
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -88,7 +88,7 @@ def test_scan_of_good_data_says_so(unstuck: Runner) -> None:
     assert report["findings"] == []
     assert "Nothing found" in out
     assert "500 of 3,000 samples" in out
-    assert "the data set is Records" in out
+    assert "the dataset is Records" in out
 
 
 @pytest.mark.slow
@@ -120,10 +120,10 @@ def test_a_script_that_fails_before_is_told_from_an_empty_one(unstuck: Runner) -
     code, _, err, _ = scan(unstuck, "dies")
     assert code == 2
     assert "no such table" in err
-    assert "status 1" in err
+    assert "exit code 1" in err
     code, _, err, _ = scan(unstuck, "nothing")
     assert code == 2
-    assert "no DataLoader" in err
+    assert "without iterating a DataLoader" in err
 
 
 LAUNCHER = """
@@ -172,7 +172,7 @@ def test_what_started_the_scanned_process_does_not_go_on(unstuck: Runner) -> Non
     assert not (unstuck.folder / "uploaded").exists()
 
 
-def test_other_keys_ragged_lists_and_an_interrupt_of_the_data_set(unstuck: Runner) -> None:
+def test_other_keys_ragged_lists_and_an_interrupt_of_the_dataset(unstuck: Runner) -> None:
     script = unstuck.folder / "keyed.py"
     script.write_text(KEYED)
     began = time.monotonic()

@@ -83,8 +83,8 @@ def test_what_workers_would_break_is_said(unstuck: Runner, kind: str, said: str)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("raise ValueError('no such config')", "the script died before any loader was used (exit code 1)"),
-        ("print('nothing to do')", "the script ended before any loader was used"),
+        ("raise ValueError('no such config')", "the script died before it used a DataLoader (exit code 1)"),
+        ("print('nothing to do')", "the script finished without iterating a DataLoader"),
     ],
 )
 def test_a_script_that_never_comes_to_a_loader(unstuck: Runner, text: str, said: str) -> None:

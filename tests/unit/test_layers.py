@@ -17,16 +17,20 @@ LAYERS = (  # a package may import what stands before it, and itself
     ("observer",),
     ("rules",),
     ("report",),
-    ("explain", "tuning"),
-    ("supervise", "scanned"),
+    ("explain",),
+    ("supervise",),
+    ("takeover",),
+    ("scanning", "tuning"),
     ("attach", "api"),
     ("cli", "__init__"),
     ("__main__",),
 )
 OPEN = ("layout", "records", "cores")
 """What of the recorder may be used outside; the rest runs inside the training only."""
-INSIDE = ("api", "tuning", "scanned")
+INSIDE = ("api", "takeover", "scanning", "tuning")
 """These run in the training's process themselves."""
+OUTSIDE = ("script", "scan_result", "tune_page")
+"""Of the packages that are injected into a script: what stays outside."""
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "site" not in path.parent.name)
 
@@ -63,8 +67,21 @@ def test_every_package_has_its_layer() -> None:
 def test_torch_s_private_names_are_known_to_hooks_only() -> None:
     """But for what saved tensors of a graph are called, and torch's own switches."""
     for path in (ROOT / "recorder").rglob("*.py"):
-        if path.parent.name in ("hooks", "site") or "scan" in path.parts:
+        if path.parent.name in ("hooks", "site"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
                 assert not any(part.startswith("_") for part in (node.module or "").split(".")), path
+
+
+@pytest.mark.parametrize("package", ["recorder", "takeover", "scanning", "tuning"])
+def test_what_is_injected_needs_no_installed_unstuck(package: str) -> None:
+    """There it has another name: `_unstuck`."""
+    for path in (ROOT / package).rglob("*.py"):
+        if path.stem in OUTSIDE:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                modules = [node.module or ""]
+            assert not any(name.partition(".")[0] == "unstuck" for name in modules), path

@@ -69,9 +69,6 @@ SIZE = (LAST_AT + LAST_SIZE + 4095) // 4096 * 4096
 FLIGHT, RECORDS, STACKS, SIGNALS = ".flight", ".records", ".stacks", ".signals"
 LEARNING = ".learning"  # one fact, each time in the place of the one before
 DATA_STATS = ".data"  # the same, of what is in the batches
-SCANNED = ".scan"  # the same, of a whole data set
-# Of a scan: made by the process that scans, made to stop it, made when all is told.
-SCAN_CLAIMED, SCAN_STOP, SCAN_DONE = "scan-claimed", "scan-stop", "scan-done"
 HEARD = ".heard"  # a pipe: the number of each signal that the script handled
 
 HIGH = 400  # descriptors we keep open have numbers above this

@@ -21,7 +21,7 @@ def call_site() -> Site | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(HERE) and "/torch/utils/data/" not in file:
+        if not file.startswith(OURS) and "/torch/utils/data/" not in file:
             return absolute(file), frame.f_lineno, name_of(frame.f_code)
         frame = frame.f_back
     return None
@@ -72,7 +72,7 @@ def code_site(function: Any) -> Site | None:
 
 def is_user_file(path: str) -> bool:
     """By its place alone: not the standard library, not an installed package, not ours."""
-    if path.startswith(("<", HERE)):
+    if path.startswith(("<", *OURS)):
         return "/ipykernel_" in path or path.startswith("<ipython-input-")
     return not any(part in path for part in ("/site-packages/", "/dist-packages/")) and not path.startswith(_STANDARD)
 
@@ -82,6 +82,8 @@ try:
 except OSError:  # it was removed
     _FOLDER = ""
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OURS = (HERE, *(f"{os.path.dirname(HERE[:-1])}/{name}/" for name in ("takeover", "scanning", "tuning")))
+"""All that may be injected."""
 _LIBRARIES = ("lib", "lib64")
 _STANDARD = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,

@@ -170,7 +170,7 @@ class FlightFolder:
         if self._by_pid.get(gauge.pid) is gauge:
             del self._by_pid[gauge.pid]
         self._folded.discard(os.path.basename(gauge.path))
-        for suffix in (at.STACKS, at.FLIGHT, at.RECORDS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS, at.SCANNED):
+        for suffix in (at.STACKS, at.FLIGHT, at.RECORDS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS):
             try:
                 os.unlink(gauge.beside(suffix))
             except OSError:

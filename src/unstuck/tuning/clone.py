@@ -2,97 +2,60 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import random
-import sys
+
+from ..takeover.untouched import own_copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Any
 
-    from .settings import Settings
+    from .worker_settings import Settings
 
 
 def clone(loader: Any, settings: Settings, *, timeout: float | None = None, skip: int = 0) -> Any:
-    """A loader like `loader`, with `settings`; `timeout` replaces a timeout of none at all, and the first pass leaves
-    out `skip` batches at its begin."""
+    """A loader like `loader`, with `settings`; `timeout` is for one that has none, and the first pass leaves out its
+    first `skip` batches."""
     from torch.utils.data import DataLoader
 
-    given = {**kept(loader), **settings.arguments()}
+    arguments = {**_kept(loader), **settings.arguments()}
     for name in ("sampler", "batch_sampler"):
-        if skip and name in given:
-            given[name] = Later(given[name], skip * (loader.batch_size or 1))
-    given["timeout"] = (loader.timeout or timeout or 0) if settings.num_workers else 0
-    if settings.num_workers and settings.start_method is not None:
-        present = loader.multiprocessing_context
-        if present is not None and present.get_start_method() == settings.start_method:
-            given["multiprocessing_context"] = present
+        if skip and name in arguments:
+            arguments[name] = Later(arguments[name], skip * (loader.batch_size or 1))
+    arguments["timeout"] = (loader.timeout or timeout or 0) if settings.num_workers else 0
+    if settings.num_workers and loader.multiprocessing_context is not None:
+        arguments["multiprocessing_context"] = loader.multiprocessing_context
     if settings.threads > 1:
-        given["worker_init_fn"] = Threads(settings.threads, loader.worker_init_fn)
+        arguments["worker_init_fn"] = Threads(settings.threads, loader.worker_init_fn)
     # A class with an __init__ of its own takes arguments nobody knows; what it loads is the same.
     kind = type(loader) if type(loader).__init__ is DataLoader.__init__ else DataLoader
-    return kind(**given)
+    return kind(**arguments)
 
 
-def kept(loader: Any) -> dict[str, Any]:
+def _kept(loader: Any) -> dict[str, Any]:
     """The arguments that decide what a loader gives, read from its public attributes."""
     from torch.utils.data import IterableDataset
 
-    made: dict[int, Any] = {}
-    found = {
+    copies: dict[int, Any] = {}
+    kept = {
         "dataset": loader.dataset,
         "collate_fn": loader.collate_fn,
         "worker_init_fn": loader.worker_init_fn,
-        "generator": own(loader.generator, made),
+        "generator": own_copy(loader.generator, copies),
     }
     if isinstance(loader.dataset, IterableDataset):
-        found.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
+        kept.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
     elif loader.batch_size is not None:
-        found.update(batch_size=loader.batch_size, drop_last=loader.drop_last, sampler=own(loader.sampler, made))
+        kept.update(batch_size=loader.batch_size, drop_last=loader.drop_last, sampler=own_copy(loader.sampler, copies))
     elif loader.batch_sampler is not None:
-        found["batch_sampler"] = own(loader.batch_sampler, made)
+        kept["batch_sampler"] = own_copy(loader.batch_sampler, copies)
     else:
-        found.update(batch_size=None, sampler=own(loader.sampler, made))
+        kept.update(batch_size=None, sampler=own_copy(loader.sampler, copies))
     if getattr(loader, "pin_memory_device", ""):
-        found["pin_memory_device"] = loader.pin_memory_device
+        kept["pin_memory_device"] = loader.pin_memory_device
     if not getattr(loader, "in_order", True):
-        found["in_order"] = False
-    return found
-
-
-def own(thing: Any, made: dict[int, Any]) -> Any:
-    """A copy with random generators of its own; for a sampler, of the samplers inside it too. The data stay shared.
-
-    `made` are the copies there are already: what a loader and its sampler share, their copies share."""
-    if id(thing) not in made:
-        made[id(thing)] = _copied(thing, made)
-    return made[id(thing)]
-
-
-def _copied(thing: Any, made: dict[int, Any]) -> Any:
-    import torch
-
-    if thing is None or isinstance(thing, (int, float, str, bool, list, tuple, dict, range)):
-        return thing
-    if isinstance(thing, torch.Generator):
-        generator = torch.Generator(device=thing.device)
-        generator.set_state(thing.get_state())
-        return generator
-    try:
-        twin = copy.copy(thing)
-        inside = vars(twin)
-    except Exception:
-        return thing  # it cannot be copied: then the one there is
-    if twin is thing:
-        return thing
-    for name, value in list(inside.items()):
-        if isinstance(value, (torch.Generator, torch.utils.data.Sampler)):
-            inside[name] = own(value, made)
-        elif isinstance(value, random.Random) or type(value).__module__.startswith("numpy.random"):
-            inside[name] = copy.deepcopy(value)
-    return twin
+        kept["in_order"] = False
+    return kept
 
 
 class Later:
@@ -122,26 +85,3 @@ class Threads:
         torch.set_num_threads(self.count)
         if self.then is not None:
             self.then(worker)
-
-
-class SameRandom:
-    """Whatever is drawn inside, the script's random numbers go on afterwards as if nothing had been."""
-
-    def __enter__(self) -> SameRandom:
-        import torch
-
-        self._python, self._torch = random.getstate(), torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-        numpy = sys.modules.get("numpy")
-        self._numpy = None if numpy is None else numpy.random.get_state()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        import torch
-
-        random.setstate(self._python)
-        torch.set_rng_state(self._torch)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
-        if self._numpy is not None:
-            sys.modules["numpy"].random.set_state(self._numpy)

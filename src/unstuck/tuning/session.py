@@ -1,61 +1,114 @@
-"""One search over one loader, from the loader to what was found."""
+"""One search over one loader: `unstuck.tune(loader)`, and `unstuck tune` inside a script."""
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
+from dataclasses import asdict
 
-from . import guard, settings
-from .batches import count, tensors
-from .bounds import limits
-from .clone import SameRandom, clone
-from .patience import Patience
-from .races import OutOfTime
-from .search import Search
-from .signs import Signs
-from .step import Step
+from ..recorder import tensors
+from ..takeover import import_safe
+from ..takeover.interrupts import Attentive, Patience
+from ..takeover.loaders_in_use import Step, samples_in, wait_for_gpu
+from ..takeover.untouched import SameRandom
+from . import worker_settings
+from .clone import clone
+from .dataset_signs import Signs
+from .race import OutOfTime
+from .search_limits import limits
+from .setting_search import Search
 from .trial import Trial
-from .verdict import found
+from .tuned import Tuned, outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .outcome import Tuned
-    from .settings import Settings
+    from ..takeover.inside import Takeover
+    from ..takeover.loaders_in_use import LoaderInUse
+    from .worker_settings import Settings
 
-FIRST_BATCH, AT_LEAST, FRESH_START = 60.0, 10.0, 20.0
-"""Seconds a candidate may take for a batch: where nothing is known of the data yet; else at least; and in addition
-where workers begin with a fresh interpreter."""
-GOLDEN, FURTHEST = 0.618034, 20_000
-"""Where the trials begin: spread over the pass, but not so far on that the drawing takes time."""
+FIRST_SECONDS, LEAST_SECONDS = 60.0, 10.0  # a candidate may take for a batch: the first of all; later at least
+FRESH_SECONDS = 20.0  # more, where workers begin with a fresh interpreter
+GOLDEN, FURTHEST = 0.618034, 20_000  # where trials begin: spread over the pass, but not too far to draw to
+MEASURED_BATCHES = 20  # of `consume`
 
 
 def tune(
     loader: Any,
     *,
+    seconds: float = 60.0,
+    consume: Callable[[Any], object] | float | None = None,
+    verbose: bool = False,
+) -> Tuned:
+    """Measure a DataLoader with other settings (workers, prefetch, …) and say which are best.
+
+    `consume` is what is done with a batch, as a function of it or in seconds: then it is also known whether data limit
+    the training, and the choice is made for the training, not for the loader alone. `loader` itself, its generator
+    and the random numbers of this process stay as they are; samples are read, also in this process. Ctrl-C ends the
+    search: the best so far is returned. Prints nothing unless `verbose`.
+    """
+    if not seconds > 0:
+        raise ValueError(f"seconds must be above 0, not {seconds!r}")
+    step: Step | None = None
+    if callable(consume):
+        step = _measure_step(loader, consume, seconds * 0.1)
+    elif consume is not None:
+        step = Step(compute=float(consume), cpu=0.0, batch=loader.batch_size or 1)
+    patience = Patience()
+    with Attentive(patience):
+        tuned = search(loader, seconds=seconds, step=step, patience=patience)
+    if verbose:
+        from unstuck.tuning.tune_page import print_tuned
+
+        print_tuned(tuned)
+    return tuned
+
+
+def tune_in_script(takeover: Takeover, used: LoaderInUse) -> dict[str, Any]:
+    def progress(tuned: Tuned, search: Search) -> None:
+        takeover.tell(
+            "progress",
+            elapsed=search.elapsed,
+            now=search.races.now.settings.words(),
+            best=search.best.settings.words(),
+            rate=search.best.rate,
+            result=asdict(tuned),
+        )
+
+    tuned = search(
+        used.loader,
+        seconds=float(takeover.options["seconds"]),
+        step=used.step(),
+        patience=takeover.patience,
+        slowest=used.slowest,
+        tell=progress,
+    )
+    return asdict(tuned)
+
+
+def search(
+    loader: Any,
+    *,
     seconds: float,
-    step: Step | None = None,
-    patience: Patience | None = None,
+    step: Step | None,
+    patience: Patience,
     slowest: float = 0.0,
     tell: Callable[[Tuned, Search], object] | None = None,
 ) -> Tuned:
-    """Search for so many seconds. `slowest` is the longest that a batch is known to have taken."""
+    """`slowest` is the longest that a batch is known to have taken."""
     gpu = _uses_gpu()
-    patience = patience or Patience()
-    present = settings.of(loader)
-    found_limits = limits(loader, present, gpu)
+    present = worker_settings.of_loader(loader)
+    bounds = limits(loader, present, gpu)
     signs = Signs(loader, present)
     first_batches = [slowest] if slowest else []
     opened = 0
 
     def open_trial(candidate: Settings) -> Trial:
         nonlocal opened
-        timeout = max(AT_LEAST, 10 * max(first_batches)) if first_batches else FIRST_BATCH
-        timeout += FRESH_START * (guard.start_method(candidate.start_method) != "fork")
-        left = max(AT_LEAST, seconds - search.elapsed)
+        timeout = max(LEAST_SECONDS, 10 * max(first_batches)) if first_batches else FIRST_SECONDS
+        timeout += FRESH_SECONDS * (import_safe.start_method(candidate.start_method) != "fork")
+        left = max(LEAST_SECONDS, seconds - searching.elapsed)
         try:
             trial = Trial(
                 loader,
@@ -65,47 +118,28 @@ def tune(
                 take=_to_gpu if gpu else None,
                 size=loader.batch_size,
                 # Each begins at another place: else all but the first would read what is in memory already.
-                skip=min(FURTHEST, int(opened * GOLDEN % 1 * 0.9 * (found_limits.length or 0))),
+                skip=min(FURTHEST, int(opened * GOLDEN % 1 * 0.9 * (bounds.length or 0))),
             )
         except RuntimeError as error:
-            if left < timeout and "timed out" in str(error):  # it was given less than it may take: it did not fail
+            if left < timeout and "timed out" in str(error):  # it had less than it may take: it did not fail
                 raise OutOfTime from error
             raise
         opened += 1
         first_batches.append(trial.start_up)
         return trial
 
-    search = Search(
+    searching = Search(
         present,
-        found_limits,
+        bounds,
         open_trial,
         seconds=seconds,
         step=step,
-        tell=None if tell is None else lambda search: tell(found(search, signs.keeps()), search),
+        tell=None if tell is None else lambda search: tell(outcome(search, signs.keeps()), search),
         why_not=signs.why_not,
     )
-    with SameRandom(), Attentive(patience):
-        search.run()
-    return found(search, signs.keeps())
-
-
-class Attentive:
-    """Ctrl-C ends the search, not the script; where the script has a handler of its own, that one stays."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-        self._set = False
-
-    def __enter__(self) -> None:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._patience.interrupt)
-            self._set = True
-
-    def __exit__(self, *_: object) -> None:
-        self._patience.end()
-        if self._set:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+    with SameRandom():
+        searching.run()
+    return outcome(searching, signs.keeps())
 
 
 def _uses_gpu() -> bool:
@@ -118,34 +152,24 @@ def _to_gpu(batch: Any) -> None:
     """As a training does: else pinned memory would only ever cost. The last copy is waited for."""
     import torch
 
-    for tensor in tensors(batch):
+    for _, tensor in tensors.plain_tensors(batch):
         tensor.to("cuda", non_blocking=True)
     torch.cuda.current_stream().synchronize()
 
 
-def measure_step(loader: Any, consume: Callable[[Any], object], seconds: float) -> Step | None:
+def _measure_step(loader: Any, consume: Callable[[Any], object], seconds: float) -> Step | None:
     """What `consume` takes for a batch, over a few of them."""
+    taken, batch, began = [], None, time.monotonic()
     with SameRandom():
-        taken, batches = [], 0
-        began = time.monotonic()
-        for batch in clone(loader, settings.of(loader).but(num_workers=0)):
+        for batch in clone(loader, worker_settings.of_loader(loader).but(num_workers=0)):
             mark, busy = time.perf_counter(), time.process_time()
             consume(batch)
-            if _uses_gpu():
-                _synchronize()
+            wait_for_gpu()
             taken.append((time.perf_counter() - mark, time.process_time() - busy))
-            batches += 1
-            if batches >= 20 or (batches >= 3 and time.monotonic() - began > seconds):
+            if len(taken) >= MEASURED_BATCHES or (len(taken) >= 3 and time.monotonic() - began > seconds):
                 break
-        if not taken:
-            return None
-        usual = taken[1:] or taken  # the first one warms up
-        samples = loader.batch_size or count(batch)
-        mean = [sum(column) / len(usual) for column in zip(*usual, strict=True)]
-        return Step(compute=mean[0], cpu=mean[1], batch=samples, batches=batches)
-
-
-def _synchronize() -> None:
-    import torch
-
-    torch.cuda.synchronize()
+    if not taken:
+        return None
+    usual = taken[1:] or taken  # the first one warms up
+    compute, cpu = (sum(column) / len(usual) for column in zip(*usual, strict=True))
+    return Step(compute, cpu, loader.batch_size or samples_in(batch))

@@ -5,26 +5,27 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
+import warnings
 from itertools import pairwise
 
-from .batches import count, weight
+from ..recorder import tensors
+from ..takeover.interrupts import Interrupted, Patience
+from ..takeover.loaders_in_use import samples_in
 from .clone import clone
-from .figures import Chunk
-from .patience import Interrupted, Patience
-from .workers import Quiet, dismiss, private, schedule
+from .race import Chunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .settings import Settings
+    from .worker_settings import Settings
 
-CHUNKS = 6
-"""Into so many a slice is divided, for the spread."""
-AT_MOST = 4
-"""Times its length that a slice may take where batches are slow."""
+CHUNKS = 6  # into which a slice is divided, for the spread
+AT_MOST = 4  # times its length that a slice may take where batches are slow
+FAREWELL_SECONDS = 3.0  # that workers have to end by themselves
 
 
 class Trial:
@@ -56,7 +57,7 @@ class Trial:
         """Batches of a pass, once one has ended."""
         self.whole = False
         """A pass is so short that its begin and end are part of what is measured."""
-        self.start_up = self.pass_start = 0.0
+        self.start_up = 0.0
         self.cpu = self.wanted = self.cpu_samples = 0.0
         """Processor seconds used; used or waited for, where others had the cores; for so many samples."""
         self._failed = False
@@ -67,12 +68,12 @@ class Trial:
         self._left_at = 0.0
         self._per_batch = 0.0
         try:
-            with Quiet():
+            with _Quiet():
                 self.loader = clone(loader, settings, timeout=timeout, skip=skip)
             began = clock()
             self._begin()
             self._next()
-            self.start_up = self.pass_start = clock() - began
+            self.start_up = clock() - began
         except StopIteration:
             self.close()
             raise ValueError("the loader gives no batches") from None
@@ -91,7 +92,7 @@ class Trial:
             self._failed = True
             raise
         self._left_at = self._clock()
-        self.worker_bytes = max(self.worker_bytes, *map(private, self._workers[:2]), 0)
+        self.worker_bytes = max(self.worker_bytes, *map(_private_bytes, self._workers[:2]), 0)
         return chunks
 
     def _steady(self, seconds: float) -> list[Chunk]:
@@ -130,7 +131,9 @@ class Trial:
         if self.length <= 2 * self.settings.ahead + self._round or self.length * per_batch < 2 * seconds:
             self.whole = True
             return self._passes(seconds)
-        self._again()
+        self._begin()
+        self._next()
+        self._left_at = 0.0
         return joined(rounds) or self._steady(seconds)
 
     def _passes(self, seconds: float) -> list[Chunk]:
@@ -159,24 +162,17 @@ class Trial:
             raise ValueError("the loader gives no batches")
         return samples
 
-    def _again(self) -> None:
-        began = self._clock()
-        self._begin()
-        self._next()
-        self.pass_start = self._clock() - began
-        self._left_at = 0.0
-
     def _begin(self) -> None:
         self._given, self._skip = self._skip, 0
         # Workers inherit the mask: Ctrl-C at the terminal is for us, who end them in order.
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         before = set(multiprocessing.active_children())
         try:
-            with Quiet():
+            with _Quiet():
                 self._iterator = iter(self.loader)
         finally:
-            new = [each for each in multiprocessing.active_children() if each not in before]
-            self._workers = [each for each in self._workers if each.is_alive()] + new
+            new = [child for child in multiprocessing.active_children() if child not in before]
+            self._workers = [worker for worker in self._workers if worker.is_alive()] + new
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def _next(self) -> float:
@@ -190,9 +186,9 @@ class Trial:
         self._given += 1
         if self._take is not None:
             self._take(batch)
-        samples = self._size or count(batch)
+        samples = self._size or samples_in(batch)
         if not self.batch_bytes:
-            self.batch, self.batch_bytes = samples, max(1, weight(batch))
+            self.batch, self.batch_bytes = samples, max(1, tensors.total_bytes(batch, subclasses=True))
         return samples
 
     # --- what it costs -----------------------------------------------------------------------------------
@@ -200,9 +196,9 @@ class Trial:
     def _spent(self) -> tuple[float, float]:
         """Processor seconds used so far, here and in the workers, also those that have ended; and waited for."""
         ended = os.times()
-        schedules = [schedule(f"{worker.pid}") for worker in self._workers]
-        used = time.process_time() + ended.children_user + ended.children_system + sum(each[0] for each in schedules)
-        return used, schedule("thread-self")[1] + sum(each[1] for each in schedules)
+        schedules = [_schedule(f"{worker.pid}") for worker in self._workers]
+        used = time.process_time() + ended.children_user + ended.children_system + sum(used for used, _ in schedules)
+        return used, _schedule("thread-self")[1] + sum(waited for _, waited in schedules)
 
     def _count(self, before: tuple[float, float], chunks: list[Chunk]) -> None:
         samples, seconds = sum(chunk.samples for chunk in chunks), sum(chunk.seconds for chunk in chunks)
@@ -215,13 +211,24 @@ class Trial:
     # --- the end -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the workers: asked first, then told. Harmless if called twice."""
+        """End the workers: asked first, then killed. Harmless if called twice."""
         iterator = self._iterator
         if iterator is None:  # persistent workers belong to the loader
             iterator = getattr(self.loader, "_iterator", None)
         self._iterator = self.loader = None
         workers, self._workers = self._workers, []
-        dismiss(iterator, workers, at_once=self._failed)
+        killer = threading.Timer(0.1 if self._failed else FAREWELL_SECONDS, _kill, (workers,))
+        killer.daemon = True
+        killer.start()
+        with _Unalarmed():
+            try:
+                if hasattr(iterator, "_shutdown_workers"):
+                    iterator._shutdown_workers()  # waits for them
+            except Exception:
+                pass
+            for worker in workers:
+                worker.join(FAREWELL_SECONDS + 2)
+            killer.cancel()
 
 
 def joined(rounds: list[Chunk]) -> list[Chunk]:
@@ -231,3 +238,52 @@ def joined(rounds: list[Chunk]) -> list[Chunk]:
     edges = [round(len(rounds) * number / CHUNKS) for number in range(CHUNKS + 1)]
     parts = [rounds[begin:end] for begin, end in pairwise(edges)]
     return [Chunk(sum(c.samples for c in part), sum(c.seconds for c in part)) for part in parts]
+
+
+def _kill(workers: list[Any]) -> None:
+    for worker in workers:
+        try:
+            if worker.is_alive():
+                os.kill(worker.pid, signal.SIGKILL)
+        except (OSError, ValueError, AssertionError):
+            continue
+
+
+class _Unalarmed:
+    """A worker that is killed by us is no reason for torch to raise; its handler is back afterwards."""
+
+    def __enter__(self) -> None:
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGCHLD)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGCHLD, self._before)
+
+
+class _Quiet(warnings.catch_warnings):
+    """No warning about more workers than cores: that is what is being found out."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        warnings.simplefilter("ignore")
+
+
+def _private_bytes(worker: Any) -> int:
+    try:
+        with open(f"/proc/{worker.pid}/smaps_rollup", "rb") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Private_"))
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _schedule(process: str) -> tuple[float, float]:
+    """Seconds a process was on a core, and ready for one that others had."""
+    try:
+        with open(f"/proc/{process}/schedstat", "rb") as file:
+            used, waited = file.read().split()[:2]
+        return int(used) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0

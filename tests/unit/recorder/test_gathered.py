@@ -10,10 +10,10 @@ import torch
 
 from unstuck.recorder import tensors
 from unstuck.recorder.probes.data import statistics_report
-from unstuck.recorder.probes.data.bounded_rows import Kept
+from unstuck.recorder.probes.data.bounded_rows import KeptRows
 from unstuck.recorder.probes.data.statistics import TARGET, Gathered
 from unstuck.recorder.records.data import ColumnStats, LoaderData, PartSeen
-from unstuck.recorder.scan import samples_stacked
+from unstuck.scanning import sample_parts
 
 
 def told(*batches: Any, samples: bool = True) -> LoaderData:
@@ -103,7 +103,7 @@ def test_empty_texts() -> None:
 def test_rows_kept_are_the_same_in_whatever_order_they_come() -> None:
     x = torch.randn(9000, 3)
     ids = torch.arange(9000)
-    forth, back = Kept(), Kept()
+    forth, back = KeptRows(), KeptRows()
     for start in range(0, 9000, 450):
         forth.take(ids[start : start + 450], {"a": x[start : start + 450]})
         at = 9000 - 450 - start
@@ -126,7 +126,7 @@ def test_associations_lose_what_chance_gives() -> None:
 
 
 def test_samples_of_different_shapes_are_read_one_by_one() -> None:
-    parts = dict(samples_stacked.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
+    parts = dict(sample_parts.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
     assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]
     gathered = Gathered(whole=True)
     gathered.take_ragged("[0]", parts["[0]"], [10, 11, 12])

@@ -20,9 +20,10 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from unstuck.tuning import bounds, settings
-from unstuck.tuning.clone import SameRandom, Threads, clone
-from unstuck.tuning.settings import Settings
+from unstuck.takeover.untouched import SameRandom
+from unstuck.tuning import search_limits, worker_settings
+from unstuck.tuning.clone import Threads, clone
+from unstuck.tuning.worker_settings import Settings
 
 
 class Rows(Dataset):  # type: ignore[misc]
@@ -83,7 +84,7 @@ def test_every_attribute_is_kept() -> None:
         prefetch_factor=5,
         persistent_workers=True,
     )
-    made = clone(loader, settings.of(loader).but(prefetch_factor=3), timeout=99)
+    made = clone(loader, worker_settings.of_loader(loader).but(prefetch_factor=3), timeout=99)
     assert made.dataset is rows
     for name in ("batch_size", "drop_last", "timeout", "collate_fn", "worker_init_fn", "num_workers", "in_order"):
         assert getattr(made, name) is getattr(loader, name), name
@@ -97,7 +98,7 @@ def test_the_same_batches_and_a_generator_left_alone() -> None:
     generator = torch.Generator().manual_seed(3)
     loader = DataLoader(Rows(), batch_size=3, shuffle=True, generator=generator)
     before = generator.get_state()
-    given = batches(clone(loader, settings.of(loader)))
+    given = batches(clone(loader, worker_settings.of_loader(loader)))
     assert torch.equal(generator.get_state(), before)
     assert given == batches(loader)
     assert given != sorted(given)
@@ -108,7 +109,7 @@ def test_samplers_draw_from_generators_of_their_own() -> None:
     inner = RandomSampler(Rows(), generator=generator)
     loader = DataLoader(Rows(), batch_sampler=BatchSampler(inner, 4, True))
     before = generator.get_state()
-    made = clone(loader, settings.of(loader))
+    made = clone(loader, worker_settings.of_loader(loader))
     assert made.batch_size is None
     assert made.batch_sampler is not loader.batch_sampler
     assert len(batches(made)) == 5
@@ -131,7 +132,7 @@ class Shuffled(SequentialSampler):  # type: ignore[misc]
 
 def test_a_sampler_with_other_random_numbers() -> None:
     loader = DataLoader(Rows(), batch_size=5, sampler=Shuffled(Rows()))
-    given = batches(clone(loader, settings.of(loader)))
+    given = batches(clone(loader, worker_settings.of_loader(loader)))
     assert given == batches(loader)
 
 
@@ -177,13 +178,13 @@ def test_a_class_of_its_own_if_it_takes_the_same_arguments() -> None:
 
 def test_a_timeout_only_where_there_is_none_and_workers_are() -> None:
     loader = DataLoader(Rows(), num_workers=1)
-    assert clone(loader, settings.of(loader), timeout=9).timeout == 9
+    assert clone(loader, worker_settings.of_loader(loader), timeout=9).timeout == 9
     assert clone(loader, Settings(), timeout=9).timeout == 0
 
 
 def test_threads_come_before_the_script_own_init() -> None:
     loader = DataLoader(Rows(), num_workers=1, worker_init_fn=seed)
-    made = clone(loader, settings.of(loader).but(threads=2))
+    made = clone(loader, worker_settings.of_loader(loader).but(threads=2))
     assert isinstance(made.worker_init_fn, Threads)
     before = torch.get_num_threads()
     try:
@@ -223,5 +224,5 @@ def test_random_numbers_go_on_as_if_nothing_had_been() -> None:
     ],
 )
 def test_a_stream_that_does_not_divide_gets_no_more_workers(loader: Any, divided: bool) -> None:
-    assert bounds.divides(loader) is divided
-    assert (bounds.limits(loader, settings.of(loader), gpu=False).most_workers > 1) is divided
+    assert search_limits.divides(loader) is divided
+    assert (search_limits.limits(loader, worker_settings.of_loader(loader), gpu=False).most_workers > 1) is divided

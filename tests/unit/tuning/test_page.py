@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from unstuck.tuning.outcome import Row, Tuned
-from unstuck.tuning.page import change_of, print_tuned
+from unstuck.tuning.tune_page import change_of, print_tuned
+from unstuck.tuning.tuned import Row, Tuned
 
 NAME = "16 workers, prefetch 8, persistent, pinned, 2 threads each"
 ROWS = (
@@ -43,7 +43,7 @@ def test_only_the_settings_wrap_in_a_narrow_table(
 def test_the_change(call: str, said: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"x = {call}\n")
-    found: dict[str, Any] = {"site": [str(script), 1], "built_by": "DataLoader", "built": 1}
+    found: dict[str, Any] = {"built_at": [str(script), 1], "built_by": "DataLoader", "built": 1}
     assert said in change_of(TUNED, found)
     assert "builds" not in change_of(TUNED, found)
     assert "That line builds 2 loaders" in change_of(TUNED, {**found, "built": 2})

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 from torch.utils.data import DataLoader
 
-from unstuck.tuning import verdict
-from unstuck.tuning.candidates import Limits
-from unstuck.tuning.figures import Chunk
-from unstuck.tuning.outcome import Tuned, from_plain
-from unstuck.tuning.patience import Interrupted
-from unstuck.tuning.search import Search
-from unstuck.tuning.settings import Settings
-from unstuck.tuning.step import Step
+from unstuck.serial import from_plain, to_plain
+from unstuck.takeover.interrupts import Interrupted
+from unstuck.takeover.loaders_in_use import Step
+from unstuck.tuning.race import Chunk
+from unstuck.tuning.search_limits import Limits
+from unstuck.tuning.setting_search import Search
+from unstuck.tuning.tuned import Tuned, outcome
+from unstuck.tuning.worker_settings import Settings
 
 
 class Stage:
@@ -110,13 +110,13 @@ def test_tiny_samples_need_no_workers_and_it_is_soon_clear() -> None:
     search = stage.search(Settings())
     assert search.best is search.present
     assert search.elapsed < 10
-    assert verdict.found(search).keep
+    assert outcome(search).keep
 
 
 @pytest.mark.parametrize("present", [1, 4])
 def test_workers_that_only_cost_are_given_up(present: int) -> None:
     search = Stage(tiny).search(Settings().but(num_workers=present))
-    tuned = verdict.found(search)
+    tuned = outcome(search)
     assert tuned.settings["num_workers"] == 0
     assert tuned.changes == {"num_workers": 0, "prefetch_factor": None}
     assert tuned.gain == pytest.approx(100 / 9, rel=0.01)
@@ -141,7 +141,7 @@ def test_threads_in_workers_where_cores_are_left() -> None:
 
     search = Stage(rate).search(Settings())
     assert (search.best.settings.num_workers, search.best.settings.threads) == (1, 4)
-    assert verdict.found(search).threads == 4
+    assert outcome(search).threads == 4
 
 
 def test_workers_are_kept_where_passes_are_short() -> None:
@@ -171,28 +171,17 @@ def test_memory_is_pinned_only_with_a_gpu() -> None:
 def test_a_candidate_that_fails_is_listed_and_the_search_goes_on() -> None:
     stage = Stage(computing)
     stage.fails = {4: ValueError("bad\nrow"), 1: ValueError("bad row")}
-    tuned = verdict.found(stage.search(Settings()))
+    tuned = outcome(stage.search(Settings()))
     errors = {row.name: row.error for row in tuned.table if row.error}
     assert errors["4 workers"] == "ValueError: row"
     assert tuned.settings["num_workers"] == 3
-    assert from_plain(tuned.plain()) == tuned
-
-
-def test_another_start_method_where_workers_die() -> None:
-    def rate(settings: Settings) -> float:
-        if settings.num_workers and settings.start_method is None:
-            raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Segmentation fault.")
-        return computing(settings)
-
-    search = Stage(rate).search(Settings(), limits=Limits(4, 16, methods=("forkserver", "spawn")))
-    assert search.best.settings.start_method == "forkserver"
-    assert verdict.found(search).changes == {"num_workers": 4, "multiprocessing_context": "forkserver"}
+    assert from_plain(Tuned, to_plain(tuned)) == tuned
 
 
 def test_the_present_settings_fail() -> None:
     stage = Stage(computing)
     stage.fails = {4: ValueError("bad row")}
-    tuned = verdict.found(stage.search(Settings().but(num_workers=4)))
+    tuned = outcome(stage.search(Settings().but(num_workers=4)))
     assert not tuned.keep
     assert "fail" in tuned.why
 
@@ -209,11 +198,11 @@ def test_too_little_memory_for_as_many_workers() -> None:
     limits = Limits(cores=4, most_workers=16, memory=10 << 30, process_bytes=3 << 30)
     search = stage.search(Settings(), limits=limits)
     assert 4 <= search.best.settings.num_workers <= 7
-    assert any("GiB of memory" in each.error for each in search.candidates.values())
+    assert any("GB of memory" in each.error for each in search.candidates.values())
 
 
 def test_a_small_gain_is_no_reason_to_change() -> None:
-    tuned = verdict.found(Stage(lambda s: 104.0 if s.num_workers else 100.0).search(Settings()))
+    tuned = outcome(Stage(lambda s: 104.0 if s.num_workers else 100.0).search(Settings()))
     assert tuned.keep
     assert tuned.changes == {}
     assert "not clearly better" in tuned.why or "Nothing that was measured" in tuned.why
@@ -237,7 +226,7 @@ def test_what_fails_in_the_last_race_is_not_the_choice(error: Exception) -> None
 
     stage.rate = rate
     search = stage.search(Settings())
-    tuned = verdict.found(search)
+    tuned = outcome(search)
     assert not any(row.chosen and row.error for row in tuned.table)
     assert tuned.keep
     assert tuned.changes == {}
@@ -250,7 +239,7 @@ def test_where_samples_fail_in_some_workers_no_others_are_proposed(present: int,
     """Three and more fail: two, if the script has them, are kept; if it has three itself, none are proposed."""
     stage = Stage(computing)
     stage.fails = {number: in_a_worker("AssertionError: short read") for number in range(3, 17)}
-    tuned = verdict.found(stage.search(Settings().but(num_workers=present)))
+    tuned = outcome(stage.search(Settings().but(num_workers=present)))
     assert tuned.settings["num_workers"] == chosen
     assert any("short read" in note for note in tuned.notes)
     assert sum(bool(row.error) for row in tuned.table) == 1
@@ -259,10 +248,10 @@ def test_where_samples_fail_in_some_workers_no_others_are_proposed(present: int,
 def test_no_workers_where_they_must_not_be_started() -> None:
     stage = Stage(computing)
     limits = Limits(cores=4, most_workers=16, no_workers="They would run the script again.")
-    tuned = verdict.found(stage.search(Settings(), limits=limits))
+    tuned = outcome(stage.search(Settings(), limits=limits))
     assert tuned.keep
     assert tuned.notes == ("They would run the script again.",)
-    tuned = verdict.found(stage.search(Settings().but(num_workers=2), limits=limits))
+    tuned = outcome(stage.search(Settings().but(num_workers=2), limits=limits))
     assert tuned.settings["num_workers"] == 0
     assert tuned.why == "The present settings were not measured."
     assert all(not settings.num_workers for settings in stage.opened)
@@ -273,7 +262,7 @@ def test_a_sign_seen_with_the_present_settings_stops_the_search_for_workers(pres
     stage = Stage(computing)
     search = stage.search(Settings().but(num_workers=present), why_not=lambda: "They would share a file.")
     assert {settings.num_workers for settings in stage.opened} == {0, present}
-    assert verdict.found(search).notes == ("They would share a file.",)
+    assert outcome(search).notes == ("They would share a file.",)
 
 
 def test_the_number_of_workers_stays_where_it_decides_how_many_samples_there_are() -> None:
@@ -287,21 +276,21 @@ def test_workers_are_not_kept_where_the_script_changes_the_data_set() -> None:
     stage = Stage(computing)
     stage.start_up = 2.0
     limits = Limits(cores=4, most_workers=16, length=50, not_persistent="It sets level.")
-    tuned = verdict.found(stage.search(Settings().but(num_workers=4), limits=limits))
+    tuned = outcome(stage.search(Settings().but(num_workers=4), limits=limits))
     assert not tuned.settings["persistent_workers"]
     assert tuned.notes == ("It sets level.",)
     stage = Stage(computing)
     stage.start_up = 2.0
-    kept = verdict.found(stage.search(Settings(), limits=Limits(cores=4, most_workers=16, length=50)))
+    kept = outcome(stage.search(Settings(), limits=Limits(cores=4, most_workers=16, length=50)))
     assert kept.settings["persistent_workers"]
-    assert "between passes they do not see" in kept.notes[0]
+    assert "do not see what the script sets" in kept.notes[0]
 
 
 def test_going_without_workers_takes_back_what_is_about_them() -> None:
     present = Settings().but(
         num_workers=2, prefetch_factor=4, persistent_workers=True, start_method="fork", timeout=60.0
     )
-    tuned = verdict.found(Stage(tiny).search(present))
+    tuned = outcome(Stage(tiny).search(present))
     assert tuned.changes == {
         "num_workers": 0,
         "prefetch_factor": None,
@@ -315,8 +304,8 @@ def test_going_without_workers_takes_back_what_is_about_them() -> None:
 def test_nothing_is_said_of_the_training_where_samples_are_kept() -> None:
     step = Step(compute=0.1, cpu=0.01, batch=16)
     search = Stage(computing).search(Settings(), step=step)
-    assert verdict.found(search).training is not None
-    kept = verdict.found(search, "cache")
+    assert outcome(search).training is not None
+    kept = outcome(search, "cache")
     assert kept.training is None
     assert "(cache)" in kept.notes[0]
 
@@ -328,7 +317,7 @@ def test_a_training_that_computes_longer_is_left_alone_at_once() -> None:
     stage = Stage(computing)
     step = Step(compute=1.0, cpu=0.5, batch=16)
     search = stage.search(Settings().but(num_workers=2), step=step)
-    tuned = verdict.found(search)
+    tuned = outcome(search)
     assert tuned.keep
     assert "do not limit" in tuned.why
     assert len(search.candidates) == 1
@@ -337,7 +326,7 @@ def test_a_training_that_computes_longer_is_left_alone_at_once() -> None:
 def test_no_more_workers_than_the_step_needs() -> None:
     """16 samples in 0.1 s: 160 a second. Two workers give 200."""
     step = Step(compute=0.1, cpu=0.01, batch=16)
-    tuned = verdict.found(Stage(computing).search(Settings(), step=step))
+    tuned = outcome(Stage(computing).search(Settings(), step=step))
     assert tuned.settings["num_workers"] == 2
     assert tuned.training is not None
     assert tuned.training.wait_now == pytest.approx(0.16)
@@ -349,7 +338,7 @@ def test_no_more_workers_than_the_step_needs() -> None:
 def test_cores_are_shared_with_a_training_that_computes_on_them() -> None:
     """The step alone keeps four cores busy: workers can only take them away from it."""
     step = Step(compute=0.1, cpu=0.4, batch=16)
-    tuned = verdict.found(Stage(computing).search(Settings(), step=step))
+    tuned = outcome(Stage(computing).search(Settings(), step=step))
     assert tuned.training is not None
     assert tuned.training.speedup < 2.6
 
@@ -367,8 +356,8 @@ def test_there_is_always_time_to_measure_no_workers(present: int) -> None:
 
 
 def test_it_is_said_when_the_time_was_over() -> None:
-    assert "The time (1 s) was over" in verdict.found(Stage(computing).search(Settings(), seconds=1.0)).notes[-1]
-    assert verdict.found(Stage(computing).search(Settings())).notes == ()
+    assert "The time (1 s) was over" in outcome(Stage(computing).search(Settings(), seconds=1.0)).notes[-1]
+    assert outcome(Stage(computing).search(Settings())).notes == ()
 
 
 @pytest.mark.parametrize("seconds", [1.0, 3.0, 8.0])
@@ -382,7 +371,7 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
     stage = Stage(computing)
     stage.interrupt_at = 4.0
     search = stage.search(Settings())
-    tuned: Tuned = verdict.found(search)
+    tuned: Tuned = outcome(search)
     assert tuned.interrupted
     assert tuned.settings["num_workers"] > 0
 
@@ -390,7 +379,7 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
 def test_nothing_is_known_in_the_first_moment() -> None:
     stage = Stage(computing)
     stage.interrupt_at = 0.0
-    tuned = verdict.found(stage.search(Settings()))
+    tuned = outcome(stage.search(Settings()))
     assert tuned.keep
     assert tuned.table == ()
 

@@ -13,8 +13,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
-from unstuck.tuning import changing, guard, settings
-from unstuck.tuning.signs import Signs
+from unstuck.takeover import import_safe
+from unstuck.tuning import worker_settings
+from unstuck.tuning.dataset_signs import Signs, changed_between_passes
 
 
 class Rows(Dataset):  # type: ignore[misc]
@@ -80,7 +81,7 @@ class Tables(Rows):
 
 def seen(loader: DataLoader) -> Signs:
     """After one pass in this process."""
-    signs = Signs(loader, settings.of(loader))
+    signs = Signs(loader, worker_settings.of_loader(loader))
     for _ in loader:
         pass
     return signs
@@ -104,7 +105,7 @@ def test_a_file_that_is_read_through(kind: Any, shares: bool, file: Path) -> Non
 
 def test_a_stream_that_opens_its_file_in_each_pass(file: Path) -> None:
     loader = DataLoader(Lines(file), batch_size=8)
-    signs = Signs(loader, settings.of(loader))
+    signs = Signs(loader, worker_settings.of_loader(loader))
     batches = iter(loader)
     for _ in range(3):
         next(batches)
@@ -196,7 +197,7 @@ def test_a_data_set_that_is_changed_between_passes(
     then: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = loaded(LEVELS + "\n" + then, tmp_path, monkeypatch)["rows"]
-    assert changing.changed_between_passes(rows) == said
+    assert changed_between_passes(rows) == said
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_a_script_that_can_be_imported(
     space = loaded("seen = []\ndef look(): pass\n", tmp_path, monkeypatch)
     path = tmp_path / "train.py"
     path.write_text(text)
-    space.update(look=lambda: space["seen"].append((guard.is_guarded(), guard.runs_again("spawn"))))
+    space.update(look=lambda: space["seen"].append((import_safe.is_guarded(), import_safe.runs_again("spawn"))))
     exec(compile(text, path, "exec"), space)
     assert space["seen"] == [(guarded, not guarded)]
-    assert not guard.runs_again("fork")
+    assert not import_safe.runs_again("fork")

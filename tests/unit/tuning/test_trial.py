@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from unstuck.tuning import settings
-from unstuck.tuning.batches import count
-from unstuck.tuning.figures import Chunk, Duel, Figures
-from unstuck.tuning.patience import Interrupted, Patience
-from unstuck.tuning.settings import Settings
+from unstuck.takeover.interrupts import Interrupted, Patience
+from unstuck.takeover.loaders_in_use import samples_in
+from unstuck.tuning import worker_settings
+from unstuck.tuning.race import Candidate, Chunk, Duel, rate_of
 from unstuck.tuning.trial import Trial, joined
+from unstuck.tuning.worker_settings import Settings
 
 
 class Rows(Dataset):  # type: ignore[misc]
@@ -35,7 +35,7 @@ class Rows(Dataset):  # type: ignore[misc]
 def test_a_long_pass_is_measured_in_its_middle() -> None:
     trial = Trial(DataLoader(Rows(100_000), batch_size=4), Settings(), timeout=10, size=4)
     chunks = trial.slice(0.05)
-    assert 0 < Figures(chunks).rate < 2000
+    assert 0 < rate_of(chunks) < 2000
     assert not trial.whole
     assert trial.length is None
     trial.close()
@@ -45,7 +45,7 @@ def test_a_long_pass_is_measured_in_its_middle() -> None:
 def test_a_short_pass_is_measured_as_a_whole(persistent: bool) -> None:
     before = multiprocessing.active_children()
     loader = DataLoader(Rows(22), batch_size=4, num_workers=1, persistent_workers=persistent)
-    trial = Trial(loader, settings.of(loader), timeout=30, skip=3)
+    trial = Trial(loader, worker_settings.of_loader(loader), timeout=30, skip=3)
     chunks = trial.slice(0.1)
     assert trial.whole
     assert trial.length == 6
@@ -61,7 +61,7 @@ def test_a_worker_that_hangs_is_ended_soon() -> None:
     loader = DataLoader(Rows(100, hangs=True), batch_size=4, num_workers=1)
     began = time.monotonic()
     with pytest.raises(RuntimeError, match="timed out"):
-        Trial(loader, settings.of(loader), timeout=1)
+        Trial(loader, worker_settings.of_loader(loader), timeout=1)
     assert time.monotonic() - began < 20
     assert multiprocessing.active_children() == before
 
@@ -85,8 +85,8 @@ def test_ctrl_c_breaks_into_waiting_only() -> None:
 
 
 def test_samples_of_a_batch() -> None:
-    assert count({"x": [torch.zeros(3, 2)], "y": torch.zeros(3)}) == 3
-    assert count(("text", torch.zeros(()))) == 1
+    assert samples_in({"x": [torch.zeros(3, 2)], "y": torch.zeros(3)}) == 3
+    assert samples_in(("text", torch.zeros(()))) == 1
 
 
 def test_rounds_are_put_together_without_loss() -> None:
@@ -97,20 +97,32 @@ def test_rounds_are_put_together_without_loss() -> None:
 
 
 def test_intervals_grow_with_the_spread() -> None:
-    steady, shaky = Figures([Chunk(100, 1.0)] * 6), Figures([Chunk(100 + 50 * (-1) ** n, 1.0) for n in range(6)])
+    steady = Candidate(Settings(), [Chunk(100, 1.0)] * 6)
+    shaky = Candidate(Settings(), [Chunk(100 + 50 * (-1) ** n, 1.0) for n in range(6)])
     assert steady.rate == shaky.rate == 100
     (low, high), (lower, higher) = steady.interval(), shaky.interval()
     assert lower < low < 100 < high < higher
-    assert Figures().rate == 0
+    assert Candidate(Settings()).rate == 0
 
 
 def test_a_duel_is_decided_when_all_pairs_agree() -> None:
-    duel = Duel()
-    duel.add(100, 150, 1.5)
-    assert duel.decided(0.97, 1.03)
-    duel = Duel()
-    duel.add(100, 110, 1.1)
-    assert not duel.decided(0.97, 1.03)
-    duel.add(100, 108, 1.08)
-    assert duel.decided(0.97, 1.03)
+    assert Duel([1.5]).is_decided()
+    duel = Duel([1.1])
+    assert not duel.is_decided()
+    duel.ratios.append(1.08)
+    assert duel.is_decided()
     assert duel.ratio == pytest.approx(1.09, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "better"),
+    [
+        ([1.2, 1.2], False),
+        ([1.1, 1.2, 1.3], True),
+        ([1.1, 0.99, 1.3], False),
+        ([1.1, 1.2, 1.1, 0.9, 1.1, 1.2, 1.1, 1.1], True),
+        ([1.1, 1.2, 1.1, 0.9, 0.9, 1.2, 1.1, 1.1], False),
+    ],
+)
+def test_better_is_what_nearly_all_pairs_say(ratios: list[float], better: bool) -> None:
+    assert Duel(ratios).is_better() == better

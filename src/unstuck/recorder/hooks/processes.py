@@ -98,9 +98,6 @@ class End:
     @staticmethod
     def _last() -> None:
         recorder = guard.__package__
-        takeover = sys.modules.get(f"{recorder}.scan.takeover")
-        if takeover is not None and takeover.wanted():
-            takeover.leaving()
         for name in ("hooks.backward", "stepping", "dispatch"):
             module = sys.modules.get(f"{recorder}.{name}")
             if module is not None:

@@ -1,4 +1,5 @@
-"""Starts the recorder in every Python below `unstuck run`, then gives way to the sitecustomize it shadows.
+"""Starts the recorder in every Python below `unstuck run`, the takeover below `unstuck scan` and `unstuck tune`; then
+gives way to the sitecustomize it shadows.
 
 This folder comes first on PYTHONPATH. The file must compile on any Python 3.
 """
@@ -13,12 +14,21 @@ def _begin():
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     if sys.version_info < (3, 10) or not os.environ.get("UNSTUCK_FLIGHT_DIR"):
         return
-    package = type(sys)("_unstuck_recorder")  # importlib.util would cost more than all of the recorder
-    package.__path__ = [os.path.dirname(here)]
-    sys.modules["_unstuck_recorder"] = package
-    from _unstuck_recorder import start
+    if os.environ.get("UNSTUCK_TAKEOVER"):
+        _package("_unstuck", os.path.dirname(os.path.dirname(here)))  # without what unstuck's own __init__ would load
+        from _unstuck.takeover import inside
 
-    start.start(os.environ["UNSTUCK_FLIGHT_DIR"], site=here)
+        inside.start(os.environ["UNSTUCK_FLIGHT_DIR"])
+    else:
+        _package("_unstuck_recorder", os.path.dirname(here))
+        from _unstuck_recorder import start
+
+        start.start(os.environ["UNSTUCK_FLIGHT_DIR"], site=here)
+
+
+def _package(name, folder):
+    package = sys.modules[name] = type(sys)(name)  # importlib.util would cost more than all of the recorder
+    package.__path__ = [folder]
 
 
 def _give_way():

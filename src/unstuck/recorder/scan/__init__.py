@@ -1,1 +1,0 @@
-"""Goes through a whole dataset: `unstuck scan`."""

@@ -1,0 +1,141 @@
+"""Samples of a dataset put together part by part, whatever they are made of."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+
+from ..recorder import objects, tensors
+from ..recorder.tensors import DEEP, PARTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+WIDER = {"u2": "int32", "u4": "int64"}  # arrays whose type torch hardly knows, and one that holds all their values
+
+
+class Raw:
+    """A part that no statistics are made of, sample by sample: it tells samples apart all the same."""
+
+    def __init__(self, samples: list[Any]) -> None:
+        self.samples = samples
+
+
+def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(path, tensor with a row a sample | list of tensors of different shapes | list of texts | Raw): all there is."""
+    torch = sys.modules["torch"]
+    kind = type(samples[0])
+    whole = _whole(samples) if kind is torch.Tensor else None
+    if whole is not None:
+        yield path, whole
+    elif any(type(each) is not kind for each in samples) or depth > DEEP:
+        yield path, Raw(samples)
+    elif kind is list and depth and all(_numbers(each) for each in samples):
+        yield from _vectors(samples, path)
+    elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        yield from _columns(samples, path, depth)
+    elif (dicts := _as_dicts(samples, kind)) is not None:
+        yield from _entries(samples, dicts, path, depth)
+    elif kind is str:
+        yield path, samples
+    elif kind in (int, float, bool) and (kind is not int or all(abs(each) < 1 << 62 for each in samples)):
+        types = {int: torch.int64, float: torch.float64, bool: torch.bool}
+        yield path, torch.tensor(samples, dtype=types[kind], device="cpu")
+    else:
+        tensors = [_tensor(each) for each in samples]
+        yield path, Raw(samples) if any(each is None for each in tensors) else _together(tensors)
+
+
+def _columns(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Tuples, part by part; of different lengths, only to tell them apart."""
+    kind, width = type(samples[0]), len(samples[0])
+    if depth >= DEEP or not 0 < width <= PARTS or any(len(sample) != width for sample in samples):
+        yield path, Raw(samples)
+        return
+    names = [f".{name}" for name in getattr(kind, "_fields", ())] or [f"[{place}]" for place in range(width)]
+    for name, column in zip(names, zip(*samples, strict=True), strict=True):
+        yield from stacked(list(column), path + name, depth + 1)
+
+
+def _as_dicts(samples: list[Any], kind: type) -> list[dict[Any, Any]] | None:
+    """Of dicts, of what tokenizers give (a UserDict), and of dataclasses; None: they are none of these."""
+    if issubclass(kind, dict):
+        return samples
+    by_name = tensors.is_user_dict(kind)
+    if not by_name and not _is_dataclass(kind):
+        return None
+    own = [objects.instance_dict(each) or {} for each in samples]
+    return [each.get("data") or {} for each in own] if by_name else own
+
+
+def _is_dataclass(kind: type) -> bool:
+    return type(tensors.written(kind, "__dataclass_fields__")) is dict
+
+
+def _entries(samples: list[Any], dicts: list[dict[Any, Any]], path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """What all of them have; where that is not all there is, they are told apart as a whole."""
+    keys = list(islice(dicts[0], PARTS)) if depth < DEEP else []
+    shared = [key for key in keys if type(key) in (str, int) and all(key in each for each in dicts)]
+    attributes = dicts is not samples and not tensors.is_user_dict(type(samples[0]))
+    for key in shared:
+        name = f".{key}" if attributes else f"[{key!r}]"
+        yield from stacked([each[key] for each in dicts], path + name, depth + 1)
+    if any(len(each) != len(shared) for each in dicts):
+        yield path, Raw(samples)
+
+
+def _vectors(samples: list[Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Lists of numbers, of one length or not: tokens as a rule."""
+    torch = sys.modules["torch"]
+    whole = all(type(number) is int for sample in samples for number in sample)
+    try:
+        kind = torch.int64 if whole else torch.float64
+        yield path, _together([torch.tensor(sample, dtype=kind, device="cpu") for sample in samples])
+    except (RuntimeError, OverflowError):  # beyond 64 bits
+        yield path, Raw(samples)
+
+
+def _numbers(values: list[Any]) -> bool:
+    return set(map(type, values)) <= {int, float}
+
+
+def _together(tensors: list[Any]) -> Any:
+    first = tensors[0]
+    alike = all(each.shape == first.shape and each.dtype == first.dtype for each in tensors)
+    return sys.modules["torch"].stack(tensors) if alike else tensors
+
+
+def _whole(samples: list[Any]) -> Any:
+    """Tensors of one shape in one; None where they are not such."""
+    torch = sys.modules["torch"]
+    first = samples[0].dtype
+    try:
+        whole = torch.stack(samples).detach()
+    except (RuntimeError, TypeError):
+        return None
+    alike = whole.layout is torch.strided and all(each.dtype == first for each in samples)
+    return whole.cpu() if alike and not whole.is_quantized else None
+
+
+def _tensor(value: Any) -> Any:
+    """A tensor in main memory; also of an array, a number of numpy's, or a picture."""
+    torch = sys.modules["torch"]
+    if isinstance(value, torch.Tensor):
+        plain = value.detach()
+        return plain.cpu() if plain.layout is torch.strided and not plain.is_quantized else None
+    kind = type(value)
+    if kind.__module__ == "numpy":
+        numpy = sys.modules["numpy"]
+        array = numpy.asarray(value)
+        if array.dtype.str[1:] in WIDER:
+            array = array.astype(WIDER[array.dtype.str[1:]])
+        if array.dtype.kind not in "biuf" or array.dtype.str[1:] in ("u8", "f16") or not array.dtype.isnative:
+            return None
+        return torch.from_numpy(numpy.array(array)) if array.size else None
+    if kind.__module__.startswith("PIL.") and value.mode in ("L", "RGB", "RGBA"):
+        bands = len(value.mode)
+        raw = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8)
+        return raw.reshape(value.size[1], value.size[0], bands)
+    return None
