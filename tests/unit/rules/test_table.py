@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,16 @@ def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> N
         # One that needs a device, or a machine of its own, can be recorded only where there is one.
         needs = EXPECTED[name].get("device") or EXPECTED[name].get("alone")
         assert case_file(name).exists() or needs
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_imports_no_other_rule(rule: Rule) -> None:
+    """What two rules need is in a helper module; which of them speaks is said by `explains`."""
+    modules = {other.decide.__module__ for other in RULES}
+    source = inspect.getsource(sys.modules[rule.decide.__module__])
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    assert not modules & (names | {node.module for node in imports})
 
 
 def test_what_is_explained_exists() -> None:
