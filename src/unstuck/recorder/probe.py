@@ -28,3 +28,8 @@ class Probe:
 
     def remove(self) -> None:
         """Take out what it put into torch or the interpreter. Also called when it is switched off."""
+
+
+def is_due(times: int) -> bool:
+    """The first three times, then at every power of two: ever more rarely."""
+    return times < 4 or not times & (times - 1)

@@ -42,7 +42,7 @@ def draw(probe: GpuCopies, known: Loading, count: int, batch: Any) -> None:
 
 def test_three_copies_are_told_once(told: list[Any]) -> None:
     probe, known = GpuCopies(), Loading(0)
-    draw(probe, known, gpu_copies.BEFORE + gpu_copies.APART - 1, BATCH)
+    draw(probe, known, gpu_copies.MIN_DRAWN + gpu_copies.MIN_APART - 1, BATCH)
     assert not told, "the first steps are slower, and the last copy is made some steps after the first"
     draw(probe, known, 50, BATCH)
     (record,) = told

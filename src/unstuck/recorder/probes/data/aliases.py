@@ -1,12 +1,12 @@
 """Does a batch lie in the dataset's own memory, and does the training write to it there?
 
 A batch that was handed out is compared with what the dataset holds, by address. Where they share memory, its bytes
-are kept, and compared when the next batches are asked for: what changed in between was written by the training. What
-changes while a batch is fetched is written by the dataset itself (a buffer that it fills anew), and is its own affair.
-Where threads run beside the training, only the batch in work counts: they may fill the memory of those before it.
+are kept, and compared when the training wants the next batches: what changed in between, the training modified. What
+changes while a batch is fetched, the dataset modifies itself (a buffer that it fills anew): that is its own affair.
+Where other threads run, only the batch in work counts: they may fill the memory of those before it.
 
-That the training writes there is one thing; that it does harm is proven when a later pass is given what was left, and
-that is changed once more.
+That the training writes there is one thing; that it does harm is proven when a later pass gets what was left, and that
+is changed once more.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from typing import Any
 
 from ... import flight, journal, loading, tensors
 from ...loading import Loading
-from ...probe import Probe
+from ...probe import Probe, is_due
 from ...records.loaders import AliasedBatch
 from . import dataset_memory
 from .dataset_memory import Extent, Within
 from .watched_memory import MOST_BYTES, Sharing, Watched, has_company
 from .writing_line import WritingLine
 
-BIT = 1  # of the word that says who wants to know when batches are asked for
-FIRST_LOOKS = 4  # at batches of a loader, in any case; then at those whose number is a power of two
-MOST_LOADERS = 64
+BIT = 1  # of the word that says who wants to hear of every batch
 MOST_LEAVES = 32  # of a batch
 MOST_SAMPLES = 1024  # of a batch, whose places in the dataset are looked at
 WATCHED_BATCHES = 4  # some trainers draw the next one before they use the last
@@ -37,12 +35,12 @@ PROVING = 64
 """Looks that are made whatever the governor says, in passes after one that wrote: where there is a fault, its proof is
 worth some milliseconds."""
 WRITES, HARM = 1, 2
-"""What was told: that the training writes there; that a later pass is given what it left, and changes that too."""
+"""What was reported: that the training writes there; that a later pass gets what it left, and changes that too."""
 
 
 class Aliases(Probe):
     name = "aliases"
-    governed = DEAR = frozenset(("batch_looked_at",))
+    governed = EXPENSIVE = frozenset(("batch_looked_at",))
 
     def __init__(self) -> None:
         self._line = WritingLine(self.name, self._has_changed)
@@ -51,31 +49,27 @@ class Aliases(Probe):
     def forget(self) -> None:
         self._line.leave()
         self.watched: list[Watched] = []  # parts of the last batches that lie in a dataset's memory
-        self.loaders: dict[int, Sharing] = {}
-        self._company = False  # since the batch in work came, threads ran beside the training
-        self._proving, self.governed = PROVING, self.DEAR
+        self.loaders = loading.ByLoader(Sharing)
+        self._company = False  # other threads ran since the batch in work came
+        self._proving, self.governed = PROVING, self.EXPENSIVE
 
     def remove(self) -> None:
         self._line.leave()
         self._watch([])
 
     def batch_looked_at(self, of: Loading, iterator: Any, batch: Any) -> None:
-        """A batch was handed out that may be looked at."""
         if not self.governed:
             self._proving -= 1
             self._govern()
-        known = self.loaders.get(of.number)
-        if known is None:
-            if len(self.loaders) >= MOST_LOADERS:
-                del self.loaders[next(iter(self.loaders))]
-            known = self.loaders[of.number] = Sharing(of)
-        known.passes = of.passes
-        if not known.own and _is_worth(known):
+        known = self.loaders[of.number]
+        known.loading, known.passes = of, of.passes
+        worth = is_due(known.looks) or (known.shared and known.again < ENOUGH)
+        if worth and not known.own and known.reported != HARM:
             known.looks += 1
             self._look(known, iterator, batch)
 
     def batch_asked(self, _iterator: Any) -> None:
-        """The next batch is asked for: what of those before it has changed since?"""
+        """The training wants the next batch: what of those before it has changed since?"""
         if not self.watched:
             return
         self._company = self._company or has_company()
@@ -110,13 +104,13 @@ class Aliases(Probe):
         known = self.loaders.get(of.number)
         if known is not None:
             self._decide(known, 2)
-            if known.told == WRITES and known.again and not known.told_again:
-                _tell(known)
+            if known.reported == WRITES and known.again and not known.reported_again:
+                _report(known)
         self._govern()
 
     def _govern(self) -> None:
-        proves = self._proving > 0 and any(known.told == WRITES for known in self.loaders.values())
-        self.governed = frozenset() if proves else self.DEAR
+        proves = self._proving > 0 and any(known.reported == WRITES for known in self.loaders.values())
+        self.governed = frozenset() if proves else self.EXPENSIVE
 
     def _watch(self, parts: list[Watched]) -> None:
         self.watched, state = parts, flight.state
@@ -130,7 +124,7 @@ class Aliases(Probe):
         wants_line = bool(known.changes) and known.line is None and known.tries < MOST_TRIES
         owners: set[int] = set()
         within: list[Within | None] = []
-        if not wants_line and not _is_due(known):
+        if not wants_line and not is_due(known.looks):
             within = [known.extents.around(lies) for _, lies in parts]
         if parts and not any(within):
             places = {sample for sample in samples if type(sample) is int}
@@ -168,36 +162,25 @@ class Aliases(Probe):
         known.was_written(part, now)
 
     def _decide(self, known: Sharing, regions: int) -> None:
-        """Tell once that it writes, and once that it does harm; the line is waited for. A stream may read all of it
-        anew in the next pass: of that nothing is said before the harm."""
+        """Report once that it writes, and once that it does harm, with the line if that can be had. A stream may read
+        all of it anew in the next pass: there only harm is reported."""
         writes_there = len(known.written) >= regions or (known.changes and known.again)
         level = HARM if known.harmed else WRITES if writes_there and not known.loading.iterable else 0
         waits_for_line = known.line is None and known.tries < MOST_TRIES and regions > 2
-        if level > known.told and not known.own and not waits_for_line:
-            known.told = level
-            _tell(known)
-
-
-def _is_worth(known: Sharing) -> bool:
-    if known.told == HARM:
-        return False
-    return _is_due(known) or (bool(known.shared) and known.again < ENOUGH)
-
-
-def _is_due(known: Sharing) -> bool:
-    """One of the looks that are made in any case, and with the dataset gone through."""
-    return known.looks < FIRST_LOOKS or not known.looks & (known.looks - 1)
+        if level > known.reported and not known.own and not waits_for_line:
+            known.reported = level
+            _report(known)
 
 
 def _is_trained(own: Extent) -> bool:
     return dataset_memory.is_tensor(own.thing) and bool(own.thing.requires_grad)
 
 
-def _tell(known: Sharing) -> None:
+def _report(known: Sharing) -> None:
     last, of = known.latest, known.loading
     if last is None:
         return
-    known.told_again = known.again
+    known.reported_again = known.again
     before, after = last.values()
     journal.tell(
         AliasedBatch(
@@ -207,7 +190,7 @@ def _tell(known: Sharing) -> None:
             changes=known.changes,
             again=known.again,
             rewritten=known.rewritten,
-            harm=known.told == HARM,
+            harm=known.reported == HARM,
             line=known.line,
             attribute=last.part.name.lstrip("."),
             sample=last.part.sample,

@@ -48,7 +48,7 @@ class Source:
         return statistics_report.filled(self.about, self.gathered, self.trains)
 
 
-class Given:
+class LayerInput:
     """A layer that is given data as it came."""
 
     def __init__(self, kind: str, tensor: Any) -> None:
@@ -70,7 +70,7 @@ class BatchStatistics(Probe):
 
     def forget(self) -> None:
         self.sources: dict[int, Source] = {}  # by number of the loader
-        self.given: dict[str, Given] = {}  # by name of the layer
+        self.given: dict[str, LayerInput] = {}  # by name of the layer
         self._now: tuple[Source, list[tuple[str, Any]]] | None = None
         """The batch in work: its source, and its tensors, weakly."""
 
@@ -141,11 +141,11 @@ class BatchStatistics(Probe):
                 return True
         return False
 
-    def scale_of(self, kind: str, tensor: Any) -> Given | None:
+    def scale_of(self, kind: str, tensor: Any) -> LayerInput | None:
         """In a step that is watched closely: a layer with parameters is called with data that no layer made before."""
         if len(self.given) >= MOST_LAYERS or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
             return None
-        given = Given(kind, tensor)
+        given = LayerInput(kind, tensor)
         if given.away:
             kept = part.channel_dim(tensor, "sequence" if tensor.dim() == 3 else "image")
             most = max(1 << 14, 16 * int(tensor.shape[kept]))
@@ -155,7 +155,7 @@ class BatchStatistics(Probe):
             given.measure(tensor.detach())
         return given
 
-    def layer_is_given(self, name: str, about: Given) -> None:
+    def layer_is_given(self, name: str, about: LayerInput) -> None:
         """`about`: what `scale_of` gave for it."""
         if len(self.given) < MOST_LAYERS:
             self.given.setdefault(name, about)

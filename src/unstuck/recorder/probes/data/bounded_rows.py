@@ -141,7 +141,7 @@ def _dense(tensor: Any) -> bool:
 # --- rows that are kept ---------------------------------------------------------------------------------------------
 
 
-class Kept:
+class KeptRows:
     """A fair choice of rows out of any number, the same for every part of a batch: those whose index has the lowest
     hash. No random number is drawn, and two choices that were made apart can be merged into the one that would have
     been made. `parts` has the values of each part, row by row in the order of `keys`."""
@@ -176,7 +176,7 @@ class Kept:
         self.parts = {name: torch.cat((self.parts[name], part[new].double()))[chosen] for name, part in parts.items()}
         self.keys = merged[chosen]
 
-    def merge(self, other: Kept) -> None:
+    def merge(self, other: KeptRows) -> None:
         if other.keys is not None and other.keys.numel():
             self.take(other.samples, other.parts)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import journal, objects
 from ...loading import Loading
-from ...probe import Probe
+from ...probe import Probe, is_due
 from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
 from ..object_walk import Walk
 from . import dataset_memory
@@ -28,7 +28,7 @@ _LISTS = objects.ids(list, tuple)
 _LIBRARIES = ("torch", "numpy", "builtins", "multiprocessing")
 
 
-class Given:
+class StartedWith:
     """What workers were given when they were last started."""
 
     def __init__(self, dataset: Any, persistent: bool) -> None:
@@ -39,7 +39,7 @@ class DatasetState(Probe):
     name = "dataset state"
 
     def forget(self) -> None:
-        self._given: dict[int, Given] = {}  # by number of a loader
+        self._given: dict[int, StartedWith] = {}  # by number of a loader
         self._fetcher = 0
         self._passes = 0
 
@@ -49,7 +49,7 @@ class DatasetState(Probe):
         own = loader.__dict__
         dataset = own.get("dataset")
         before = self._given.pop(number, None)
-        given = self._given[number] = Given(dataset, bool(own.get("persistent_workers")))
+        given = self._given[number] = StartedWith(dataset, bool(own.get("persistent_workers")))
         if len(self._given) > MOST_LOADERS:
             del self._given[next(iter(self._given))]
         if before is None:
@@ -64,7 +64,7 @@ class DatasetState(Probe):
     def pass_began(self, loading: Loading, _iterator: Any) -> None:
         """Perhaps the same workers begin another pass."""
         number, given, loader = loading.passes + 1, self._given.get(loading.number), loading.loader()
-        if given is None or not given.persistent or loader is None or (number > 4 and number & (number - 1)):
+        if given is None or not given.persistent or loader is None or not is_due(number):
             return
         dataset = loader.__dict__.get("dataset")
         then, now = given.state, state(dataset)
@@ -88,7 +88,7 @@ class DatasetState(Probe):
         if id(fetcher) == self._fetcher:
             return
         self._fetcher, self._passes = id(fetcher), self._passes + 1
-        if self._passes > 1 and (self._passes < 5 or not self._passes & (self._passes - 1)):
+        if self._passes > 1 and is_due(self._passes):
             journal.write(WorkerDataset(passes=self._passes, state=state(fetcher.dataset)))
 
 

@@ -10,14 +10,14 @@ from ... import dispatch, flight, journal, loading, tensors
 from ... import layout as at
 from ...hooks.processes import pickles
 from ...loading import Loading
-from ...probe import Probe
+from ...probe import Probe, is_due
 from ...records.loaders import AskedAfterEnd, EmptyPass, OverLength, PassEnded, ShortPasses, WorkersStarted
 from . import loader_source
 from .dataset_state import REPLACED
 
-SHORT = 8  # passes left early, from which on it is told
-TOLD = 3  # passes whose end is told
-NODES = 32  # things in a batch that are looked at for its size
+MIN_SHORT = 8  # passes left early, in a row
+MOST_ENDS = 3  # passes whose end is written
+MOST_NODES = 32  # things in a batch that are looked at for its size
 
 
 class Kept:
@@ -30,7 +30,7 @@ class Kept:
         self.short = self.empty = 0  # passes in a row that were left after one step at most; that had no batch
         self.full_passes = 0
         self.again = 0  # times that it was asked after the end of the present pass
-        self.over = 1  # so many times its own length must the present pass have for it to be told (again)
+        self.over = 1  # times its own length, from which on the present pass is too long
 
 
 class Passes(Probe):
@@ -43,7 +43,7 @@ class Passes(Probe):
         kept, loader = self.kept[known.number], known.loader()
         if kept.loaders != known.loaders:
             kept.loaders = known.loaders
-            if _now_and_then(kept.loaders):
+            if is_due(kept.loaders):
                 journal.write(loader_source.settings(known, loader))
         known.opening += known.opened
         self._left_early(known, kept)
@@ -57,7 +57,7 @@ class Passes(Probe):
         """The pass before was, if nobody saw its end and no more than a step was made in it."""
         if not known.ended and flight.steps() - known.steps <= 1:
             kept.short += 1
-            if kept.short >= SHORT and not kept.short & (kept.short - 1):
+            if kept.short >= MIN_SHORT and is_due(kept.short):
                 since = (monotonic_ns() - known.first) / 1e9
                 journal.tell(
                     ShortPasses(**known.about(), short=kept.short, opening=known.opening / 1e9, since_first=since)
@@ -94,11 +94,11 @@ class Passes(Probe):
         elif batches:
             kept.full_passes += 1
             kept.empty = 0
-            if known.passes <= TOLD:
+            if known.passes <= MOST_ENDS:
                 journal.write(PassEnded(**known.about(), batches=batches))
         else:
             kept.empty += 1
-            if _now_and_then(kept.empty):
+            if is_due(kept.empty):
                 self._empty(known, kept)
 
     def _empty(self, known: Loading, kept: Kept) -> None:
@@ -125,15 +125,10 @@ class Passes(Probe):
 def _size(batch: Any) -> tuple[int, int]:
     """Elements and bytes of its tensors, about."""
     tensor, walk = sys.modules["torch"].Tensor, tensors.Walk("spread")
-    walk.left = NODES
+    walk.left = MOST_NODES
     elements = whole = 0.0
     for leaf in walk.leaves(batch):
         if type(leaf.value) is tensor:
             elements += leaf.times * leaf.value.numel()
             whole += leaf.times * leaf.value.numel() * leaf.value.element_size()
     return int(elements), int(whole)
-
-
-def _now_and_then(times: int) -> bool:
-    """The first three times, then ever more rarely."""
-    return times < 4 or not times & (times - 1)

@@ -23,7 +23,7 @@ from ..learning.script_lines import ScriptLines
 from ..object_walk import Walk, held_by
 from .sample_code import giving, names_in, names_read
 
-BIT = 2  # of the word that says who wants to know when batches are asked for
+BIT = 2  # of the word that says who wants to hear of every batch
 MOST_HANDLES = 8  # that are followed
 MOST_BATCHES = 512  # that a process follows them for: if nothing has moved by then, nobody shares anything
 MOST_MOVES = 16  # of a file, after which it need not be followed any more

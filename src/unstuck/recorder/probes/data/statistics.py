@@ -35,7 +35,7 @@ class Gathered:
         self.has_target = has_target  # by custom the target is a part of the batch
         self.parts: dict[str, Part] = {}
         self.texts: dict[str, Texts] = {}
-        self.kept = bounded_rows.Kept()
+        self.kept = bounded_rows.KeptRows()
         self.rows = self.batches = 0
         self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""

@@ -25,10 +25,12 @@ HARMLESS = frozenset(("torch", "multiprocessing", "tqdm", "wandb", "tensorboard"
 class Sharing:
     """What is known of one loader."""
 
-    def __init__(self, loading: Loading) -> None:
-        self.loading, self.passes = loading, 0
-        self.looks = self.shared = self.changes = self.tries = self.told = 0
-        self.again = self.anew = self.rewritten = self.proof = self.told_again = 0
+    loading: Loading
+    passes = 0
+
+    def __init__(self) -> None:
+        self.looks = self.shared = self.changes = self.tries = self.reported = 0
+        self.again = self.anew = self.rewritten = self.proof = self.reported_again = 0
         """In later passes: places that came as they were left; that did not; those that were then changed again."""
         self.own = False  # the dataset writes there itself: nothing is said of it
         self.written: dict[tuple[int, int], tuple[int, int]] = {}

@@ -92,8 +92,8 @@ class Growing:
     def weight(self) -> float:
         if self.kind == "graph":
             return float(1 << 50) * (1 + self._known.times)
-        each = self.bytes + (1 << 40 if self.graph else 0) + 8
-        return (self._known.length - self._known.first) * each + (1 << 30 if self.kind == "hooks" else 0)
+        element = self.bytes + (1 << 40 if self.graph else 0) + 8
+        return (self._known.length - self._known.first) * element + (1 << 30 if self.kind == "hooks" else 0)
 
     def record(self, in_hooks: dict[int, Reached]) -> Grower:
         found, known = self._found, self._known
@@ -155,13 +155,13 @@ class Snapshot:
                 self._graph(found)
 
     def record(self, began: float) -> GrowthSnapshot:
-        heaviest = sorted(self.growing, key=lambda each: -each.weight)[:MOST_GROWERS]
+        heaviest = sorted(self.growing, key=lambda grower: -grower.weight)[:MOST_GROWERS]
         return GrowthSnapshot(
             step=self.step,
             rss=_resident(),
             device=device_memory.allocated(),
             objects=self.objects,
-            growing=[each.record(self._in_hooks) for each in heaviest],
+            growing=[grower.record(self._in_hooks) for grower in heaviest],
             seconds=round(thread_time() - began, 5),
         )
 

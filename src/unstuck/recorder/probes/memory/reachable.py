@@ -26,14 +26,13 @@ from ...objects import (
     class_name,
     file_of,
     ids,
-    instance_dict,
     length,
     locals_of,
     module_dict,
     some_items,
     some_of,
 )
-from ..object_walk import ATOMS, KEY, key_text
+from ..object_walk import ATOMS, KEY, attributes, key_text
 
 MOST_OBJECTS, MOST_SECONDS, MOST_DEPTH = 20_000, 0.02, 9
 HOOK_DEPTH, MOST_IN_HOOKS = 3, 400  # how far, and how many things, to follow what a hook shares with the training
@@ -43,21 +42,17 @@ _OURS = (__package__ or "").partition(".probes")[0] + "."
 
 
 class Reached:
-    """One thing that was reached: itself, how a person would write it, in which function, and through what."""
+    """One thing that was reached: itself, how a person would write it, in which function and file, through a hook."""
 
-    __slots__ = ("depth", "file", "hook", "inside", "owner", "thing", "written")
+    __slots__ = ("depth", "file", "hook", "inside", "thing", "written")
 
-    def __init__(
-        self, thing: Any, written: str, inside: str, file: str, depth: int = 0, hook: bool = False, owner: str = ""
-    ) -> None:
+    def __init__(self, thing: Any, written: str, inside: str, file: str, depth: int = 0, hook: bool = False) -> None:
         self.thing, self.written, self.inside, self.file = thing, written[:200], inside, file
-        self.depth, self.hook, self.owner = depth, hook, owner
+        self.depth, self.hook = depth, hook
 
-    def below(self, thing: Any, written: str) -> Reached:
-        return Reached(thing, written, self.inside, self.file, self.depth + 1, self.hook, self.owner)
-
-    def of_code(self, thing: Any, written: str, inside: str, code: types.CodeType) -> Reached:
-        return Reached(thing, written, inside, code.co_filename, self.depth + 1, self.hook)
+    def below(self, thing: Any, written: str, inside: str | None = None, file: str = "", hook: bool = False) -> Reached:
+        inside = self.inside if inside is None else inside
+        return Reached(thing, written, inside, file or self.file, self.depth + 1, self.hook or hook)
 
     @property
     def element(self) -> bool:
@@ -74,32 +69,24 @@ def reached(frame: FrameType, in_hooks: dict[int, Reached]) -> Iterator[Reached]
     seen: set[int] = set()
     mine, others = _frames(frame)
     for roots, share in ((_of_frames(mine), 0.6), (_of_modules(), 0.25), (_of_frames(others), 0.15)):
-        yield from _breadth_first(
-            roots, thread_time() + share * MOST_SECONDS, int(share * MOST_OBJECTS), seen, in_hooks
-        )
-
-
-def _breadth_first(
-    roots: Iterator[Reached], until: float, most: int, seen: set[int], in_hooks: dict[int, Reached]
-) -> Iterator[Reached]:
-    waiting = deque(islice(roots, most))
-    number = 0
-    while waiting:
-        found = waiting.popleft()
-        thing = found.thing
-        if id(type(thing)) in _ATOMS:
-            continue
-        if id(thing) in seen:
-            if found.hook and id(thing) not in in_hooks:
-                _mark(found, in_hooks, HOOK_DEPTH)
-            continue
-        seen.add(id(thing))
-        number += 1
-        if number > most or (number & 15 == 0 and thread_time() > until):
-            return
-        yield found
-        if found.depth < MOST_DEPTH and len(waiting) < MOST_OBJECTS:
-            waiting.extend(_all_beneath(found))
+        until, most = thread_time() + share * MOST_SECONDS, int(share * MOST_OBJECTS)
+        waiting = deque(islice(roots, most))
+        number = 0
+        while waiting:
+            here = waiting.popleft()
+            if id(type(here.thing)) in _ATOMS:
+                continue
+            if id(here.thing) in seen:
+                if here.hook and id(here.thing) not in in_hooks:
+                    _mark(here, in_hooks, HOOK_DEPTH)
+                continue
+            seen.add(id(here.thing))
+            number += 1
+            if number > most or (number & 15 == 0 and thread_time() > until):
+                break
+            yield here
+            if here.depth < MOST_DEPTH and len(waiting) < MOST_OBJECTS:
+                waiting.extend(_all_beneath(here))
 
 
 def _all_beneath(found: Reached) -> list[Reached]:
@@ -114,9 +101,9 @@ def _mark(found: Reached, in_hooks: dict[int, Reached], deep: int) -> None:
     in_hooks[id(found.thing)] = found
     if not deep or len(in_hooks) >= MOST_IN_HOOKS or id(type(found.thing)) in _ATOMS:
         return
-    for each in _all_beneath(found):
-        if id(each.thing) not in in_hooks and (length(each.thing) >= 0 or file_of(type(each.thing))):
-            _mark(each, in_hooks, deep - 1)
+    for part in _all_beneath(found):
+        if id(part.thing) not in in_hooks and (length(part.thing) >= 0 or file_of(type(part.thing))):
+            _mark(part, in_hooks, deep - 1)
 
 
 def _frames(frame: FrameType) -> tuple[list[FrameType], list[FrameType]]:
@@ -135,10 +122,11 @@ def _both_ends(frames: list[FrameType]) -> list[FrameType]:
 
 
 def _of_frames(frames: list[FrameType]) -> Iterator[Reached]:
-    for each in frames:
-        if each.f_code.co_flags & FAST == FAST:
-            for name, value in locals_of(each).items():
-                yield Reached(value, name, user_code.name_of(each.f_code), each.f_code.co_filename)
+    for frame in frames:
+        code = frame.f_code
+        if code.co_flags & FAST == FAST:
+            for name, value in locals_of(frame).items():
+                yield Reached(value, name, user_code.name_of(code), code.co_filename)
 
 
 def _of_modules() -> Iterator[Reached]:
@@ -198,10 +186,8 @@ def _of_wrapper(at: Reached) -> Iterator[Reached]:
 def _of_generator(at: Reached) -> Iterator[Reached]:
     if at.thing.gi_frame is not None:
         code = at.thing.gi_code
-        inside = user_code.name_of(code)
-        for name, value in locals_of(at.thing.gi_frame).items():
-            yield at.of_code(value, name, inside, code)
-        yield at.of_code(at.thing.gi_yieldfrom, at.written, inside, code)
+        for name, value in (*locals_of(at.thing.gi_frame).items(), (at.written, at.thing.gi_yieldfrom)):
+            yield at.below(value, name, user_code.name_of(code), code.co_filename)
 
 
 def _of_function(at: Reached) -> Iterator[Reached]:
@@ -214,9 +200,9 @@ def _of_function(at: Reached) -> Iterator[Reached]:
             value = cell.cell_contents
         except ValueError:  # not bound yet
             continue
-        yield at.of_code(value, name, f"the closure of {code.co_name}", code)
+        yield at.below(value, name, f"the closure of {code.co_name}", code.co_filename)
     for value in (function.__defaults__ or ())[:MANY]:
-        yield at.of_code(value, "a default", user_code.name_of(code), code)
+        yield at.below(value, "a default", user_code.name_of(code), code.co_filename)
     for name, value in some_of(function.__dict__.items()):
         yield at.below(value, f"{code.co_name}.{_short(name)}")
 
@@ -224,8 +210,8 @@ def _of_function(at: Reached) -> Iterator[Reached]:
 def _of_instance(at: Reached) -> Iterator[Reached]:
     kind = type(at.thing)
     file = file_of(kind)
-    for name, value in some_of((instance_dict(at.thing) or {}).items()):
-        if type(name) is not str or id(type(value)) in _ATOMS or (id(type(value)) in _PLAIN and not value):
+    for name, value in attributes(at.thing):
+        if id(type(value)) in _ATOMS or (id(type(value)) in _PLAIN and not value):
             continue
         if name in _PARTS and issubclass(type(value), dict):
             for part, inner in some_of(dict.items(value)):
@@ -233,10 +219,9 @@ def _of_instance(at: Reached) -> Iterator[Reached]:
             continue
         hooks = name.endswith("_hooks") and id(type(value)) in _HOOKS
         written = f"{name.strip('_').replace('_', ' ')} of {at.written}" if hooks else f"{at.written}.{name[:KEY]}"
-        inside, where = at.inside, file or at.file
-        yield Reached(value, written, inside, where, at.depth + 1, at.hook or hooks, class_name(kind))
+        yield at.below(value, written, file=file, hook=hooks)
     if file:
-        yield Reached(kind, class_name(kind), "", file, at.depth + 1, at.hook)
+        yield at.below(kind, class_name(kind), "", file)
 
 
 _is_user_file = lru_cache(maxsize=8192)(user_code.is_user_file)

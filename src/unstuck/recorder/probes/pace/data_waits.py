@@ -1,4 +1,4 @@
-"""How long a loader's batches were waited for, and what beginning its passes took; told where it is much."""
+"""How long the training waits for a loader's batches and for passes to begin; reported where it is much."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DataWaits(Probe):
     name = "waits"
 
     def forget(self) -> None:
-        self._told: dict[int, Loading] = {}
+        self._reported: dict[int, Loading] = {}
 
     def waited_much(self, loading: Loading) -> None:
         """It adds up: if it is a good part of the time of a training, say so; again at twice that, then at half as
@@ -27,14 +27,14 @@ class DataWaits(Probe):
         loading.tell_at = 2 * SUSPECT if loading.tell_at == SUSPECT else lost + lost // 2
         if lost * MIN_SHARE < loading.until - loading.since or not loading.trains():
             return
-        if len(self._told) < MOST_LOADERS:
-            self._told[loading.number] = loading
+        if len(self._reported) < MOST_LOADERS:
+            self._reported[loading.number] = loading
         flight.words[at.W_STARVED] += 1
         journal.tell(measured(loading))
 
     def last(self) -> None:
-        """What was told once is told as it came out."""
-        for loading in self._told.values():
+        """What was reported once is reported as it came out."""
+        for loading in self._reported.values():
             journal.tell(measured(loading))
 
 

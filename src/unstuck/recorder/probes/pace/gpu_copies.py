@@ -1,8 +1,8 @@
 """What copying a batch to a GPU takes, out of its own memory and out of pinned memory, and what pinning it would take:
 a piece of three batches is copied.
 
-On a stream of its own, so that nothing of the training is waited for: what the training's own copy waits for beside
-the copying is its work on the GPU, which cannot be told apart without stopping it.
+On a stream of its own, so that it waits for nothing of the training: the training's own copy also waits for its work on
+the GPU, and the two cannot be told apart without stopping it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import GpuCopies as Copied
 
-LARGE = 1_000_000  # bytes of a batch from which on its copy can be felt
-PIECE = 8_000_000  # bytes of it that are copied to see how long it takes
-TIMES = 3
-BEFORE = 24  # batches drawn before: the first steps are slower
-APART = 24  # batches between the first measurement and the last, from which the time of a step is taken
-ROOM = 1 << 30  # bytes that must be free on the GPU: a training that fills it is left alone
-LOADERS = 16
+MIN_BYTES = 1_000_000  # of a batch, from which on its copy can be felt
+PIECE_BYTES = 8_000_000  # of it that are copied to see how long it takes
+COPIES = 3
+MIN_DRAWN = 24  # batches before the first copy: the first steps are slower
+MIN_APART = 24  # batches between the first copy and the last, from which the time of a step is taken
+MIN_FREE = 1 << 30  # bytes of the GPU: a training that fills it is left alone
+MOST_LOADERS = 16
 
 
 class Measured:
@@ -51,24 +51,24 @@ class GpuCopies(Probe):
 
     def batch_looked_at(self, loading: Loading, _iterator: Any, batch: Any) -> None:
         """In a training whose losses are on a GPU."""
-        if not gpu.copies.used or loading.drawn < BEFORE:
+        if not gpu.copies.used or loading.drawn < MIN_DRAWN:
             return
         known, torch = self._known.get(loading.number) or Measured(loading), sys.modules["torch"]
         if not _wants(known, loading) or not _may(torch):
             return
         parts = [part for _, part in tensors.plain_tensors(batch) if gpu.plain(part) and _ordinary(part)]
         size = sum(int(part.nbytes) for part in parts)
-        if size < LARGE:
+        if size < MIN_BYTES:
             return
-        if len(self._known) < LOADERS:
+        if len(self._known) < MOST_LOADERS:
             self._known[loading.number] = known
         with torch.no_grad():
             known.taken.append(self._copy(torch, max(parts, key=lambda part: int(part.nbytes))))
-        if len(known.taken) == TIMES:
+        if len(known.taken) == COPIES:
             journal.tell(_copied(loading, known, size, max(int(part.numel()) for part in parts)))
 
     def _copy(self, torch: Any, part: Any) -> tuple[float, float, float]:
-        piece = part.detach().reshape(-1)[: max(1, PIECE // int(part.element_size()))]
+        piece = part.detach().reshape(-1)[: max(1, PIECE_BYTES // int(part.element_size()))]
         if self._stream is None:
             self._stream = torch.cuda.Stream()
         stream = self._stream
@@ -87,13 +87,13 @@ class GpuCopies(Probe):
 
 def _wants(known: Measured, loading: Loading) -> bool:
     taken = len(known.taken)
-    return taken < TIMES - 1 or (taken == TIMES - 1 and loading.drawn - known.drawn >= APART)
+    return taken < COPIES - 1 or (taken == COPIES - 1 and loading.drawn - known.drawn >= MIN_APART)
 
 
 def _may(torch: Any) -> bool:
     if threading.current_thread() is not threading.main_thread() or not torch.cuda.is_initialized():
         return False
-    return not torch.cuda.is_current_stream_capturing() and bool(torch.cuda.mem_get_info()[0] >= ROOM)
+    return not torch.cuda.is_current_stream_capturing() and bool(torch.cuda.mem_get_info()[0] >= MIN_FREE)
 
 
 def _ordinary(part: Any) -> bool:
