@@ -10,10 +10,6 @@ import sys
 
 from unstuck.cli import parser as parsers
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from unstuck.rules.diagnose import Diagnosis
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "report")
@@ -29,13 +25,14 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.report import saved as saved_runs
     from unstuck.rules.diagnose import diagnose
     from unstuck.serial import dump_text
+    from unstuck.supervise.verdicts import as_reported
 
     if args.report:
         json_report.check_report_path(args.report)
     saved = saved_runs.find(args.where)
     diagnosis = diagnose(saved.case)
     if saved.diagnosis is not None:
-        diagnosis = _as_said(saved.diagnosis, diagnosis)
+        diagnosis = as_reported(saved.diagnosis, diagnosis)
     if args.report:
         json_report.write_report(args.report, saved.case, diagnosis)
     if args.json:
@@ -53,12 +50,3 @@ def run(args: argparse.Namespace) -> int:
     )
     sys.stdout.write(text)
     return 0
-
-
-def _as_said(said: Diagnosis, fresh: Diagnosis) -> Diagnosis:
-    """What the run said, with the places that a report leaves out and a fresh look at the Case still has."""
-    from dataclasses import replace
-
-    also = {(f.rule, f.where.pid, f.where.line): f.also for f in fresh.findings}
-    findings = tuple(replace(f, also=also.get((f.rule, f.where.pid, f.where.line), ())) for f in said.findings)
-    return replace(fresh, findings=findings)

@@ -1,4 +1,4 @@
-"""Ending a hung training: ask as Ctrl-C does, then as a scheduler does, then end the whole tree."""
+"""Ending a training and all it started: as Ctrl-C does, then as a scheduler does, then the whole tree at once."""
 
 from __future__ import annotations
 
@@ -8,50 +8,56 @@ import time
 
 from unstuck.observer.gauge import stat_fields
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-ASK_AGAIN = 5.0
-"""Seconds after SIGINT before SIGTERM."""
+SECONDS_TO_SIGTERM = 5.0  # after SIGINT
 
 
 class Stopper:
     """Carried out step by step from the supervisor's loop, so that signals are still passed on meanwhile."""
 
-    def __init__(self, pid: int, grace: float, tree: Callable[[], list[int]]) -> None:
-        self.pid, self.grace, self.tree = pid, grace, tree
+    def __init__(self, pid: int, grace: float) -> None:
+        self.pid, self.grace = pid, grace
         self.began = time.monotonic()
-        self.members = {member: _began(member) for member in (pid, *tree())}
-        self._sent = 0
-        self._send(signal.SIGINT)
+        self.members = tree_of(pid)
+        self._sent_sigterm = False
+        _send(pid, signal.SIGINT)
 
     def tick(self, now: float) -> None:
         waited = now - self.began
         if waited >= self.grace:
             self.end_tree()
-        elif waited >= min(ASK_AGAIN, self.grace / 2) and self._sent < 2:
-            self._send(signal.SIGTERM)
-
-    def _send(self, number: int) -> None:
-        self._sent += 1
-        _kill(self.pid, number)
+        elif waited >= min(SECONDS_TO_SIGTERM, self.grace / 2) and not self._sent_sigterm:
+            self._sent_sigterm = True
+            _send(self.pid, signal.SIGTERM)
 
     def end_tree(self) -> None:
         """End the training and every process it had when the stop began or has now."""
-        for pid in self.tree():
-            self.members.setdefault(pid, _began(pid))
-        for pid, began in self.members.items():
-            if began and began == _began(pid):  # the number may be another's by now
-                _kill(pid, signal.SIGKILL)
+        self.members = {**tree_of(self.pid), **self.members}
+        kill(self.members)
 
 
-def _began(pid: int) -> bytes:
-    """When it began, which with its number is its name for good; empty if it is gone."""
+def tree_of(pid: int) -> dict[int, bytes]:
+    """A process and all it started, each after its parent: pid and start time, which together name it for good."""
+    try:
+        from unstuck.observer.tree import descendants
+
+        below = descendants(pid)
+    except Exception:  # whatever happens, the process itself can be ended
+        below = []
+    return {member: _start_time(member) for member in (pid, *below)}
+
+
+def kill(members: dict[int, bytes]) -> None:
+    """Each before those it started: none must see a child end and go on."""
+    for pid, started in members.items():
+        if started and started == _start_time(pid):  # the number may be another's by now
+            _send(pid, signal.SIGKILL)
+
+
+def _start_time(pid: int) -> bytes:
     return b"".join(stat_fields(pid)[19:20])
 
 
-def _kill(pid: int, number: int) -> None:
+def _send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):

@@ -136,21 +136,12 @@ class Supervisor:
         self.watch.ending = True
         from unstuck.supervise.stop import Stopper
 
-        self.stopper = Stopper(self.process.pid, self.options.grace, self._tree)
+        self.stopper = Stopper(self.process.pid, self.options.grace)
 
     def _is_at_its_end(self, finding: Finding) -> bool:
         """It is ending, or has ended training by itself: a run that moves needs no more than that."""
         gauge = self.watch.readings.flights.gauge_of(finding.where.pid or self.process.pid)
         return self.watch.interrupted or gauge is None or not gauge.trains
-
-    def _tree(self) -> list[int]:
-        try:
-            from unstuck.observer.tree import descendants
-
-            return descendants(self.process.pid)
-        except Exception as error:
-            self.parts.fail("process tree", error)
-            return []
 
     # --- signals -----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from unstuck.errors import OwnFault, UnstuckError, UsageError
-from unstuck.supervise import child, flight_folder, from_the_top
+from unstuck.supervise import child, flight_folder, stop
 from unstuck.takeover.inside import CLAIM, EVENTS, STOP, VARIABLE
 
 TICK_SECONDS = 0.05
@@ -124,11 +124,15 @@ class Script:
     def _end_all(self) -> None:
         """From the top down, and at once where a result is there: whoever started the process that was taken over must
         not see it end, and go on as if it had trained."""
-        left = from_the_top.tree(self._process)
+        members = stop.tree_of(self._process.pid) if self._process.poll() is None else {}
         deadline = time.monotonic() + (0.0 if self._done else 0.2)
         while self._process.poll() is None and time.monotonic() < deadline:
             time.sleep(TICK_SECONDS)
-        from_the_top.end(self._process, left)
+        if self._process.poll() is None:
+            members = {**stop.tree_of(self._process.pid), **members}
+        stop.kill(members)
+        while self._process.poll() is None:
+            time.sleep(TICK_SECONDS)
 
     # --- where there is no result ------------------------------------------------------------------------
 
