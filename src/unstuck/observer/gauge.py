@@ -184,10 +184,10 @@ def one_each(gauges: Iterable[Gauge]) -> list[Gauge]:
     for gauge in gauges:
         by_process.setdefault(gauge.key, []).append(gauge)
     chosen = []
-    for each in by_process.values():
-        each.sort(key=lambda gauge: gauge.number)
-        trained = [gauge for gauge in each if gauge.trained]
-        chosen.append(each[-1] if not trained or len(each) == 1 or each[-1].alive() else trained[-1])
+    for files in by_process.values():
+        files.sort(key=lambda gauge: gauge.number)
+        trained = [gauge for gauge in files if gauge.trained]
+        chosen.append(files[-1] if not trained or len(files) == 1 or files[-1].alive() else trained[-1])
     return chosen
 
 

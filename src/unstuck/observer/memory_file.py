@@ -1,4 +1,4 @@
-"""Memory over time in a file beside the flight files: lines of words, written only where something changed.
+"""Memory over time in a file next to the flight files: lines of words, written only where something changed.
 
 boot ID · root PID · machine KILLS TOTAL · group N VERSION LIMIT KILLS PATH · in PID N
 use N AT USAGE PEAK · rss PID AT RSS STEP
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 
+from unstuck.recorder.cores import read_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import MemoryCurve, MemoryGroup
     from unstuck.observer.cgroups import Group
 
 NAME = "memory.log"
-CHANGED = 0.02
-"""Share by which a number must have changed to be written again; it doubles with every so many lines."""
-LINES = 2000
+MIN_CHANGE = 0.02  # share by which a number must have changed to be written again;
+LINES_PER_DOUBLING = 2000  # it doubles with every so many lines
 
 
 class MemoryFile:
@@ -47,7 +48,7 @@ class MemoryFile:
 
     def _changed(self, what: int | str, value: int) -> bool:
         before = self._last.get(what)
-        share = CHANGED * 2 ** (self._written // LINES)
+        share = MIN_CHANGE * 2 ** (self._written // LINES_PER_DOUBLING)
         if before is not None and abs(value - before) <= share * before:
             return False
         self._last[what] = value
@@ -72,62 +73,45 @@ class MemoryFile:
 
 def boot() -> str:
     """Tells one start of a machine from any other."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return "?"
+    return read_text("/proc/sys/kernel/random/boot_id").strip() or "?"
 
 
 def read_back(folder: str) -> tuple[int | None, tuple[MemoryCurve, ...], tuple[MemoryGroup, ...]]:
     """Root, curves and groups from the file; a group's counter is read as it is now, if it is still there."""
-    from unstuck.model import MemoryCurve, MemoryPoint
+    from dataclasses import replace
 
-    try:
-        with open(os.path.join(folder, NAME), encoding="utf-8", errors="surrogateescape") as file:
-            lines = [line.rstrip("\n") for line in file]
-    except OSError:
-        return None, (), ()
-    root, here = None, False
-    points: dict[int, list[MemoryPoint]] = {}
-    groups: dict[str, dict[str, int | str | None]] = {}
-    pids: dict[str, list[int]] = {}
-    for line in lines:
-        kind, _, rest = line.partition(" ")
-        try:
-            if kind == "boot":
-                here = rest == boot()
-            elif kind == "root":
-                root = int(rest)
-            elif kind == "machine":
-                kills, total = rest.split()
-                groups[""] = {"path": "", "version": 0, "limit": int(total), "kills_before": int(kills)}
-            elif kind == "group":
-                number, version, limit, kills, path = rest.split(" ", 4)
-                narrow = None if limit == "-" else int(limit)
-                groups[number] = {"path": path, "version": int(version), "limit": narrow, "kills_before": int(kills)}
-            elif kind == "in":
-                pid, number = rest.split()
-                pids.setdefault(number, []).append(int(pid))
-            elif kind == "use":
-                number, _, usage, peak = rest.split()
-                groups[number].update(usage=int(usage), peak=int(peak))
-            elif kind == "rss":
-                pid, at, rss, step = rest.split()
-                points.setdefault(int(pid), []).append(MemoryPoint(float(at), int(rss), int(step)))
-        except (ValueError, KeyError):
-            continue  # half a line: it was killed while writing
-    curves = tuple(MemoryCurve(pid, tuple(found)) for pid, found in points.items())
-    pids[""] = sorted(points)
-    return root, curves, tuple(_group(kept, tuple(pids.get(n, ())), here) for n, kept in groups.items())
-
-
-def _group(kept: dict[str, int | str | None], pids: tuple[int, ...], here: bool) -> MemoryGroup:
-    from unstuck.model import MemoryGroup
+    from unstuck.model import MemoryCurve, MemoryGroup, MemoryPoint
     from unstuck.observer import cgroups
 
-    path, version = str(kept["path"]), int(kept["version"] or 0)
-    kills = cgroups.UNREADABLE
-    if here:
-        kills = cgroups.machine_kills() if not version else cgroups.read_kills(path, version)
-    return MemoryGroup(**kept, kills=kills, pids=pids)  # type: ignore[arg-type]  # as written above
+    root, same_boot = None, False
+    points: dict[int, list[MemoryPoint]] = {}
+    groups: dict[str, MemoryGroup] = {}
+    pids: dict[str, list[int]] = {}
+    for line in read_text(os.path.join(folder, NAME)).split("\n"):
+        try:
+            match line.split(" "):
+                case ["boot", start]:
+                    same_boot = start == boot()
+                case ["root", pid]:
+                    root = int(pid)
+                case ["machine", kills, total]:
+                    groups[""] = MemoryGroup("", 0, int(total), kills_before=int(kills))
+                case ["group", number, version, limit, kills, *words]:
+                    narrow = None if limit == "-" else int(limit)
+                    groups[number] = MemoryGroup(" ".join(words), int(version), narrow, kills_before=int(kills))
+                case ["in", pid, number]:
+                    pids.setdefault(number, []).append(int(pid))
+                case ["use", number, _, usage, peak]:
+                    groups[number] = replace(groups[number], usage=int(usage), peak=int(peak))
+                case ["rss", pid, at, rss, step]:
+                    points.setdefault(int(pid), []).append(MemoryPoint(float(at), int(rss), int(step)))
+        except (ValueError, KeyError):
+            continue  # half a line: it was killed while writing
+    pids[""] = sorted(points)
+    for number, group in groups.items():
+        kills_now = cgroups.UNREADABLE
+        if same_boot:
+            kills_now = cgroups.read_kills(group.path, group.version) if group.version else cgroups.machine_kills()
+        groups[number] = replace(group, kills=kills_now, pids=tuple(pids.get(number, ())))
+    curves = tuple(MemoryCurve(pid, tuple(of_pid)) for pid, of_pid in points.items())
+    return root, curves, tuple(groups.values())

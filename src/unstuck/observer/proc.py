@@ -117,6 +117,16 @@ def alive(pid: int) -> bool:
     return now is not None and now.state not in "ZX"
 
 
+def ancestors(pid: int) -> list[int]:
+    """From its parent up to the first process, as far as they can be seen."""
+    above: list[int] = []
+    known = stat(pid)
+    while known is not None and known.ppid > 0 and known.ppid not in above:
+        above.append(known.ppid)
+        known = stat(known.ppid)
+    return above
+
+
 def command(pid: int) -> tuple[str, ...]:
     joined = maybe(f"/proc/{pid}/cmdline").rstrip("\0")
     return tuple(joined.split("\0")) if joined else ()

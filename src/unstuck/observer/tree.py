@@ -55,27 +55,27 @@ class Tree:
 
     def members(self, trouble: Trouble, starts: Mapping[int, float] | None = None) -> tuple[Member, ...]:
         """`starts`: further processes known to belong here, with the second each was started."""
-        found: dict[int, Member] = {}
-        self._walk(self.root, 0, found)
+        members: dict[int, Member] = {}
+        self._walk(self.root, 0, members)
         known = {pid: before.stat.started / proc.TICKS for pid, before in self._seen.items()}
         for pid, start in {**(starts or {}), **known}.items():
-            now = proc.stat(pid) if pid not in found else None
+            now = proc.stat(pid) if pid not in members else None
             if now is not None and abs(now.started / proc.TICKS - start) < SAME_START:
-                self._walk(pid, 0, found)
-        if self.root not in found:
+                self._walk(pid, 0, members)
+        if self.root not in members:
             trouble.note("root", f"process {self.root} is gone")
-        self._seen = found
-        return tuple(found.values())
+        self._seen = members
+        return tuple(members.values())
 
-    def _walk(self, pid: int, parent: int, found: dict[int, Member]) -> None:
-        if pid in found or pid == os.getpid():
+    def _walk(self, pid: int, parent: int, members: dict[int, Member]) -> None:
+        if pid in members or pid == os.getpid():
             return
         stat = proc.stat(pid)
         if stat is None or stat.state == "X":
             return
-        found[pid] = self._member(pid, stat, found.get(parent))
+        members[pid] = self._member(pid, stat, members.get(parent))
         for child in children(pid):
-            self._walk(child, pid, found)
+            self._walk(child, pid, members)
 
     def _member(self, pid: int, stat: Stat, parent: Member | None) -> Member:
         before = self._seen.get(pid)
@@ -121,24 +121,24 @@ def _is_bare_fork(exe: str, command: tuple[str, ...], stat: Stat, parent: Member
 
 def descendants(pid: int) -> list[int]:
     """All processes beneath a process, each after its parent."""
-    found: list[int] = []
+    beneath: list[int] = []
     for child in children(pid):
-        found += [child, *descendants(child)]
-    return found
+        beneath += [child, *descendants(child)]
+    return beneath
 
 
 def children(pid: int) -> list[int]:
     """Children of all its threads, oldest first."""
-    found: list[int] = []
+    pids: list[int] = []
     for tid in proc.threads(pid):
         try:
-            found += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
+            pids += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
         except FileNotFoundError:
             if tid == pid and os.path.exists(f"/proc/{pid}/stat"):
                 return children_by_psutil(pid)
         except (OSError, ValueError):
             continue
-    return found
+    return pids
 
 
 def children_by_psutil(pid: int) -> list[int]:
@@ -155,11 +155,11 @@ def roles(root: int, members: Iterable[Member], ranks: Mapping[int, int | None])
     """By command line and place alone; `by_stack` and flight files know more."""
     by_pid = {member.pid: member for member in members}
     starts_python = _above_python(by_pid)
-    found: dict[int, Role] = {}
+    known: dict[int, Role] = {}
     for pid, member in by_pid.items():
-        above: Role = "launcher" if pid == root else found.get(member.ppid, "unknown")
-        found[pid] = _role(member, above, ranks[pid], pid in starts_python)
-    return found
+        above: Role = "launcher" if pid == root else known.get(member.ppid, "unknown")
+        known[pid] = _role(member, above, ranks[pid], pid in starts_python)
+    return known
 
 
 def _role(member: Member, above: Role, rank: int | None, starts_python: bool) -> Role:

@@ -44,12 +44,12 @@ class Struct:
     each, as dataclasses do, takes milliseconds of the user's start.
     """
 
-    FIELDS = ()
     if TYPE_CHECKING:
-        FIELDS: ClassVar[tuple[str, ...]]  # type: ignore[no-redef]
+        FIELDS: ClassVar[tuple[str, ...]]
         _required: ClassVar[frozenset[str]]
         _fresh: ClassVar[dict[str, type]]
     else:
+        FIELDS = ()
         __dataclass_fields__ = _DataclassFields()
 
         def __init_subclass__(cls):
