@@ -32,7 +32,7 @@ from unstuck.rules.words import lines, place
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
-        if still.in_sample or not busy(still) or not still.long or not _interpreter_runs(still):
+        if still.sampling or not busy(still) or not still.long or not _interpreter_runs(still):
             continue
         frame = culprit_frame(still)
         loop = f"the loop at {lines(frame.loop)} of " if frame and frame.loop else ""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Flight
 from unstuck.rules.hang import work
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.rule import Rule
@@ -34,25 +34,26 @@ UNNAMED = "?"  # in Frame.tries: it opens nothing by a name
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
-        if not still.in_sample or not _retries(still):
+        flight = still.sampling
+        if flight is None or not _retries(still):
             continue
-        took = work.sample_seconds(still)
-        if not _long_enough(still, took) and not still.long:
+        took, sample = work.sample_seconds(still, flight), work.what_sample(flight)
+        if not _long_enough(still, flight, took) and not still.long:
             continue
         frame = work.retrying_frame(still) or work.culprit_frame(still)
         loop = f"the retry is the loop at {lines(frame.loop)} of {frame.function}" if frame and frame.loop else ""
         yield still.finding(
             RULE,
             confidence=0.93 if work.fails_again(still) else 0.85,
-            title=f"{work.what_sample(still)} fails and is retried forever at {place(frame)}",
+            title=f"{sample} fails and is retried forever at {place(frame)}",
             evidence=(
-                f"{still.who} has been busy with {work.what_sample(still)} for {still.words(took)}",
-                *_attempts(still),
+                f"{still.who} has been busy with {sample} for {still.words(took)}",
+                *_attempts(still, flight),
                 loop,
             ),
             where=still.where(frame),
-            fix=_fix(still),
-            seen_by=still.stacks_by if still.flight is None or still.flight.inferred else "flight",
+            fix=_fix(still, flight),
+            seen_by=still.stacks_by if flight.inferred else "flight",
         )
 
 
@@ -65,10 +66,10 @@ def _retries(still: Standstill) -> bool:
     return asleep or work.retrying_frame(still) is not None
 
 
-def _long_enough(still: Standstill, took: float) -> bool:
+def _long_enough(still: Standstill, flight: Flight, took: float) -> bool:
     """Failing at full speed at once, failing with pauses a little later, mere sleeping only far outside its kind."""
-    times, flight = still.case.times, still.flight
-    if flight is None or flight.inferred:
+    times = still.case.times
+    if flight.inferred:
         return False  # from outside the attempts cannot be counted: only time tells
     if work.fails_again(still):
         hot = took > 0 and flight.attempts / took >= HOT_ATTEMPTS_PER_SECOND
@@ -76,11 +77,9 @@ def _long_enough(still: Standstill, took: float) -> bool:
     return took >= times.busy and work.far_outside(took, work.sample_pace(still.case), times.busy_ratio)
 
 
-def _attempts(still: Standstill) -> Iterable[str]:
-    flight, fact, retrying = still.flight, work.target_fact(still), work.retrying_frame(still)
-    if flight is None:
-        return
-    if work.is_inferred(flight) and retrying is not None:
+def _attempts(still: Standstill, flight: Flight) -> Iterable[str]:
+    fact, retrying = work.target_fact(still), work.retrying_frame(still)
+    if retrying is not None:
         path = f", which is {fact.path}" if fact else ""
         named = "" if retrying.tries == UNNAMED else f" (`{retrying.tries}`{path})"
         yield f"the loop it is in catches what goes wrong{named} and tries again"
@@ -93,13 +92,12 @@ def _attempts(still: Standstill) -> Iterable[str]:
         yield f"within this one sample it has called time.sleep {flight.sleeps:,} times"
 
 
-def _fix(still: Standstill) -> str:
-    flight, fact = still.flight, work.target_fact(still)
-    target = fact.path if fact else flight.attempt_target if flight else ""
+def _fix(still: Standstill, flight: Flight) -> str:
+    fact = work.target_fact(still)
     if fact is not None and not fact.exists:
-        return f"Correct the path ({target} does not exist), and limit the retries so that the last error is raised."
-    if work.is_address(target):
-        return f"Make sure that {target} answers, and limit the retries so that the last error is raised."
+        return f"Correct the path ({fact.path} does not exist), and limit the retries so that the last error is raised."
+    if work.is_address(flight.attempt_target):
+        return f"Make sure {flight.attempt_target} answers, and limit the retries so that the last error is raised."
     return "Limit the retries and raise the last error, with the sample's index, when they are used up."
 
 

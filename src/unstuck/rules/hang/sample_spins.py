@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Pace
+from unstuck.model import Case, Finding, Flight, Pace
 from unstuck.rules import scans
 from unstuck.rules.hang import work
 from unstuck.rules.hang.standstill import Standstill, standstills
@@ -36,9 +36,10 @@ from unstuck.rules.words import lines, place, seconds
 def decide(case: Case) -> Iterable[Finding]:
     yield from scans.hanging(RULE, case, spins=True)
     for still in standstills(case):
-        if not still.in_sample or not work.busy(still) or _tries_something(still):
+        flight = still.sampling
+        if flight is None or not work.busy(still) or _tries_something(still):
             continue
-        pace, took = work.sample_pace(case), work.sample_seconds(still)
+        pace, took, sample = work.sample_pace(case), work.sample_seconds(still, flight), work.what_sample(flight)
         outside = work.far_outside(took, pace, case.times.busy_ratio)
         if not (took >= case.times.busy and outside) and not still.long:
             continue
@@ -48,10 +49,9 @@ def decide(case: Case) -> Iterable[Finding]:
         yield still.finding(
             RULE,
             confidence=0.95 if outside else 0.9 if more else still.confidence,
-            title=f"{work.what_sample(still)} never finishes: the {loop} of {place(frame)} does not end",
+            title=f"{sample} never finishes: the {loop} of {place(frame)} does not end",
             evidence=(
-                f"{still.who} has been busy with {work.what_sample(still)} for {still.words(took)}"
-                f"{_usual(pace, still)}",
+                f"{still.who} has been busy with {sample} for {still.words(took)}{_usual(pace, flight)}",
                 more.line if more else "",
                 work.cpu_line(still),
                 work.seen_line(still, frame),
@@ -68,11 +68,11 @@ def _tries_something(still: Standstill) -> bool:
     return work.fails_again(still) or bool(work.polled_path(still)) or work.retrying_frame(still) is not None
 
 
-def _usual(pace: Pace, still: Standstill) -> str:
+def _usual(pace: Pace, flight: Flight) -> str:
     if pace.count:
         usual = f"{seconds(pace.median)} at the median, {seconds(pace.longest)} at most"
         return f"; the {pace.count:,} samples before it took {usual}"
-    return "" if work.is_inferred(still.flight) else "; no sample was finished before it"
+    return "" if flight.inferred else "; no sample was finished before it"
 
 
 RULE = Rule("sample-spins", "hang", decide, disproved_by_end=True)

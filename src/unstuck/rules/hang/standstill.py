@@ -41,12 +41,12 @@ class Standstill:
         return self.thread.wait.kind if self.thread.wait else "unknown"
 
     @property
-    def in_sample(self) -> bool:
-        """The culprit is fetching a sample, collating a batch or drawing from the sampler, in a worker or in main."""
+    def sampling(self) -> Flight | None:
+        """The culprit's flight if it fetches a sample, collates a batch or draws from the sampler, in any process."""
         flight = self.flight
         if flight is None or self.thread != self.process.main_thread:
-            return False
-        return flight.fetching or draws_from_sampler(self.thread)
+            return None
+        return flight if flight.fetching or draws_from_sampler(self.thread) else None
 
     @property
     def frame(self) -> Frame | None:

@@ -54,7 +54,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _on_device(still: Standstill) -> bool:
-    if not still.process.device or collective_call(still.thread) or stack_varies(still) or still.in_sample:
+    if not still.process.device or collective_call(still.thread) or stack_varies(still) or still.sampling:
         return False
     if still.kind == "device" or any(_NATIVE.search(name) for name in still.thread.native):
         return True

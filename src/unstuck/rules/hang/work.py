@@ -64,7 +64,7 @@ def culprit_frame(still: Standstill) -> Frame | None:
     # The latest ones: the first may have come just before it stood still.
     seen = [thread for _, thread in looks_of(still)][-3:] or [still.thread]
     always = set.intersection(*({(f.file, f.function) for f in t.frames} for t in seen))
-    inside = list(takewhile(lambda f: not f.file.endswith(_LOADING), still.thread.frames)) if still.in_sample else []
+    inside = list(takewhile(lambda f: not f.file.endswith(_LOADING), still.thread.frames)) if still.sampling else []
     common = [f for f in inside or still.thread.frames if f.user and (f.file, f.function) in always]
     if not common:
         return still.frame
@@ -140,10 +140,7 @@ def _cpu(process: Process) -> float:
 # --- the sample in work --------------------------------------------------------------------------------------
 
 
-def what_sample(still: Standstill) -> str:
-    flight = still.flight
-    if flight is None:
-        return "the sample"
+def what_sample(flight: Flight) -> str:
     if not flight.fetching:
         return "drawing the next batch's indices from the sampler"
     if flight.collating:
@@ -153,11 +150,10 @@ def what_sample(still: Standstill) -> str:
     return f"sample number {flight.position}" if flight.position is not None else "the sample"
 
 
-def sample_seconds(still: Standstill) -> float:
+def sample_seconds(still: Standstill, flight: Flight) -> float:
     """How long the sample in work has taken: by its own clock, and never longer than the standstill allows."""
-    flight = still.flight
-    since = max(flight.moved, flight.since, flight.sample_since) if flight else 0.0
-    return max(0.0, flight.read_at - since) if flight and since else still.stall.standing
+    since = max(flight.moved, flight.since, flight.sample_since)
+    return max(0.0, flight.read_at - since) if since else still.stall.standing
 
 
 def sample_pace(case: Case) -> Pace:
@@ -178,14 +174,9 @@ def far_outside(took: float, pace: Pace, ratio: float) -> bool:
     return took >= ratio * pace.p99 or (pace.count >= MANY_SAMPLES and took >= ratio / 10 * pace.longest)
 
 
-def is_inferred(flight: Flight | None) -> bool:
-    """The process recorded nothing: its attempts cannot be counted, only its source can be read."""
-    return flight is not None and flight.inferred
-
-
 def retrying_frame(still: Standstill) -> Frame | None:
     """The loop that catches its errors and goes round again, by its source; only where attempts are not counted."""
-    if not is_inferred(still.flight) or not still.in_sample:
+    if still.sampling is None or not still.sampling.inferred:
         return None
     return next((f for f in still.thread.frames if f.user and f.tries), None)
 
@@ -199,7 +190,7 @@ def polled_path(still: Standstill) -> str:
 def target_fact(still: Standstill) -> PathFact | None:
     """What is known of the file that was tried last."""
     flight, paths = still.flight, still.case.paths
-    if is_inferred(flight):
+    if flight is not None and flight.inferred:
         frame = retrying_frame(still)
         expression = frame.tries if frame else ""
         return next((f for f in paths if f.expression == expression and f.pid == still.process.pid), None)

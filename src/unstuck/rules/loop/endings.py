@@ -104,10 +104,10 @@ def _jumped(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
     for leaf, compared, way in _compared(condition, wanted):
         if compared.op != ("==" if way else "!=") or _others_may_help(condition, leaf, wanted):
             continue
-        for flipped in (False, True):
-            growing, bound = compared.sides(flipped)
+        for sides in _both_ways(loop, leaf):
+            growing, bound = sides[-1]
             only_grows = all(assignment.kind == "add" for assignment in loop.assigned(growing.text))
-            if only_grows and _grew_past([each.sides(flipped) for each in _history(loop, leaf)]):
+            if only_grows and _grew_past(sides):
                 return Reason(
                     f"`{_shown(growing)}` has jumped over `{_shown(bound)}`",
                     ": it only grows, so the two are never equal again",
@@ -130,13 +130,13 @@ def _constant(loop: Loop, condition: Condition) -> Reason | None:
 
 def _reset(loop: Loop, condition: Condition) -> Reason | None:
     """The loop resets the tested counter, whatever happens, before it can reach its bound."""
-    for leaf, compared, _ in _compared(condition):
-        for flipped in (False, True):
-            counter, bound = compared.sides(flipped)
+    for leaf, _, _ in _compared(condition):
+        for sides in _both_ways(loop, leaf):
+            counter, bound = sides[-1]
             statements = loop.assigned(counter.text)
             resets = [each for each in statements if each.kind == "constant" and not each.guards]
             counts = any(each.kind == "add" for each in statements)
-            seen = [_number(each.sides(flipped)[0]) or 0.0 for each in _history(loop, leaf)]
+            seen = [_number(side) or 0.0 for side, _ in sides]
             if resets and counts and _stays_below(loop, seen, counter, bound):
                 return Reason(
                     f"`{counter.text}` is reset in every iteration, so it never reaches `{_shown(bound)}`",
@@ -308,6 +308,11 @@ def _conditions(loop: Loop) -> Iterator[Condition]:
 def _history(loop: Loop, leaf: Condition) -> list[Comparison]:
     """The comparison at each description, oldest first, the present one last."""
     return [each.compared for each in (*_earlier(loop, leaf), leaf) if each.compared is not None]
+
+
+def _both_ways(loop: Loop, leaf: Condition) -> list[list[tuple[Side, Side]]]:
+    """The two sides at each description, once with the left one first and once with the right one."""
+    return [[each.sides(flipped) for each in _history(loop, leaf)] for flipped in (False, True)]
 
 
 def _numbers(compared: Comparison) -> tuple[float | None, float | None]:
