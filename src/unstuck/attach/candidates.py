@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from unstuck.attach.access import as_root, is_python, owner, user
 from unstuck.attach.activity import activity, worker_activity
 from unstuck.attach.blocked_for import training
-from unstuck.attach.target import ancestors, is_ours, root_of, torch_loaded
+from unstuck.attach.target import is_ours, root_of, torch_loaded
 from unstuck.model import Case
 from unstuck.observer import proc
 from unstuck.observer.look import Observer
@@ -102,7 +102,7 @@ def show(found: list[Candidate], as_json: bool) -> None:
 def _roots() -> list[int]:
     """Cheap questions first: the maps, which are long, only of Python processes of ours, and of each tree till one."""
     mine = os.geteuid()
-    apart = {os.getpid(), *ancestors(os.getpid())}
+    apart = {os.getpid(), *proc.ancestors(os.getpid())}
     known: dict[int, int] = {}
     trees: dict[int, list[int]] = {}
     for pid in proc.numbers("/proc"):

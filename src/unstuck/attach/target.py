@@ -147,13 +147,3 @@ def is_ours(command: tuple[str, ...]) -> bool:
 def torch_loaded(pid: int) -> bool:
     maps = proc.maybe(f"/proc/{pid}/maps", 1 << 23)
     return any(mark in maps for mark in _TORCH)
-
-
-def ancestors(pid: int) -> list[int]:
-    """From its parent up to the first process, as far as they can be seen."""
-    found: list[int] = []
-    stat = proc.stat(pid)
-    while stat is not None and stat.ppid > 0 and stat.ppid not in found:
-        found.append(stat.ppid)
-        stat = proc.stat(stat.ppid)
-    return found

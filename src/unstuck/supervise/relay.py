@@ -89,7 +89,7 @@ def pending(pid: int, number: int) -> bool:
 def sender(info: signal.struct_siginfo) -> Sender:
     """Who sent a signal, read at once: a `kill` lives no longer than a moment."""
     from unstuck.model import Sender
-    from unstuck.observer.proc import command
+    from unstuck.observer.proc import ancestors, command
 
     pid = info.si_pid if info.si_code <= 0 else 0  # else it came from the kernel: a key, or a closed terminal
     ours, theirs = stat_fields(os.getpid()), stat_fields(pid) if pid > 0 else []
@@ -99,17 +99,7 @@ def sender(info: signal.struct_siginfo) -> Sender:
         signal=info.si_signo,
         pid=pid,
         command=" ".join(command(pid)) if theirs else "",
-        ancestor=pid in _ancestors(),
+        ancestor=pid in ancestors(os.getpid()),
         terminal=at_terminal and (gone or (bool(theirs) and theirs[4] == ours[4])),
         at=time.monotonic(),
     )
-
-
-def _ancestors() -> list[int]:
-    ancestors: list[int] = []
-    pid = os.getppid()
-    while pid > 0 and pid not in ancestors:
-        ancestors.append(pid)
-        fields = stat_fields(pid)
-        pid = int(fields[1]) if fields else 0
-    return ancestors
