@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +22,7 @@ from .signal_stacks import SignalStacks
 from .sockets import Sockets
 from .source import Source
 from .stacks import Ladder, PySpy, Stacks, StackTaker, own_frames
-from .threads import Clocks, ThreadReading, match_threads, read_threads
+from .threads import ThreadReading, match_threads, processor_clock, read_threads
 from .tree import SAME_START, Member, Tree, by_stack, rank_in, roles, world_in
 from .waits import Waits, with_frames
 
@@ -51,7 +52,6 @@ class Observer:
         self._tree = Tree(root)
         self._stacks = stacks or Ladder(PySpy(), SignalStacks(flight_dir))
         self._source = Source()
-        self._sockets = Sockets()
         self._ranks: dict[tuple[int, ...], tuple[int | None, int | None]] = {}
         self._roles: dict[tuple[int, int], Role] = {}
 
@@ -69,9 +69,9 @@ class Observer:
         starts = {pid: start for pid, flight in flights.items() if (start := flight.started or flight.began)}
         members = self._tree.members(trouble, starts)
         descriptors = Descriptors(member.pid for member in members)
-        waits = Waits(members, descriptors, self._sockets.afresh())
-        clocks = Clocks() if self._history else None
-        readings = {member.pid: read_threads(member.pid, trouble, clocks) for member in members}
+        waits = Waits(members, descriptors, Sockets())
+        clock = cache(processor_clock) if self._history else None
+        readings = {member.pid: read_threads(member.pid, trouble, clock) for member in members}
         explained = {
             (pid, thread.tid): waits.explain(pid, thread) for pid, threads in readings.items() for thread in threads
         }

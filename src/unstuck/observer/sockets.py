@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from . import proc
 
 _INODE = re.compile(r"^socket:\[(\d+)\]$")
-_ESTABLISHED, _LISTEN = "01", "0A"
+_LISTEN = "0A"
 _TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
@@ -28,50 +28,34 @@ class Row:
 
 
 class Sockets:
-    """Sockets as a process's network namespace lists them, read once a look when first asked for.
-
-    A connected socket stays what it is, so its description outlives the look: the lists can be long.
-    """
+    """Sockets as each network namespace lists them, read once a look when first needed."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, list[Row]] = {}
-        self._connected: dict[str, tuple[str, str | None]] = {}
-
-    def afresh(self) -> Sockets:
-        """For the next look."""
-        self._rows.clear()
-        return self
+        self._rows: dict[str, list[Row]] = {}
+        self._unix: dict[str, dict[str, str]] = {}
 
     def describe(self, pid: int, target: str) -> tuple[str, str | None]:
         """Readable text for "socket:[N]", and the "socket:[N]" of its peer on this machine if there is one."""
         match = _INODE.match(target)
         if match is None:
             return target, None
-        if target not in self._connected:
-            described, lasting = self._describe(pid, int(match[1]), target)
-            if not lasting:
-                return described
-            self._connected[target] = described
-        return self._connected[target]
-
-    def _describe(self, pid: int, inode: int, target: str) -> tuple[tuple[str, str | None], bool]:
-        rows = self._of(pid)
-        mine = next((row for row in rows if row.inode == inode), None)
-        if mine is None:
-            unix = _describe_unix(pid, inode, target)
-            return unix, unix[1] is not None
-        if mine.state == _LISTEN:
-            return (f"{mine.protocol} {mine.local} (listening)", None), True
-        peer = next((row for row in rows if row.local == mine.remote and row.remote == mine.local), None)
-        accepted = f"socket:[{peer.inode}]" if peer and peer.inode else None  # 0 until the server accepts it
-        return (f"{mine.protocol} {mine.remote}", accepted), mine.state == _ESTABLISHED and not (peer and not accepted)
-
-    def _of(self, pid: int) -> list[Row]:
-        if pid not in self._rows:
-            self._rows[pid] = [
+        inode, namespace = int(match[1]), proc.link(f"/proc/{pid}/ns/net") or str(pid)
+        if namespace not in self._rows:
+            self._rows[namespace] = [
                 row for name in _TABLES for row in parse_table(name, proc.maybe(f"/proc/{pid}/net/{name}", 1 << 24))
             ]
-        return self._rows[pid]
+            self._unix[namespace] = _unix_names(proc.maybe(f"/proc/{pid}/net/unix", 1 << 24))
+        rows = self._rows[namespace]
+        mine = next((row for row in rows if row.inode == inode), None)
+        if mine is None:
+            name = self._unix[namespace].get(match[1])
+            other = None if name is None else unix_peer(inode)
+            return target if name is None else f"unix {name or target}", f"socket:[{other}]" if other else None
+        if mine.state == _LISTEN:
+            return f"{mine.protocol} {mine.local} (listening)", None
+        peer = next((row for row in rows if row.local == mine.remote and row.remote == mine.local), None)
+        # Its inode is 0 until the server accepts it.
+        return f"{mine.protocol} {mine.remote}", f"socket:[{peer.inode}]" if peer and peer.inode else None
 
 
 def parse_table(name: str, text: str) -> list[Row]:
@@ -95,14 +79,10 @@ def _address(field: str) -> str:
     return f"{six.ipv4_mapped}:{int(port, 16)}" if six.ipv4_mapped else f"[{six}]:{int(port, 16)}"
 
 
-def _describe_unix(pid: int, inode: int, target: str) -> tuple[str, str | None]:
-    for line in proc.maybe(f"/proc/{pid}/net/unix", 1 << 24).splitlines()[1:]:
-        words = line.split()
-        if len(words) >= 7 and words[6] == str(inode):
-            peer = unix_peer(inode)
-            name = f"unix {words[7]}" if len(words) > 7 else f"unix {target}"
-            return name, f"socket:[{peer}]" if peer else None
-    return target, None
+def _unix_names(text: str) -> dict[str, str]:
+    """By inode: the path a unix socket is bound to, or nothing."""
+    rows = (line.split() for line in text.splitlines()[1:])
+    return {words[6]: " ".join(words[7:8]) for words in rows if len(words) >= 7}
 
 
 def unix_peer(inode: int) -> int | None:

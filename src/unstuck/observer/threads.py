@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import proc
@@ -15,6 +15,7 @@ from .syscalls import Call, parse_call
 _RAN = re.compile(r"^se\.exec_start\s*:\s*([\d.]+)", re.MULTILINE)
 _SWITCHES = re.compile(r"voluntary_ctxt_switches:\s+(\d+)")
 _LARGEST_STACK_BYTES = 1 << 30
+Clock = Callable[[int], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +30,12 @@ class ThreadReading:
     idle: float | None = None  # seconds since it was last on a processor, where that was read
 
 
-class Clocks:
-    """The present on the clock by which the kernel notes when a thread last ran, read once of each processor.
+def processor_clock(processor: int) -> float | None:
+    """The present on the clock by which the kernel notes when a thread last ran; None where it keeps that to itself, or
+    we may not run there.
 
     Every processor has its own, which does not count what interrupts and the host took from it: they drift seconds
     apart. So we go where the thread ran and see what is noted of ourselves."""
-
-    def __init__(self) -> None:
-        self._now: dict[int, float | None] = {}
-
-    def of(self, processor: int) -> float | None:
-        """None where the kernel keeps that to itself, or we may not run there."""
-        if processor not in self._now:
-            self._now[processor] = _clock_of(processor)
-        return self._now[processor]
-
-
-def _clock_of(processor: int) -> float | None:
     try:
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {processor})
@@ -57,14 +47,14 @@ def _clock_of(processor: int) -> float | None:
         os.sched_setaffinity(0, before)
 
 
-def read_threads(pid: int, trouble: Trouble, clocks: Clocks | None = None) -> tuple[ThreadReading, ...]:
-    """The main thread first. `clocks`: the scheduler's, where the idle times are wanted."""
+def read_threads(pid: int, trouble: Trouble, clock: Clock | None = None) -> tuple[ThreadReading, ...]:
+    """The main thread first. `clock`: of each processor, where the idle times are wanted."""
     tids = sorted(proc.threads(pid), key=lambda tid: tid != pid)
-    readings = (_read_thread(pid, tid, trouble, clocks) for tid in tids)
+    readings = (_read_thread(pid, tid, trouble, clock) for tid in tids)
     return tuple(reading for reading in readings if reading is not None)
 
 
-def _read_thread(pid: int, tid: int, trouble: Trouble, clocks: Clocks | None) -> ThreadReading | None:
+def _read_thread(pid: int, tid: int, trouble: Trouble, clock: Clock | None) -> ThreadReading | None:
     stat = proc.stat(pid, tid)
     if stat is None:
         return None
@@ -78,7 +68,7 @@ def _read_thread(pid: int, tid: int, trouble: Trouble, clocks: Clocks | None) ->
         switches=switches_in(_brief(f"{folder}/status")),
         channel="" if channel == "0" else channel,
         call=None if stat.state in "ZX" else _read_call(pid, folder, trouble),
-        idle=None if clocks is None else _idle(folder, clocks.of(stat.processor)),
+        idle=None if clock is None else _idle(folder, clock(stat.processor)),
     )
 
 
