@@ -67,7 +67,7 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Flight], list[Reco
     for gauge in one_each(gauges):
         flight = read_flight(gauge)
         flight = flight if last[gauge.key] is gauge else replace(flight, ended=True)  # it went on as another program
-        flights.append(with_crash(flight, gauge.beside(at.SIGNALS)))
+        flights.append(with_crash(flight, gauge.sibling(at.SIGNALS)))
     for gauge in gauges:
         records.extend(read_records(gauge))
         gauge.close()

@@ -82,8 +82,8 @@ class Gauge:
         raw = bytes(self._map[offset : offset + min(max(length, 0), size)])
         return raw.decode("utf-8", "replace")
 
-    def beside(self, suffix: str) -> str:
-        """Path of a sibling: facts, stacks, signals."""
+    def sibling(self, suffix: str) -> str:
+        """Path of a file next to it: records, stacks, signals."""
         return self.path[: -len(at.FLIGHT)] + suffix
 
     @property
@@ -145,7 +145,7 @@ class Gauge:
     def heard(self) -> dict[int, int]:
         """How often it has handled each signal, by its number."""
         try:
-            pipe = os.open(self.beside(at.HEARD), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            pipe = os.open(self.sibling(at.HEARD), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return self._heard
         try:
@@ -173,7 +173,7 @@ def quantile(kind: list[int], share: float) -> float:
 
 
 def number_of(path: str) -> int:
-    """The number in the name of a flight file, or of one beside it, made after an exec; 0 of the first."""
+    """The number in the name of a flight file, or of one next to it, made after an exec; 0 of the first."""
     parts = os.path.basename(path).split(".")
     return int(parts[1]) if len(parts) > 2 and parts[1].isdigit() else 0
 

@@ -75,7 +75,7 @@ def probes_off(gauge: Gauge) -> tuple[tuple[str, str], ...]:
 
 def _bytes(gauge: Gauge, suffix: str, start: int = 0) -> bytes:
     try:
-        with open(gauge.beside(suffix), "rb") as file:
+        with open(gauge.sibling(suffix), "rb") as file:
             file.seek(start)
             return file.read()
     except OSError:

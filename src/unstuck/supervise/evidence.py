@@ -205,7 +205,7 @@ class Evidence:
         folder = self.readings.flights
         chosen = one_each([*folder.dead, *folder.living])
         dead = [
-            with_crash(self._with_role(read_flight(gauge, alive=False)), gauge.beside(at.SIGNALS))
+            with_crash(self._with_role(read_flight(gauge, alive=False)), gauge.sibling(at.SIGNALS))
             for gauge in folder.dead
             if gauge in chosen and not (running and gauge.pid in self.flights)
         ]

@@ -172,7 +172,7 @@ class FlightFolder:
         self._folded.discard(os.path.basename(gauge.path))
         for suffix in (at.STACKS, at.FLIGHT, at.RECORDS, at.SIGNALS, at.HEARD, at.LEARNING, at.DATA_STATS):
             try:
-                os.unlink(gauge.beside(suffix))
+                os.unlink(gauge.sibling(suffix))
             except OSError:
                 pass
 

@@ -22,7 +22,7 @@ Site = tuple[str, int, str]  # file, line and function of a line in the user's c
 
 
 class _DataclassFields:
-    """Makes `dataclasses.replace` and `fields` work on a Struct; what they need is made when first asked for."""
+    """Makes `dataclasses.replace` and `fields` work on a Struct; what they need is made at their first use."""
 
     def __init__(self) -> None:
         self._made: dict[type, dict[str, Field[Any]]] = {}
