@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix, Where
+from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.loaders import AliasedBatch, Number
 from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
@@ -61,11 +61,8 @@ def decide(case: Case) -> Iterable[Finding]:
                 else "",
             ),
             where=Where(file, line, function, pid=batch.pid, sample=batch.sample, step=batch.step),
-            fix=Fix(
-                "Modify a copy: `x = x.clone()` before the first in-place operation, or use the operation that makes "
-                "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`)."
-            ),
-            seen_by="flight",
+            fix="Modify a copy: `x = x.clone()` before the first in-place operation, or use the operation that makes "
+            "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`).",
         )
 
 

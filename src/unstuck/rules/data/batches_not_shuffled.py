@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.data.contents import Data, class_by_class, read_data
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import constant_loss, curve, loss_of
@@ -52,8 +52,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 jumps or ("the loss never fell below that of a constant prediction" if data.fails else ""),
             ),
             where=data.where_used(),
-            fix=Fix(_fix(data)),
-            seen_by="flight",
+            fix=_fix(data),
         )
 
 

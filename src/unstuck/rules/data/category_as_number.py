@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.data import ColumnStats, Link
 from unstuck.rules.data.contents import listed, part_name, read_data
 from unstuck.rules.rule import Rule
@@ -55,8 +55,7 @@ def decide(case: Case) -> Iterable[Finding]:
                     f"columns like this: {listed([column.column for column, _ in codes])}",
                 ),
                 where=data.where(),
-                fix=Fix("One-hot encode the column (`F.one_hot`), or give it an `nn.Embedding`."),
-                seen_by="flight",
+                fix="One-hot encode the column (`F.one_hot`), or give it an `nn.Embedding`.",
                 also=data.also(),
             )
             break

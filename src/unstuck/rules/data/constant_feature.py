@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.data import ColumnStats, PartSeen
 from unstuck.rules.data.contents import Data, listed, number, part_name, read_data
 from unstuck.rules.rule import Rule
@@ -65,12 +65,9 @@ def _finding(data: Data, part: PartSeen, same: list[ColumnStats]) -> Finding:
             f"column {listed(nan)} is always NaN: as if divided by a deviation of 0" if nan else "",
         ),
         where=data.where(),
-        fix=Fix(
-            "Add a small number to the divisor where columns are standardized, or drop this one."
-            if nan
-            else "Drop the column, or look at how it is read if it should vary."
-        ),
-        seen_by="flight",
+        fix="Add a small number to the divisor where columns are standardized, or drop this one."
+        if nan
+        else "Drop the column, or look at how it is read if it should vary.",
         also=data.also(),
     )
 

@@ -28,7 +28,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from unstuck.model import Case, Finding, Fix, Where
+from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.loaders import LoaderSettings, MovedHandle
 from unstuck.rules.loader_reports import first_of, settings_of
 from unstuck.rules.rule import Rule
@@ -74,11 +74,8 @@ def decide(case: Case) -> Iterable[Finding]:
                 "a reader that is alone, and reads that move no offset (pread, mmap), would not show this",
             ),
             where=first_of(main.pid, None, opened, getitem, settings.site),
-            fix=Fix(
-                "Open the file in each worker: keep the path in `__init__`, and open it on first use in `__getitem__` "
-                "(or in `worker_init_fn`). Or read with `os.pread` or `np.memmap`, which need no offset."
-            ),
-            seen_by="flight",
+            fix="Open the file in each worker: keep the path in `__init__`, and open it on first use in `__getitem__` "
+            "(or in `worker_init_fn`). Or read with `os.pread` or `np.memmap`, which need no offset.",
             also=(Where(*getitem),) if opened and getitem else (),
         )
 

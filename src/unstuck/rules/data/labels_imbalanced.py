@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.data.contents import class_by_class, read_data
 from unstuck.rules.rule import Rule
 
@@ -55,11 +55,8 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"always predicting class {most:g} is right for {often / labels.samples:.1%}",
             ),
             where=data.where(),
-            fix=Fix(
-                "Weight the classes in the loss (`weight=`), or draw rare ones more often (`WeightedRandomSampler`) "
-                "and judge by the score of each class, not by the accuracy."
-            ),
-            seen_by="flight",
+            fix="Weight the classes in the loss (`weight=`), or draw rare ones more often (`WeightedRandomSampler`) "
+            "and judge by the score of each class, not by the accuracy.",
             also=data.also(),
         )
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.data import PartSeen, TextsSeen
 from unstuck.rules.data.contents import Code, Data, code_in, listed, number, part_name, read_data
 from unstuck.rules.rule import Rule
@@ -79,11 +79,8 @@ def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
         title=f"The data has gaps: {what}",
         evidence=_evidence(data, gaps, empty),
         where=data.where(sample=samples[0] if samples else None),
-        fix=Fix(
-            "Fill these values where the data is loaded, with the median of their column, and mark them in a column "
-            "of its own; or drop these samples."
-        ),
-        seen_by="flight",
+        fix="Fill these values where the data is loaded, with the median of their column, and mark them in a column "
+        "of its own; or drop these samples.",
         also=data.also(),
     )
 

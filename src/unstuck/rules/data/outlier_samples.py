@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.data import ColumnStats, PartSeen
 from unstuck.rules.data.contents import code_in, listed, number, part_name, read_data
 from unstuck.rules.rule import Rule
@@ -75,8 +75,7 @@ def decide(case: Case) -> Iterable[Finding]:
             "far away from all others",
             evidence=(*(far.text() for far in outliers[:4]), f"{data.extent()} were read"),
             where=data.where(sample=sample if sample >= 0 else None),
-            fix=Fix("Look at these samples; correct or drop them, or clip the column where the others end."),
-            seen_by="flight",
+            fix="Look at these samples; correct or drop them, or clip the column where the others end.",
             also=data.also(),
         )
 

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.model import Case, Finding, Fix, Severity
+from unstuck.model import Case, Finding, Severity
 from unstuck.recorder.records.data import GivenLayer, PartSeen, Scale
 from unstuck.rules.data.contents import Data, code_in, number, part_name, read_data
 from unstuck.rules.rule import Rule
@@ -139,8 +139,7 @@ def _finding(data: Data, part: PartSeen, scale: Scale, reasons: list[Reason]) ->
         title=f"The input {part_name(part)} is not scaled: {extent}",
         evidence=_evidence(data, part_name(part), reasons),
         where=data.where(),
-        fix=Fix(_fix(data, part)),
-        seen_by="flight",
+        fix=_fix(data, part),
         also=data.also(),
     )
 

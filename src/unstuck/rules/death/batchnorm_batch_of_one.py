@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix, Where
+from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.recorder.records.numerics import DrawnBatch
 from unstuck.rules.death.post_mortem import Death, death, exception_text, goes_through, user_line, with_causes
@@ -63,7 +63,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(line, died),
-        fix=Fix(_fix(last, size)),
+        fix=_fix(last, size),
         seen_by="exit",
         also=(Where(*settings.site),) if last and settings is not None and settings.site else (),
     )

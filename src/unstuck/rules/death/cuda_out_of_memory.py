@@ -27,7 +27,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unstuck.model import Case, Finding, Fix, Where
+from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.deaths import DeviceState, Died
 from unstuck.rules.death.memory_growth import grower_fix, grower_site, grower_text, growers
 from unstuck.rules.rule import Rule
@@ -68,7 +68,7 @@ def _finding(case: Case, died: Died) -> Finding:
             grower_text(held) if held is not None else "",
         ),
         where=replace(site or where, pid=died.pid, step=step),
-        fix=Fix(grower_fix(leak) if leak is not None else _fix(device)),
+        fix=grower_fix(leak) if leak is not None else _fix(device),
         seen_by="exit",
         also=(where,) if site is not None else (),
     )

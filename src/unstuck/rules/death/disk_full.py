@@ -24,7 +24,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.deaths import Failed, FileSystem
 from unstuck.rules.death.post_mortem import (
     death,
@@ -63,10 +63,8 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(line, top),
-        fix=Fix(
-            f"Free space on {mount}, or write elsewhere. Keep only the last checkpoints, and "
-            "write each to a temporary name first and rename it, so that the last good one survives."
-        ),
+        fix=f"Free space on {mount}, or write elsewhere. Keep only the last checkpoints, and "
+        "write each to a temporary name first and rename it, so that the last good one survives.",
         seen_by="exit",
     )
 

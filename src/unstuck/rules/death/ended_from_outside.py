@@ -26,7 +26,7 @@ import signal
 from collections.abc import Iterable
 from typing import Any
 
-from unstuck.model import Case, Exit, Finding, Fix, Sender
+from unstuck.model import Case, Exit, Finding, Sender
 from unstuck.rules.death.post_mortem import Death, WorkerEnd, death, exception_text, signal_name
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds, shorten
@@ -75,7 +75,7 @@ def _passed_on(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(None),
-        fix=Fix(_fix(case, first)),
+        fix=_fix(case, first),
         seen_by="kernel",
     )
 
@@ -141,7 +141,7 @@ def _training(end: Death) -> Finding:
             end.progress(),
         ),
         where=end.where(None),
-        fix=Fix(FIND_OUT if kill else f"Find out who ended it; {SAVE}."),
+        fix=FIND_OUT if kill else f"Find out who ended it; {SAVE}.",
         seen_by="exit",
     )
 
@@ -160,7 +160,7 @@ def _worker(end: Death, worker: WorkerEnd) -> Finding:
             end.progress(),
         ),
         where=end.where(None, None, worker),
-        fix=Fix(f"{FIND_OUT} Then restart from the last checkpoint."),
+        fix=f"{FIND_OUT} Then restart from the last checkpoint.",
         seen_by="exit",
     )
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.deaths import Labels
 from unstuck.rules.death.post_mortem import Death, death, exception_text, user_line, with_causes
 from unstuck.rules.rule import Rule
@@ -55,7 +55,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=replace(end.where(line, died), sample=sample, worker=None),
-        fix=Fix(_fix(labels, label, classes)),
+        fix=_fix(labels, label, classes),
         seen_by="exit",
     )
 

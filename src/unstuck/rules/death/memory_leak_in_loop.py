@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from unstuck.model import Case, Finding, Fix, MemoryPoint, Severity
+from unstuck.model import Case, Finding, MemoryPoint, Severity
 from unstuck.recorder.records.loops import Grower
 from unstuck.rules.death.memory_growth import (
     cgroups,
@@ -172,8 +172,7 @@ def _finding(case: Case, pid: int, grower: Grower, rise: Rise, severity: Severit
             rank=flight.rank if flight else None,
             step=flight.step if flight else grower.step,
         ),
-        fix=Fix(grower_fix(grower)),
-        seen_by="flight",
+        fix=grower_fix(grower),
     )
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Crash, Finding, Fix, Flight, Frame
+from unstuck.model import Case, Crash, Finding, Flight, Frame
 from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import Death, WorkerEnd, crash_frames, death, signal_name
 from unstuck.rules.rule import Rule
@@ -61,7 +61,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(frame, None, worker),
-        fix=Fix(_fix(name if crash is not None else "", frame, work)),
+        fix=_fix(name if crash is not None else "", frame, work),
         seen_by="faulthandler" if frame is not None else "exit",
     )
 

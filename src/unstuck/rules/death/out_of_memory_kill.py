@@ -27,7 +27,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from unstuck.model import Case, Finding, Fix, MemoryCurve, MemoryGroup, MemoryPoint, Where
+from unstuck.model import Case, Finding, MemoryCurve, MemoryGroup, MemoryPoint, Where
 from unstuck.rules.death.memory_growth import (
     cgroups,
     grower_fix,
@@ -148,7 +148,7 @@ def _finding(case: Case, victim: Victim, proof: Proof) -> Finding:
             rank=flight.rank if flight is not None else None,
             step=main.step if main is not None else None,
         ),
-        fix=Fix(grower_fix(held) if held is not None else _fix(case, growing, group)),
+        fix=grower_fix(held) if held is not None else _fix(case, growing, group),
         seen_by="kernel",
     )
 

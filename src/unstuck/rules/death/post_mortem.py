@@ -104,9 +104,6 @@ class Death:
         name = process_name(self.case, pid)
         return WorkerEnd(pid, code, name, self.case.flight_of(pid), _last_error(self.case, pid), exited)
 
-    def who(self, failed: Failed | ThreadDied) -> str:
-        return process_name(self.case, failed.pid)
-
     @property
     def step(self) -> int | None:
         return (self.flight.step or None) if self.flight is not None else None

@@ -24,12 +24,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.deaths import SampleFailed
 from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import death, exception_text, first_cause, innermost, user_line, with_causes
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place
+from unstuck.rules.words import place, process_name
 
 NO_FAULT_OF_A_SAMPLE = ("SystemExit", "MemoryError", "OutOfMemoryError", "GeneratorExit")
 
@@ -50,14 +50,14 @@ def decide(case: Case) -> Iterable[Finding]:
         confidence=0.97 if end.certain else 0.8,
         title=f"{what} raised {first.type} at {place(line)}" + (f", reading {os.path.basename(file)}" if file else ""),
         evidence=(
-            f"`{exception_text(first)}` in {end.who(failed)}{inside}",
+            f"`{exception_text(first)}` in {process_name(case, failed.pid)}{inside}",
             f"it was {what}{position}{step}",
             f"the last file it opened is {file}" if file else "",
             "" if end.certain else "the script caught the error and exited with an exit code of its own",
             end.progress(),
         ),
         where=end.where(line, failed),
-        fix=Fix(_fix(failed, what, file)),
+        fix=_fix(failed, what, file),
         seen_by="exit",
     )
 

@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from unstuck.model import Case, Finding, Fix, Frame
+from unstuck.model import Case, Finding, Frame
 from unstuck.recorder.records.deaths import Died, SampleFailed, SharedMemory
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.death.post_mortem import (
@@ -95,7 +95,7 @@ def decide(case: Case) -> Iterable[Finding]:
         line = next((frame for frame in crash_frames(failed.flight) if frame.user), site)
         where = end.where(line, None, failed)
     else:
-        happened = f"`{exception_text(failed.raised)}` in {end.who(failed)}"
+        happened = f"`{exception_text(failed.raised)}` in {process_name(case, failed.pid)}"
         line = user_line(*with_causes(failed.raised)) or site
         where = end.where(line, failed)
     users = [f"{process_name(case, pid)} {size(used)}" for pid, used in shm.users]
@@ -115,7 +115,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=where,
-        fix=Fix(_fix(need, shm.size)),
+        fix=_fix(need, shm.size),
         seen_by="kernel" if isinstance(failed, WorkerEnd) else "exit",
         also=(at_line(site),) if site is not None and site != line else (),
     )

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.death.post_mortem import at_line, death, exception_text, frames_of, innermost
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, process_name, worker_number
@@ -58,13 +58,9 @@ def decide(case: Case) -> Iterable[Finding]:
             f"main itself only reported `{exception_text(end.died.raised)}`" if end.died is not None else "",
             end.progress(),
         ),
-        where=replace(at_line(line), pid=died.pid, worker=worker_number(case, died.pid), step=end.step)
-        if line is not None
-        else end.where(None, died),
-        fix=Fix(
-            'Put this line, and whatever else starts the training, behind `if __name__ == "__main__":`; classes, '
-            "functions and imports stay at the top level, because the workers need them."
-        ),
+        where=replace(at_line(line), pid=died.pid, worker=worker_number(case, died.pid), step=end.step),
+        fix='Put this line, and whatever else starts the training, behind `if __name__ == "__main__":`; classes, '
+        "functions and imports stay at the top level, because the workers need them.",
         seen_by="exit",
     )
 

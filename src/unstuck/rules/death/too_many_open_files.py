@@ -25,7 +25,7 @@ import errno
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unstuck.model import Case, Finding, Fix, Process
+from unstuck.model import Case, Finding, Process
 from unstuck.recorder.records.deaths import BatchFailed, Descriptors, Died, Failed, Raised, ThreadDied
 from unstuck.rules.death.post_mortem import (
     Death,
@@ -75,7 +75,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(line, top),
-        fix=Fix(_fix(counted.kinds)),
+        fix=_fix(counted.kinds),
         seen_by="exit",
     )
 
@@ -104,7 +104,7 @@ def _hanging(case: Case) -> Iterable[Finding]:
                 _kinds_text(kinds),
             ),
             where=replace(at_line(line), pid=worker.pid, worker=worker.worker, sample=sample),
-            fix=Fix(_fix(kinds)),
+            fix=_fix(kinds),
             seen_by="kernel",
         )
         return

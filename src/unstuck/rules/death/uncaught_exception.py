@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.recorder.records.deaths import Died, Raised, SampleFailed
 from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import (
@@ -80,7 +80,7 @@ def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
             end.progress(),
         ),
         where=end.where(line, failed),
-        fix=Fix(_fix(raised, starting)),
+        fix=_fix(raised, starting),
         seen_by="exit",
     )
 
@@ -121,7 +121,7 @@ def _worker_exited(end: Death, worker: WorkerEnd) -> Finding:
             end.progress(),
         ),
         where=end.where(line, error if exited is None else None, worker),
-        fix=Fix(fix),
+        fix=fix,
         seen_by="exit",
     )
 
@@ -138,7 +138,7 @@ def _training_exited(end: Death) -> Iterable[Finding]:
         title=f"the training called os._exit({exited.code}) at {place(line)}",
         evidence=(f"os._exit({exited.code}) at {place(line)}", end.progress()),
         where=end.where(line),
-        fix=Fix("If this is not intended, look at what leads to this line; `sys.exit` would run clean-up code too."),
+        fix="If this is not intended, look at what leads to this line; `sys.exit` would run clean-up code too.",
         seen_by="exit",
     )
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix, Where
+from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.deaths import Raised, Unpicklable
 from unstuck.rules.death.post_mortem import death, exception_text, goes_through, user_line, with_causes
 from unstuck.rules.rule import Rule
@@ -53,7 +53,7 @@ def decide(case: Case) -> Iterable[Finding]:
             end.progress(),
         ),
         where=end.where(line, died),
-        fix=Fix(_fix(culprit)),
+        fix=_fix(culprit),
         seen_by="exit",
         also=(Where(*culprit.site),) if culprit.site else (),
     )

@@ -66,7 +66,6 @@ def _slow(case: Case) -> Iterator[Finding]:
             ),
             where=wait.report.where(),
             fix=_fix(once=state.passes < 2),
-            seen_by="flight",
         )
 
 
@@ -87,7 +86,6 @@ def _large(case: Case) -> Iterable[Finding]:
             ),
             where=first_of(started.pid, None, settings_of(case, started.pid, started.number).site),
             fix=_fix(once=True),
-            seen_by="flight",
         )
         return
 

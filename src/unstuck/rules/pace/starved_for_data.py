@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.pace.loader_waits import LoaderWait, cores_text, line_text, starving, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -51,7 +51,7 @@ def decide(case: Case) -> Iterable[Finding]:
         title=_title(wait),
         evidence=_evidence(wait),
         where=wait.where(wait.hot),
-        fix=Fix(_fix(wait)),
+        fix=_fix(wait),
         seen_by="py-spy" if wait.hot is not None else "flight",
     )
 

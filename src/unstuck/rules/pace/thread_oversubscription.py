@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.pace.loader_waits import cores_text, crowded, late, line_text, starving, times
 from unstuck.rules.rule import Rule
 
@@ -55,10 +55,8 @@ def decide(case: Case) -> Iterable[Finding]:
             f"up to {times(1 / max(0.01, 1 - wait.share))} as fast if batches came in time",
         ),
         where=wait.where(wait.hot),
-        fix=Fix(
-            "Let each worker compute with one thread: torch.set_num_threads(1) in a worker_init_fn (and nothing in "
-            "the dataset that raises it again), OMP_NUM_THREADS=1 for numpy, cv2.setNumThreads(0)."
-        ),
+        fix="Let each worker compute with one thread: torch.set_num_threads(1) in a worker_init_fn (and nothing in "
+        "the dataset that raises it again), OMP_NUM_THREADS=1 for numpy, cv2.setNumThreads(0).",
         seen_by="kernel",
     )
 

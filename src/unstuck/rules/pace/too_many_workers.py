@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix, Strain, Where
+from unstuck.model import Case, Finding, Strain, Where
 from unstuck.rules.loader_reports import first_of
 from unstuck.rules.pace.loader_waits import (
     MIN_LOST_SHARE,
@@ -66,9 +66,7 @@ def decide(case: Case) -> Iterable[Finding]:
             cores_text(strain),
         ),
         where=_loader(case, strain),
-        fix=Fix(
-            "Reduce the work on a sample, or use more cores; `unstuck tune` measures whether fewer workers are better."
-        ),
+        fix="Reduce the work on a sample, or use more cores; `unstuck tune` measures whether fewer workers are better.",
         seen_by="kernel",
     )
 
@@ -91,8 +89,7 @@ def _idle_workers(wait: LoaderWait) -> Iterable[Finding]:
             f"{times(gain)} as fast if the training made its batches itself",
         ),
         where=wait.report.where(),
-        fix=Fix("Set num_workers=0 there, or make the batches larger; `unstuck tune` measures which is best."),
-        seen_by="flight",
+        fix="Set num_workers=0 there, or make the batches larger; `unstuck tune` measures which is best.",
     )
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.pace.loader_waits import MIN_LOST_SHARE, LoaderWait, loader_waits, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -51,8 +51,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"{times(1 / max(0.05, 1 - share))} as fast if they stayed alive",
             ),
             where=wait.report.where(),
-            fix=Fix(_fix(case, wait)),
-            seen_by="flight",
+            fix=_fix(case, wait),
         )
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding
 from unstuck.rules.pace.loader_waits import LoaderWait, cores_text, line_text, mean, starving, times
 from unstuck.rules.rule import Rule
 from unstuck.text import spot
@@ -60,11 +60,9 @@ def decide(case: Case) -> Iterable[Finding]:
             f"{times(_gain_without_lock(wait))} as fast if they did not wait for each other",
         ),
         where=wait.where(lock),
-        fix=Fix(
-            f"Hold the lock{f' {lock.takes}' if lock and lock.takes else ''} only around what must not happen twice "
-            "at once, not around the whole sample; or open a file or connection of its own in each worker, and remove "
-            "the lock."
-        ),
+        fix=f"Hold the lock{f' {lock.takes}' if lock and lock.takes else ''} only around what must not happen twice "
+        "at once, not around the whole sample; or open a file or connection of its own in each worker, and remove "
+        "the lock.",
         seen_by="kernel",
     )
 
