@@ -25,11 +25,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, PathFact
 from unstuck.rules.hang.standstill import Standstill, standstills
-from unstuck.rules.hang.work import (
-    culprit_frame,
-    polled_path,
-    target_fact,
-)
+from unstuck.rules.hang.work import culprit_frame, polled_path, target_fact
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds
 
