@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from unstuck.model import Frame
@@ -20,18 +20,6 @@ _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 _DEMOS = _OURS + "demos" + os.sep  # stand-ins for the user's own scripts
 _MAX_BYTES = 4_000_000  # of a source that is read
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the source says about a line; the fields are those of a Frame."""
-
-    function: str = ""  # qualified
-    loop: tuple[int, int] | None = None
-    holds: tuple[str, ...] = ()
-    takes: str = ""
-    polls: str = ""
-    tries: str = ""
 
 
 class Source:
@@ -70,10 +58,9 @@ class Source:
         facts = file.facts(frame.line) if parse else None
         if facts is None:
             return frame
-        known = {name: getattr(facts, name) for name in Facts.__slots__}
-        if facts.function.rpartition(".")[2] != frame.function:
-            del known["function"]
-        return replace(frame, **known)
+        function = facts.function if facts.function.rpartition(".")[2] == frame.function else frame.function
+        own = {name: getattr(frame, name) for name in ("file", "code", "user", "arguments")}
+        return replace(facts, function=function, **own)
 
     def _file(self, path: str) -> _File | None:
         try:
@@ -96,7 +83,7 @@ class _File:
         except OSError:
             self._bytes = b""
         self._lines = self._bytes.decode(errors="replace").splitlines()
-        self._facts: dict[int, Facts] = {}
+        self._facts: dict[int, Frame] = {}
 
     def line(self, number: int) -> str:
         return self._lines[number - 1].strip() if number <= len(self._lines) else ""
@@ -111,7 +98,7 @@ class _File:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
 
-    def facts(self, line: int) -> Facts | None:
+    def facts(self, line: int) -> Frame | None:
         """Kept by line: nine workers stand at the same one."""
         if line not in self._facts and self.tree is not None:
             self._facts[line] = facts_of(self.tree, line)
@@ -127,13 +114,13 @@ def is_user_code(path: str) -> bool:
     return os.path.isfile(path)
 
 
-def facts_of(tree: ast.Module, line: int) -> Facts:
-    """Facts of one line, from the nodes around it, outermost first."""
+def facts_of(tree: ast.Module, line: int) -> Frame:
+    """A frame at that line with all that the source says about it, and the function's qualified name."""
     names: list[str] = []
     loop: ast.While | ast.For | ast.AsyncFor | None = None
     holds: list[str] = []
     takes: list[str] = []
-    for node in _around(tree, line):
+    for node in _around(tree, line):  # outermost first
         if isinstance(node, SCOPES):
             if _in_header(node, line):
                 break  # a decorator, a default or the `def` itself runs in the scope outside
@@ -149,7 +136,9 @@ def facts_of(tree: ast.Module, line: int) -> Facts:
                 takes += [ast.unparse(item.context_expr) for item in _items_at(node, line)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
             takes.append(ast.unparse(node.func.value))
-    return Facts(
+    return Frame(
+        file="",
+        line=line,
         function=".".join(names).removesuffix(".<locals>"),
         loop=(loop.lineno, loop.end_lineno or loop.lineno) if loop else None,
         holds=tuple(holds),
