@@ -159,8 +159,7 @@ def scan(
     """
     import torch.utils.data
 
-    from unstuck.recorder import cores
-    from unstuck.recorder.probes.data import loader_source
+    from unstuck.recorder import cores, user_code
     from unstuck.scanning import pass_outcome, plan
     from unstuck.scanning.full_pass import FullPass
     from unstuck.takeover.bar import Bar, counted
@@ -177,7 +176,7 @@ def scan(
         work = FullPass(reading, seconds_per_sample, patience)
         work.run(lambda done, of: bar.show(done / of if of else None, counted(done, of, time.monotonic() - began)))
     bar.clear()
-    found = pass_outcome.record(work, pass_outcome.describe(reading, loader_source.calling(sys._getframe(1))))
+    found = pass_outcome.record(work, pass_outcome.describe(reading, user_code.site_of(sys._getframe(1))))
     return judge(found, sys.argv, time.monotonic() - began)
 
 

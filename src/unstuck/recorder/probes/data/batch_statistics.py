@@ -98,7 +98,7 @@ class BatchStatistics(Probe):
     def model_given(self, arguments: tuple[Any, ...], frame: FrameType | None) -> None:
         """The outermost module is called, in a step that is watched closely."""
         torch = sys.modules["torch"]
-        if not torch.is_grad_enabled() or any(each.trained or not each.ended for each in loading.everything()):
+        if not torch.is_grad_enabled() or any(loader.trained or not loader.ended for loader in loading.everything()):
             return  # it may be a loader's batch
         site = user_code.site_of(frame)
         source = self.sources.get(NO_LOADER)
@@ -111,8 +111,8 @@ class BatchStatistics(Probe):
             self._read(source, batch)
 
     def _read(self, source: Source, batch: Any) -> None:
-        kept = [(path, each) for path, each in tensors.parts(batch) if type(each) not in (list, tuple)]
-        self._now = source, [(path, weakref.ref(each)) for path, each in kept]
+        parts = [(path, value) for path, value in tensors.parts(batch) if type(value) not in (list, tuple)]
+        self._now = source, [(path, weakref.ref(tensor)) for path, tensor in parts]
         if source.trains and source.gathered.batches in TELL_AT:
             self._tell()
 
@@ -171,8 +171,8 @@ class BatchStatistics(Probe):
         with sys.modules["torch"].no_grad():
             known = [source.record() for source in self.sources.values() if source.gathered.batches]
         given = [
-            GivenLayer(layer=name, kind=each.kind, shape=each.shape, away=each.away, scale=each.scale)
-            for name, each in self.given.items()
+            GivenLayer(layer=name, kind=layer.kind, shape=layer.shape, away=layer.away, scale=layer.scale)
+            for name, layer in self.given.items()
         ]
         journal.replace(DataSeen(loaders=known, given=given, step=flight.steps()), at.DATA_STATS)
 

@@ -17,7 +17,6 @@ from .sample_code import asks_its_worker, method_of, package_of
 LIBRARIES = ("torch", "torchdata", "builtins")
 MOST_WRAPPERS = 8  # Subsets of Subsets
 _qualname = type.__dict__["__qualname__"].__get__  # a metaclass is not asked
-calling = user_code.site_of
 
 
 def settings(loading: Loading, loader: Any) -> LoaderSettings:

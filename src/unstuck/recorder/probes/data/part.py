@@ -32,7 +32,7 @@ class Part:
             self.chosen = torch.arange(WIDE, device="cpu") * self.width // WIDE
             self.width = WIDE
         self.columns = columns.Columns(self.width)
-        self.each = columns.Columns(2) if self.kind in ("image", "sequence") else None
+        self.per_sample = columns.Columns(2) if self.kind in ("image", "sequence") else None
         """Of images and sequences: mean and standard deviation of each sample."""
         self.labels: dict[float, int] | None = {} if self.kind in ("label", "number") else None
         self.entropies = [0.0, 0.0, 0.0]
@@ -57,7 +57,7 @@ class Part:
         """Samples, pixels or moments as rows, channels or features as columns."""
         torch = sys.modules["torch"]
         step, thin = rows.step(self.width), laid
-        if self.each is not None:
+        if self.per_sample is not None:
             share = int(laid.shape[0]) * self.whole_width / (rows.read * self.width)
             thin = bounded_rows.thinned(laid, int(bounded_rows.PIECE * share))
         table, named = rows.of(thin, step, self.chosen).double(), rows.named[::step]
@@ -67,12 +67,12 @@ class Part:
         part_only = thin is not laid or step > 1 or rows.index is not None
         if part_only and self.floats and rows.search and bool(good.any()):
             self._take_hidden(laid, rows, {rows.places[at * step] for at in (~good).nonzero().reshape(-1).tolist()})
-        if self.each is None:
+        if self.per_sample is None:
             return table if step == 1 else None
         deviation, mean = torch.std_mean(table.flatten(1), dim=1, correction=0)
-        each = torch.stack((mean, deviation), 1)
-        self.each.take(each[good], named[good])
-        return each if step == 1 else None
+        moments = torch.stack((mean, deviation), 1)
+        self.per_sample.take(moments[good], named[good])
+        return moments if step == 1 else None
 
     def _take_hidden(self, laid: Any, rows: bounded_rows.Rows, shown: set[int]) -> None:
         torch = sys.modules["torch"]
@@ -121,8 +121,8 @@ class Part:
         self.ragged = self.ragged or other.ragged or other.shape != self.shape
         if other.width == self.width:
             self.columns.merge(other.columns)
-        if self.each is not None and other.each is not None:
-            self.each.merge(other.each)
+        if self.per_sample is not None and other.per_sample is not None:
+            self.per_sample.merge(other.per_sample)
         self._add_labels(other.labels)
         self.entropies = [mine + theirs for mine, theirs in zip(self.entropies, other.entropies, strict=True)]
 

@@ -103,8 +103,8 @@ class Passes(Probe):
 
     def _empty(self, known: Loading, kept: Kept) -> None:
         # The same lines made steps with another loader: then they train, and this one should have been trained on.
-        others = (each for each in loading.everything() if each is not known and each.site == known.site)
-        trains = any(each.trained for each in others)
+        others = (other for other in loading.everything() if other is not known and other.site == known.site)
+        trains = any(other.trained for other in others)
         journal.tell(EmptyPass(**known.about(), empty=kept.empty, full_passes=kept.full_passes, trains=trains))
 
     def note_size(self, batch: Any) -> None:

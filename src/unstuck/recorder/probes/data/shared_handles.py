@@ -101,7 +101,7 @@ class SharedHandles(Probe):
         self._reads = 0
         self._counted = -1
         self._pass = 0
-        self._begun = loading.ByLoader(int)  # how many loaders each was when its workers began
+        self._begun = loading.ByLoader(int)  # how many loaders handle was when its workers began
 
     def remove(self) -> None:
         self.followed = []
@@ -139,8 +139,8 @@ class SharedHandles(Probe):
             return
         if id(fetcher) != self._pass:
             self._pass = id(fetcher)
-            for each in self.followed:
-                each.at = -1
+            for handle in self.followed:
+                handle.at = -1
         self._work(fetcher.dataset)
         if not self._reads and self.followed and self._left > MOST_BATCHES - COUNTED_BATCHES:
             self._counted = _read_calls()
@@ -153,7 +153,7 @@ class SharedHandles(Probe):
 
     def _follow(self) -> None:
         handles = map(handle_of, open_numbers(at.HIGH))  # ours are above
-        self.followed = list(islice((each for each in handles if each is not None), MOST_HANDLES))
+        self.followed = list(islice((handle for handle in handles if handle is not None), MOST_HANDLES))
         self._watch()
 
     def _watch(self) -> None:
@@ -162,17 +162,17 @@ class SharedHandles(Probe):
 
     def _rest(self) -> None:
         """From here on this process does not touch them."""
-        for each in self.followed:
-            each.at = each.offset()
+        for handle in self.followed:
+            handle.at = handle.offset()
 
     def _work(self, dataset: Any) -> None:
         """It is about to touch them again: who moved them meanwhile?"""
         self._left -= 1
-        self.followed = [each for each in self.followed if self._left >= 0 and each.times < MOST_MOVES]
+        self.followed = [handle for handle in self.followed if self._left >= 0 and handle.times < MOST_MOVES]
         self._watch()
-        for each in self.followed:
-            if each.was_moved() and not each.times & (each.times - 1):
-                self._tell(each, dataset)
+        for handle in self.followed:
+            if handle.was_moved() and not handle.times & (handle.times - 1):
+                self._tell(handle, dataset)
 
     def _tell(self, handle: Handle, dataset: Any) -> None:
         worker = flight.words[at.W_WORKER]
@@ -245,7 +245,7 @@ def descriptor(thing: Any, by_number: bool) -> int | None:
 
 
 def _reached(dataset: Any) -> Iterator[tuple[str, Any]]:
-    """The dataset and what it holds, plain numbers too, each with its path."""
+    """The dataset and what it holds, plain numbers too, handle with its path."""
     walk = Walk(lambda thing: held_by(thing, MOST_PARTS), MOST_OBJECTS, MOST_DEPTH, skip=frozenset())
     return walk.over([("", dataset)])
 

@@ -72,13 +72,13 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
         return about
     kept = gathered.kept.parts.get(part.path)
     spreads = columns.spreads(kept) if kept is not None else {}
-    of_columns = spreads if part.each is None else {}
+    of_columns = spreads if part.per_sample is None else {}
     links = _links(gathered, part, target) if role == "features" else {}
     known = [
         part.columns.stats(column, part.place(column), columns.spread(of_columns, column), links.get(column))
         for column in _odd(part, of_columns)
     ]
-    each = part.each if kept is not None else None
+    per_sample = part.per_sample if kept is not None else None
     return replace(
         about,
         width=part.whole_width,
@@ -86,8 +86,8 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
         scale=columns.scale(part.columns),
         bad_rows=part.columns.bad_rows,
         bad_samples=part.columns.bad_samples,
-        means=None if each is None else each.stats(0, 0, columns.spread(spreads, 0)),
-        deviations=None if each is None else each.stats(1, 1, columns.spread(spreads, 1)),
+        means=None if per_sample is None else per_sample.stats(0, 0, columns.spread(spreads, 0)),
+        deviations=None if per_sample is None else per_sample.stats(1, 1, columns.spread(spreads, 1)),
     )
 
 

@@ -12,8 +12,8 @@ from ...records.deaths import Descriptors, FileSystem, SharedMemory
 from . import tracebacks
 
 SHM = "/dev/shm"
-MOST = 70_000  # descriptors that are asked for one by one
-PLACES = 64  # files whose file systems are asked
+MOST_NUMBERS = 70_000  # of descriptors that are tried one by one
+MOST_FILES = 64  # whose file systems are looked at
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = 1 << 20  # bytes left that count as none: what failed was larger, or left a part of itself behind
 
@@ -26,14 +26,14 @@ def descriptors(pid: int | None = None) -> Descriptors:
         numbers = os.listdir(folder)
     except FileNotFoundError:
         raise
-    except OSError:  # none is left to list them with: then each is asked for
+    except OSError:  # none is left to list them with: then each is tried
         numbers = [
             "listing",
-            *(str(number) for number in range(min(limit, MOST)) if os.path.lexists(f"{folder}{number}")),
+            *(str(number) for number in range(min(limit, MOST_NUMBERS)) if os.path.lexists(f"{folder}{number}")),
         ]
     kinds: dict[str, int] = {}
     if len(numbers) > limit // 2:
-        for number in numbers[:MOST]:
+        for number in numbers[:MOST_NUMBERS]:
             kind = _kind(folder + number)
             kinds[kind] = kinds.get(kind, 0) + 1
     most = sorted(kinds.items(), key=lambda pair: -pair[1])[:12]
@@ -42,15 +42,15 @@ def descriptors(pid: int | None = None) -> Descriptors:
 
 def crowded_workers(pids: Iterable[int]) -> list[Descriptors]:
     """Those of our workers that have no descriptor to spare."""
-    found = []
+    crowded = []
     for pid in pids:
         try:
             counted = descriptors(pid)
         except OSError:
             continue
         if counted.kinds:
-            found.append(counted)
-    return found
+            crowded.append(counted)
+    return crowded
 
 
 def _kind(link: str) -> str:
@@ -67,11 +67,11 @@ def _kind(link: str) -> str:
 
 def shared_memory(pids: Iterable[int] = ()) -> SharedMemory | None:
     """Room in /dev/shm, and how much of it each process has mapped, deleted files included."""
-    found = room(SHM)
-    if found is None:
+    shm = room(SHM)
+    if shm is None:
         return None
     users = [(pid, used) for pid in (os.getpid(), *pids) if (used := _mapped(pid))]
-    return SharedMemory(**found.__dict__, users=users)
+    return SharedMemory(**shm.__dict__, users=users)
 
 
 def _mapped(pid: int) -> int:
@@ -91,33 +91,33 @@ def _mapped(pid: int) -> int:
 
 def written_to(raised: list[BaseException], saving: str | None) -> list[FileSystem]:
     """Where these exceptions say that there was no room, or where something was being saved."""
-    failed = [each for each in raised if issubclass(type(each), OSError)]
-    if not saving and not any(tracebacks.errno_of(each) in NO_ROOM for each in failed):
+    failed = [error for error in raised if issubclass(type(error), OSError)]
+    if not saving and not any(tracebacks.errno_of(error) in NO_ROOM for error in failed):
         return []
-    named = [file for each in failed for file in tracebacks.files_of(each)] + ([saving] if saving else [])
-    rooms = [room(path) for path in list(dict.fromkeys(named or written_paths()))[:PLACES]]
-    return [each for each in rooms if each is not None][:8]
+    named = [file for error in failed for file in tracebacks.files_of(error)] + ([saving] if saving else [])
+    rooms = [room(path) for path in list(dict.fromkeys(named or _written_paths()))[:MOST_FILES]]
+    return [file_system for file_system in rooms if file_system is not None][:8]
 
 
 def room(path: str) -> FileSystem | None:
     """Size and room of the file system that a path is, or would be, on."""
-    place = os.path.abspath(path)
-    while place != "/" and not os.path.exists(place):
-        place = os.path.dirname(place)
+    mount = os.path.abspath(path)
+    while mount != "/" and not os.path.exists(mount):
+        mount = os.path.dirname(mount)
     try:
-        found = os.statvfs(place)
-        device = os.stat(place).st_dev
+        status = os.statvfs(mount)
+        device = os.stat(mount).st_dev
     except OSError:
         return None
-    while place != "/" and os.stat(os.path.dirname(place)).st_dev == device:
-        place = os.path.dirname(place)
-    no_inodes = found.f_files > 0 and found.f_favail == 0
-    free = found.f_bavail * found.f_frsize
+    while mount != "/" and os.stat(os.path.dirname(mount)).st_dev == device:
+        mount = os.path.dirname(mount)
+    no_inodes = status.f_files > 0 and status.f_favail == 0
+    free = status.f_bavail * status.f_frsize
     return FileSystem(
         path=path,
-        mount=place,
-        kind=_file_system(place),
-        size=found.f_blocks * found.f_frsize,
+        mount=mount,
+        kind=_file_system(mount),
+        size=status.f_blocks * status.f_frsize,
         free=free,
         full=free < FULL or no_inodes,
         no_inodes=no_inodes,
@@ -137,10 +137,10 @@ def _file_system(mount: str) -> str:
     return kind
 
 
-def written_paths() -> list[str]:
+def _written_paths() -> list[str]:
     """Files this process has open for writing."""
-    found = []
-    for number in os.listdir("/proc/self/fd")[:MOST]:
+    paths = []
+    for number in os.listdir("/proc/self/fd")[:MOST_NUMBERS]:
         try:
             target = os.readlink("/proc/self/fd/" + number)
             if not target.startswith("/") or target.startswith(("/dev/", "/proc/")):
@@ -150,5 +150,5 @@ def written_paths() -> list[str]:
         except (OSError, ValueError):
             continue
         if flags & os.O_ACCMODE:
-            found.append(target.removesuffix(" (deleted)"))
-    return found
+            paths.append(target.removesuffix(" (deleted)"))
+    return paths

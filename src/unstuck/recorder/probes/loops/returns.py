@@ -99,8 +99,8 @@ class Body(Scope):
         compute = _FUNCTIONS.get(id(self.visit(node.func)))
         if compute is None:
             return UNKNOWN
-        given = [self.visit(each) for each in node.args]
-        if any(each is UNKNOWN for each in given):
+        given = [self.visit(argument) for argument in node.args]
+        if any(value is UNKNOWN for value in given):
             return UNKNOWN
         if compute is len:
             return self._length(given[0]) if len(given) == 1 else UNKNOWN
@@ -139,7 +139,7 @@ class Body(Scope):
         return UNKNOWN
 
     def visit_Dict(self, node: ast.Dict) -> Any:
-        keys = [each.value if isinstance(each, ast.Constant) else UNKNOWN for each in node.keys]
+        keys = [key.value if isinstance(key, ast.Constant) else UNKNOWN for key in node.keys]
         values = self._all(node.values)
         plain = values is not UNKNOWN and all(type(key) is str for key in keys)
         return dict(zip(keys, values, strict=True)) if plain else UNKNOWN
@@ -150,30 +150,30 @@ class Body(Scope):
     visit_Tuple = visit_List  # type: ignore[assignment]
 
     def _all(self, nodes: list[ast.expr]) -> Any:
-        values = [self.visit(each) for each in nodes]
-        return UNKNOWN if any(each is UNKNOWN for each in values) else values
+        values = [self.visit(node) for node in nodes]
+        return UNKNOWN if any(value is UNKNOWN for value in values) else values
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         holds = truth(self.visit(node.test))
         return UNKNOWN if holds is None else self.visit(node.body if holds else node.orelse)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> Any:
-        each = node.generators[0]
-        through = self.visit(each.iter)
-        plain = len(node.generators) == 1 and not each.is_async and isinstance(each.target, ast.Name)
+        loop = node.generators[0]
+        through = self.visit(loop.iter)
+        plain = len(node.generators) == 1 and not loop.is_async and isinstance(loop.target, ast.Name)
         if not plain or id(type(through)) not in _LISTED or len(through) > MOST_ELEMENTS:
             return UNKNOWN
-        found: list[Any] = []
+        values: list[Any] = []
         for value in list(through):
-            inner = Body({each.target.id: value}, *self.spaces, of=self.of, deep=self.deep)  # type: ignore[attr-defined]
-            tests = [truth(inner.visit(test)) for test in each.ifs]
+            inner = Body({loop.target.id: value}, *self.spaces, of=self.of, deep=self.deep)  # type: ignore[attr-defined]
+            tests = [truth(inner.visit(test)) for test in loop.ifs]
             if None in tests:
                 return UNKNOWN
             if all(tests):
-                found.append(inner.visit(node.elt))
-                if found[-1] is UNKNOWN:
+                values.append(inner.visit(node.elt))
+                if values[-1] is UNKNOWN:
                     return UNKNOWN
-        return found
+        return values
 
     visit_ListComp = visit_GeneratorExp
 
@@ -184,8 +184,8 @@ def _computed(compute: Callable[..., Any], given: list[Any]) -> Any:
     numbers: Iterable[Any] = given[0] if listed else given
     if listed and (len(given[0]) > MOST_SUMMED or compute not in _OF_LISTS):
         return UNKNOWN
-    plain = [number(each) for each in numbers]
-    if any(id(type(each)) not in NUMBERS for each in plain):
+    plain = [number(value) for value in numbers]
+    if any(id(type(value)) not in NUMBERS for value in plain):
         return UNKNOWN
     try:
         return compute(plain) if listed else compute(*plain)
@@ -195,5 +195,5 @@ def _computed(compute: Callable[..., Any], given: list[Any]) -> Any:
 
 _OF_LISTS = (sum, min, max, any, all, len)
 _FUNCTIONS: dict[int, Any] = {
-    id(each): each for each in (*_OF_LISTS, abs, round, int, float, bool, range, math.ceil, math.floor)
+    id(function): function for function in (*_OF_LISTS, abs, round, int, float, bool, range, math.ceil, math.floor)
 }

@@ -25,7 +25,7 @@ POINTS = 16
 
 
 class Walk:
-    """What one walk has found. Numbers rise with every operation of a thread: a lower one is older."""
+    """What one walk found. Numbers rise with every operation of a thread: a lower one is older."""
 
     def __init__(self) -> None:
         self.nodes = self.older = 0
@@ -35,24 +35,24 @@ class Walk:
 
 def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
     """Count nodes, and those numbered `before` or lower; the oldest first, so that a short walk finds these too."""
-    found = Walk()
+    walked = Walk()
     until = thread_time() + seconds
     seen = {root}
     heap = [(root._sequence_nr(), 0, root)]
     while heap:
         number, _, node = heappop(heap)
-        found.nodes += 1
+        walked.nodes += 1
         if number < LEAF:
-            found.oldest = min(found.oldest, number)
-            found.older += number <= before
-        if found.nodes >= nodes or (found.nodes & 63 == 0 and thread_time() > until):
-            found.capped = True
-            return found
+            walked.oldest = min(walked.oldest, number)
+            walked.older += number <= before
+        if walked.nodes >= nodes or (walked.nodes & 63 == 0 and thread_time() > until):
+            walked.capped = True
+            return walked
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 heappush(heap, (following._sequence_nr(), len(seen), following))
-    return found
+    return walked
 
 
 class GraphGrowth(Probe):
@@ -78,22 +78,22 @@ class GraphGrowth(Probe):
             self._note(walk(node, self._newest, NODES, _allowed()), frame)
         self._newest = newest
 
-    def _note(self, found: Walk, frame: FrameType) -> None:
+    def _note(self, walked: Walk, frame: FrameType) -> None:
         last = self._points[-1] if self._points else None
-        more = last is not None and found.older > last.old and found.oldest == last.oldest
-        grown = found.older > 0 and (more or (last is not None and found.capped))  # more than could be walked through
+        more = last is not None and walked.older > last.old and walked.oldest == last.oldest
+        grown = walked.older > 0 and (more or (last is not None and walked.capped))  # more than could be walked through
         if not grown:
             self._points.clear()  # it let go of what it had, or keeps a part that stays as it is
-        if not found.older:
+        if not walked.older:
             return
         self._points.append(
             GraphPoint(
                 call=self._calls,
                 step=flight.steps(),
-                nodes=found.nodes,
-                old=found.older,
-                capped=found.capped,
-                oldest=found.oldest,
+                nodes=walked.nodes,
+                old=walked.older,
+                capped=walked.capped,
+                oldest=walked.oldest,
             )
         )
         del self._points[:-POINTS]

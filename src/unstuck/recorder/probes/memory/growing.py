@@ -84,8 +84,8 @@ class Growth(Probe):
 class Growing:
     """Something that is longer than before, and how much it weighs against others."""
 
-    def __init__(self, found: Reached, known: Known, kind: GrowerKind, capped: bool = False) -> None:
-        self._found, self._known, self.kind, self._capped = found, known, kind, capped
+    def __init__(self, item: Reached, known: Known, kind: GrowerKind, capped: bool = False) -> None:
+        self._item, self._known, self.kind, self._capped = item, known, kind, capped
         self.holds, self.bytes, self.graph = "", 0, kind == "graph"
 
     @property
@@ -96,10 +96,10 @@ class Growing:
         return (self._known.length - self._known.first) * element + (1 << 30 if self.kind == "hooks" else 0)
 
     def record(self, in_hooks: dict[int, Reached]) -> Grower:
-        found, known = self._found, self._known
-        by_hook = in_hooks.get(id(found.thing))
+        item, known = self._item, self._known
+        by_hook = in_hooks.get(id(item.thing))
         return Grower(
-            path=found.path,
+            path=item.path,
             kind=self.kind,
             holds=self.holds,
             graph=self.graph,
@@ -110,18 +110,18 @@ class Growing:
             step=known.step,
             times=known.times,
             capped=self._capped,
-            hook=found.hook or by_hook is not None,
+            hook=item.hook or by_hook is not None,
             site=self._site(by_hook),
         )
 
     def _site(self, by_hook: Reached | None) -> Site | None:
         """The statement that fills it. If a hook knows it by another name, then that is where it is filled."""
-        found = self._found
+        item = self._item
         there = _statement(by_hook.file, by_hook.written.rpartition(".")[2]) if by_hook is not None else None
-        if there is not None or not found.file:
+        if there is not None or not item.file:
             return there
-        name = _CALLED.get(self.kind) or found.written.partition("[")[0].rpartition(".")[2]
-        return _statement(found.file, name, found.inside)
+        name = _CALLED.get(self.kind) or item.written.partition("[")[0].rpartition(".")[2]
+        return _statement(item.file, name, item.inside)
 
 
 class Snapshot:
@@ -138,21 +138,21 @@ class Snapshot:
 
     def look(self, frame: FrameType) -> None:
         with_graph: list[Reached] = []
-        for found in reached(frame, self._in_hooks):
+        for item in reached(frame, self._in_hooks):
             self.objects += 1
-            thing = found.thing
+            thing = item.thing
             if type(thing) is self._torch.Tensor:
                 # Not the elements of a list: that one grows, or it does not.
-                if len(with_graph) < MOST_GRAPHS and not found.element and thing.grad_fn is not None:
-                    with_graph.append(found)
+                if len(with_graph) < MOST_GRAPHS and not item.element and thing.grad_fn is not None:
+                    with_graph.append(item)
                 continue
             count = length(thing)
             if count > 0 and len(self.kept) < MOST_KNOWN:
-                self._container(found, count)
+                self._container(item, count)
         until = thread_time() + GRAPHS_SECONDS
-        for found in with_graph:
+        for item in with_graph:
             if thread_time() < until:
-                self._graph(found)
+                self._graph(item)
 
     def record(self, began: float) -> GrowthSnapshot:
         heaviest = sorted(self.growing, key=lambda grower: -grower.weight)[:MOST_GROWERS]
@@ -165,19 +165,19 @@ class Snapshot:
             seconds=round(thread_time() - began, 5),
         )
 
-    def _container(self, found: Reached, count: int) -> None:
-        known = self._before.get(found.path)
-        if known is None or known.number != id(found.thing):
-            self.kept[found.path] = Known(id(found.thing), count, self.step)
+    def _container(self, item: Reached, count: int) -> None:
+        known = self._before.get(item.path)
+        if known is None or known.number != id(item.thing):
+            self.kept[item.path] = Known(id(item.thing), count, self.step)
             return
-        self.kept[found.path] = known
+        self.kept[item.path] = known
         if not known.grown(count, self.step):
             return
-        if found.hook and " hooks of " in found.written:
-            self.growing.append(Growing(found, known, "hooks"))
+        if item.hook and " hooks of " in item.written:
+            self.growing.append(Growing(item, known, "hooks"))
             return
-        grown = Growing(found, known, "cycle" if found.written.startswith("itertools.cycle ") else "container")
-        self._weigh(grown, [value for _, value in some_items(found.thing)[-LATEST:]])
+        grown = Growing(item, known, "cycle" if item.written.startswith("itertools.cycle ") else "container")
+        self._weigh(grown, [value for _, value in some_items(item.thing)[-LATEST:]])
         self.growing.append(grown)
 
     def _weigh(self, grown: Growing, latest: list[Any]) -> None:
@@ -195,10 +195,10 @@ class Snapshot:
             return []
         return [part for _, inner in some_items(value)[:ELEMENTS] for part in self._tensors(inner, depth + 1)]
 
-    def _graph(self, found: Reached) -> None:
+    def _graph(self, item: Reached) -> None:
         """A tensor's own graph: it grows if it reaches back before the last snapshot, further each time."""
-        node = found.thing.grad_fn
-        path = f"graph of {found.path}"
+        node = item.thing.grad_fn
+        path = f"graph of {item.path}"
         walked = walk(node, self._newest_before, GRAPH_NODES, GRAPH_SECONDS)
         known = self._before.get(path)
         number = int(node._sequence_nr())
@@ -212,7 +212,7 @@ class Snapshot:
         elif not known.grown(walked.nodes, self.step):
             known.times = 0
         if known.times:
-            self.growing.append(Growing(found, known, "graph", walked.capped))
+            self.growing.append(Growing(item, known, "graph", walked.capped))
 
 
 def _resident() -> int:

@@ -89,19 +89,19 @@ def reached(frame: FrameType, in_hooks: dict[int, Reached]) -> Iterator[Reached]
                 waiting.extend(_all_beneath(here))
 
 
-def _all_beneath(found: Reached) -> list[Reached]:
+def _all_beneath(at: Reached) -> list[Reached]:
     try:
-        return list(_beneath(found))
+        return list(_beneath(at))
     except (RuntimeError, TypeError, AttributeError, LookupError):  # another thread changes it; or an odd type
         return []
 
 
-def _mark(found: Reached, in_hooks: dict[int, Reached], deep: int) -> None:
+def _mark(at: Reached, in_hooks: dict[int, Reached], deep: int) -> None:
     """A hook has it too, and what is in it: an object that the training knows by another name."""
-    in_hooks[id(found.thing)] = found
-    if not deep or len(in_hooks) >= MOST_IN_HOOKS or id(type(found.thing)) in _ATOMS:
+    in_hooks[id(at.thing)] = at
+    if not deep or len(in_hooks) >= MOST_IN_HOOKS or id(type(at.thing)) in _ATOMS:
         return
-    for part in _all_beneath(found):
+    for part in _all_beneath(at):
         if id(part.thing) not in in_hooks and (length(part.thing) >= 0 or file_of(type(part.thing))):
             _mark(part, in_hooks, deep - 1)
 
