@@ -106,7 +106,7 @@ def _never_ran(before: Look, process: Process, thread: Thread) -> bool:
     earlier = thread_again(before, process.pid, thread.tid)
     if earlier is None or earlier.cpu != thread.cpu or earlier.wait != thread.wait:
         return False
-    # Stacks by signal wake the thread themselves, once a look: then the same wait and no processor time must do.
+    # Stacks by signal wake the thread themselves, once a look: then the same wait and no CPU time must do.
     return earlier.switches == thread.switches or process.stacks_by == "faulthandler"
 
 

@@ -15,8 +15,8 @@ Fix
     Look at the loop's condition: what should change it, and why that does not happen.
 
 When it is wrong
-    Long honest work outside the loader: a tokeniser, a validation pass in plain Python. Time alone decides here,
-    so it takes five minutes and twenty times the longest such pause before it, unless you ask with Ctrl-C.
+    Legitimately long work outside the loader: a tokeniser, a validation pass in plain Python. Time alone decides
+    here, so it takes five minutes and twenty times the longest such pause before it, unless you press Ctrl-C.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def decide(case: Case) -> Iterable[Finding]:
     yield from scans.hanging(RULE, case, spins=False)
     for still in standstills(case):
         if not still.long or still.stall.standing < case.times.suspect / 2 or (case.asked and not still.proven):
-            continue  # to who attaches, an unknown cause is no finding: the page says where it stands
+            continue  # `attach` shows where it stands anyway: there an unknown cause is no finding
         shown = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
         yield still.finding(
             RULE,

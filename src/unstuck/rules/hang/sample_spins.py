@@ -17,7 +17,7 @@ Fix
     instead of holding up the run.
 
 When it is wrong
-    A sample that honestly takes a thousand times longer than the rest. Without other samples to compare with
+    A sample that really takes a thousand times longer than the rest. Without other samples to compare with
     (the very first one), or before 10 s, nothing is reported.
 """
 

@@ -15,7 +15,7 @@ Fix
     Look for the collective or kernel queued before this line; `CUDA_LAUNCH_BLOCKING=1` makes its own line wait.
 
 When it is wrong
-    A long kernel. Reported only after a very long time, or to a person who asks.
+    A long kernel. Reported only after a very long time, at Ctrl-C, or by `unstuck attach`.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ Fix
     Give the operation a timeout, and check the other side.
 
 When it is wrong
-    Slow storage. Reported only after a very long time in which not a byte came, or to a person who asks: at Ctrl-C,
-    and to who attaches after 10 s of it.
+    Slow storage. Reported only after a very long time in which not a byte came, at Ctrl-C, or by `unstuck attach`
+    after 10 s of it.
 """
 
 from __future__ import annotations

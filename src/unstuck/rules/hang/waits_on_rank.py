@@ -14,8 +14,8 @@ Fix
     Find out why the missing rank is elsewhere; every rank must make the same calls in the same order.
 
 When it is wrong
-    A rank that is merely late. Reported only after a very long time, or to a person who asks: at Ctrl-C, and to who
-    attaches, if every rank can be seen and all are in a collective.
+    A rank that is merely late. Reported only after a very long time, at Ctrl-C, or by `unstuck attach` if every rank
+    can be seen and all are in a collective.
 """
 
 from __future__ import annotations

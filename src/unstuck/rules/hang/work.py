@@ -175,7 +175,7 @@ def far_outside(took: float, pace: Pace, ratio: float) -> bool:
 
 
 def retrying_frame(still: Standstill) -> Frame | None:
-    """The loop that catches its errors and goes round again, by its source; only where attempts are not counted."""
+    """The loop that catches its errors and tries again, by its source; only where attempts are not counted."""
     if still.sampling is None or not still.sampling.inferred:
         return None
     return next((f for f in still.thread.frames if f.user and f.tries), None)

@@ -28,7 +28,7 @@ from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 
 MIN_REPEATED = 32  # samples that came from another worker before
-MIN_REPEATED_SHARE = 0.05  # of the samples compared: shuffled streams meet only by and by
+MIN_REPEATED_SHARE = 0.05  # of the samples compared: shuffled streams meet only gradually
 MAX_OWN_SHARE = 0.25  # of the repeats that may be within one worker; more, and the data itself repeats
 
 

@@ -101,8 +101,8 @@ def _or_holds(loop: Loop, test: Condition) -> Reason | None:
 
 def _jumped(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
     """An equality that has been jumped over: the growing side is past it and only grows."""
-    for leaf, compared, way in _compared(condition, wanted):
-        if compared.op != ("==" if way else "!=") or _others_may_help(condition, leaf, wanted):
+    for leaf, way in _decisive(condition, wanted):
+        if leaf.compared is None or leaf.compared.op != ("==" if way else "!="):
             continue
         for sides in _both_ways(loop, leaf):
             growing, bound = sides[-1]
@@ -226,18 +226,6 @@ def _grew_past(history: list[tuple[Side, Side]]) -> bool:
     return all(sooner < later for sooner, later in pairwise(known)) and known[-1] > limit
 
 
-def _others_may_help(condition: Condition, leaf: Condition, wanted: bool) -> bool:
-    """Another piece joined to it could do what this one no longer can."""
-    if condition is leaf:
-        return False
-    if condition.kind == "not":
-        return _others_may_help(condition.parts[0], leaf, not wanted)
-    if condition.kind != ("and" if wanted else "or"):
-        return True
-    around = [part for part in condition.parts if part is not leaf and any(each is leaf for each, _ in _leaves(part))]
-    return any(_others_may_help(part, leaf, wanted) for part in around)
-
-
 def _may_change(loop: Loop, leaf: Condition) -> bool:
     """It has changed, is not known, or is a container, which changes without being assigned."""
     earlier = _earlier(loop, leaf)
@@ -282,6 +270,17 @@ def _leaves(condition: Condition, wanted: bool = True) -> Iterator[tuple[Conditi
     elif condition.kind in ("not", "call"):
         yield from _leaves(condition.parts[0], wanted if condition.kind == "call" else not wanted)
     else:
+        yield condition, wanted
+
+
+def _decisive(condition: Condition, wanted: bool) -> Iterator[tuple[Condition, bool]]:
+    """Pieces each of which alone can keep the condition from becoming `wanted`, with the value it would need."""
+    if condition.kind == "not":
+        yield from _decisive(condition.parts[0], not wanted)
+    elif condition.kind == ("and" if wanted else "or"):
+        for part in condition.parts:
+            yield from _decisive(part, wanted)
+    elif not condition.parts:
         yield condition, wanted
 
 

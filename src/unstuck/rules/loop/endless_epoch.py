@@ -77,7 +77,7 @@ def _drawing_forever(case: Case, state: LoaderState) -> Loop | None:
         direct = [loop for loop in moment.loops if _draws(loop, file, line)]
         if direct:
             loop = direct[-1]
-            through = loop.described.iterates  # islice(loader, n) ends; of a function of whoever's it is not known
+            through = loop.described.iterates  # islice(loader, n) ends; a function of the user's may
             bounded = through.ends is True or not through.type
             return loop if not bounded and never_left(loop) else None
         # Drawn with next(): each loop around it may be the one that stops.
@@ -135,7 +135,7 @@ def _finding(where: Where, title: str, evidence: str, fix: str, loop: Loop) -> F
 
 
 def _turns_by_index(moment: Moment, loop: Loop) -> int:
-    """How often a `for` without a way out has asked for a next index; 0 if that is not beyond the length."""
+    """Iterations of a `for` by index without a way out; 0 if they are not far beyond the length."""
     through = loop.described.iterates
     if not through.by_index or not through.length or loop.exits:
         return 0

@@ -96,7 +96,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Moment:
-    """All loops around one training step, outermost first; those inside generators are left to who draws from them."""
+    """All loops around one training step, outermost first; those inside generators end as their caller wants."""
 
     snapshot: LoopSnapshot
     loops: tuple[Loop, ...]
