@@ -283,7 +283,7 @@ def test_lock_is_found_where_only_the_call_is_hidden(scene: Scene) -> None:
     waiter = started(scene, LOCKED, cwd=scene.folder)
     scene.until(Observer(waiter.pid), lambda look: kinds(look) == ["file-lock"])
     members = Tree(waiter.pid).members(proc.Trouble())
-    waits = Waits(members, Descriptors([waiter.pid]), Sockets().afresh())
+    waits = Waits(members, Descriptors([waiter.pid]), Sockets())
     reading = ThreadReading(waiter.pid, "python", "S", 0.1, 1, "locks_lock_inode_wait", None)
     wait = waits.explain(waiter.pid, reading)
     assert wait is not None
