@@ -14,7 +14,7 @@ from time import monotonic, monotonic_ns, sleep
 
 from ..recorder import user_code
 from ..recorder.records.data import HungSample, KillingSample
-from ..takeover.interrupts import Interrupted, Patience
+from ..takeover.interrupts import Patience
 from . import sample_worker
 from .pass_outcome import SecondFetch
 from .sample_worker import AT, COUNT, SINCE, Reader, Seen, TooSlow
@@ -209,53 +209,41 @@ class FullPass:
         self.plan.here = True
 
     def _in_this_process(self, progress: Progress) -> None:
-        """A sample that hangs is interrupted by a timer's signal; Ctrl-C is heard between samples, or by it."""
-        words = [0, 0, 0]
-        reader = Reader(self.plan, words)
+        """A sample that hangs is interrupted by the signal of a timer."""
+        reader = Reader(self.plan, [0, 0, 0])
+        words = reader.words
 
         def tick(*_: object) -> None:
-            progress(self.done() + reader.seen.samples, self.count)
             if words[SINCE] and (self.interrupted or monotonic_ns() - words[SINCE] > self.seconds * 1e9):
                 raise TooSlow
+            progress(self.done() + reader.seen.samples, self.count)
 
         with _Timer(tick):
-            try:
-                self._read_all(reader)
-                self.seen.merge(reader.take())
-                if self.plan.keys is not None and not self.interrupted:
-                    self.again.came([reader.again(position) for position in self.again.wanted()])
-            except Interrupted:
-                pass
-        self.seen.merge(reader.take())
+            if self.plan.keys is None:
+                self._within_limit(reader, (), False)
+            while self._todo and not self.interrupted:
+                self._within_limit(reader, *self._todo.popleft())
+            if self.plan.keys is not None and not self.interrupted:
+                self.again.came([reader.again(position) for position in self.again.wanted()])
 
-    def _read_all(self, reader: Reader) -> None:
-        if self.plan.keys is None:
-            self._limited(reader, lambda: deque(reader.stream(), maxlen=0))
-            return
-        while self._todo and not self.interrupted:
-            positions, singly = self._todo.popleft()
-            step = 1 if singly else self.plan.batched or 1
-            for first in range(0, len(positions), step):
-                piece = positions[first : first + step]
-                if not self._limited(reader, lambda piece=piece: reader.fetch(piece)) and len(piece) > 1:  # type: ignore[misc]
-                    for position in piece:
-                        self._limited(reader, lambda position=position: reader.fetch([position]))  # type: ignore[misc]
-
-    def _limited(self, reader: Reader, read: Callable[[], object]) -> bool:
-        """False: it took too long, and several were in work."""
-        began = monotonic()
+    def _within_limit(self, reader: Reader, positions: Sequence[int], singly: bool) -> None:
+        """Read some of them, and put the others back; without positions, the whole stream."""
+        done = 0
         try:
-            if self.interrupted:
-                raise Interrupted
-            read()
+            if self.plan.keys is None:
+                deque(reader.stream(), maxlen=0)
+            else:
+                done = reader.read(positions, singly)
         except TooSlow as stopped:
-            if self.interrupted:
-                raise Interrupted from None
-            if reader.words[COUNT] > 1:
-                return False
-            site = sample_worker.line_of(stopped)
-            self.hung.append(HungSample(sample=reader.words[AT], seconds=monotonic() - began, site=site))
-        return True
+            bad, several = reader.words[AT], reader.words[COUNT] > 1
+            if positions:
+                done = positions.index(bad) + (not several)
+            singly = singly or several
+            if not several and not self.interrupted:
+                site = sample_worker.line_of(stopped)
+                self.hung.append(HungSample(sample=bad, seconds=self.seconds, site=site))
+        self.seen.merge(reader.take())
+        self._put_back(positions[done:], singly)
 
 
 class _Timer:

@@ -16,7 +16,7 @@ from ..recorder import tensors, user_code
 from ..recorder.probes.data import statistics
 from ..recorder.probes.death import tracebacks
 from ..recorder.records.data import FailedSample
-from . import sample_parts, sample_prints
+from . import sample_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Reader:
     def __init__(self, plan: Plan, words: Any) -> None:
         self.plan, self.dataset, self.words = plan, plan.dataset, words
         self.seen = Seen()
-        self.printer = sample_prints.Printer(across=plan.method != "fork")
+        self.printer = sample_contents.Printer(across=plan.method != "fork")
         self._waiting: list[tuple[int, Any]] = []
         """Samples that were fetched and not yet looked at."""
         self._size = 0
@@ -117,7 +117,15 @@ class Reader:
         seen, self.seen = self.seen, Seen()
         return seen
 
-    def fetch(self, positions: Sequence[int]) -> None:
+    def read(self, positions: Sequence[int], singly: bool) -> int:
+        """For a while; how many were read."""
+        step, until, done = 1 if singly else self.plan.batched or 1, monotonic() + SLICE_SECONDS, 0
+        while done < len(positions) and (not done or monotonic() < until):
+            self._fetch(positions[done : done + step])
+            done += step
+        return min(done, len(positions))
+
+    def _fetch(self, positions: Sequence[int]) -> None:
         """As the loader's own fetcher does: one by one, or several at once where the dataset gives them so."""
         words = self.words
         words[AT], words[COUNT] = positions[0], len(positions)
@@ -131,7 +139,7 @@ class Reader:
             words[SINCE] = 0
             if len(positions) > 1:
                 for position in positions:
-                    self.fetch([position])
+                    self._fetch([position])
             else:
                 self._failed(positions[0], error)
             return
@@ -173,11 +181,11 @@ class Reader:
         try:
             sample = self._get([position])[0]
             took = (monotonic_ns() - began) / 1e9
-            return position, took, self.printer.prints(list(sample_parts.stacked([sample])), 1)[0]
+            return position, took, self.printer.prints(list(sample_contents.stacked([sample])), 1)[0]
         except GeneratorExit:
             raise
         except BaseException:
-            return position, 0.0, sample_prints.NONE
+            return position, 0.0, sample_contents.NONE
         finally:
             words[SINCE] = 0
 
@@ -220,15 +228,15 @@ class Reader:
             self.seen.odd[why] = self.seen.odd.get(why, 0) + len(waiting)
 
     def _gather(self, positions: list[int], samples: list[Any]) -> None:
-        seen, parts = self.seen, list(sample_parts.stacked(samples))
+        seen, parts = self.seen, list(sample_contents.stacked(samples))
         for position, fingerprint in zip(positions, self.printer.prints(parts, len(samples)), strict=True):
-            if fingerprint != sample_prints.NONE:
+            if fingerprint != sample_contents.NONE:
                 seen.prints.append(fingerprint)
                 seen.positions.append(position)
             else:
                 seen.unprinted += 1
         numbers = [self.plan.number(position) for position in positions]
-        parts = [(path, part) for path, part in parts if not isinstance(part, sample_parts.Raw)]
+        parts = [(path, part) for path, part in parts if not isinstance(part, sample_contents.Raw)]
         whole = [pair for pair in parts if type(pair[1]) is not list]
         texts = [pair for pair in parts if type(pair[1]) is list and type(pair[1][0]) is str]
         seen.gathered.take_parts(whole, texts, numbers, len(samples))
@@ -260,17 +268,8 @@ def work(plan: Plan, pipe: Any, words: Any, number: int, seed: int, stack: str, 
             if task[0] == "again":
                 pipe.send(("again", [reader.again(position) for position in task[1]]))
             else:
-                done = _slice(reader, *task)
+                done = reader.read(*task)
                 pipe.send(("seen", pickle.dumps(reader.take()), done))
-
-
-def _slice(reader: Reader, positions: Sequence[int], singly: bool) -> int:
-    """Read for a while; how many were read."""
-    step, until, done = 1 if singly else reader.plan.batched or 1, monotonic() + SLICE_SECONDS, 0
-    while done < len(positions) and (not done or monotonic() < until):
-        reader.fetch(positions[done : done + step])
-        done += step
-    return min(done, len(positions))
 
 
 def _become_loader_worker(plan: Plan, number: int, seed: int) -> None:

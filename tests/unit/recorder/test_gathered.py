@@ -13,7 +13,7 @@ from unstuck.recorder.probes.data import statistics_report
 from unstuck.recorder.probes.data.bounded_rows import KeptRows
 from unstuck.recorder.probes.data.statistics import TARGET, Gathered
 from unstuck.recorder.records.data import ColumnStats, LoaderData, PartSeen
-from unstuck.scanning import sample_parts
+from unstuck.scanning import sample_contents
 
 
 def told(*batches: Any, samples: bool = True) -> LoaderData:
@@ -126,7 +126,7 @@ def test_associations_lose_what_chance_gives() -> None:
 
 
 def test_samples_of_different_shapes_are_read_one_by_one() -> None:
-    parts = dict(sample_parts.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
+    parts = dict(sample_contents.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
     assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]
     gathered = Gathered(whole=True)
     gathered.take_ragged("[0]", parts["[0]"], [10, 11, 12])

@@ -1,7 +1,12 @@
-"""Samples of a dataset put together part by part, whatever they are made of."""
+"""What is in samples, whatever they are made of: put together part by part, and a print of each, by which the same
+content is known again."""
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import io
+import pickle
 import sys
 from itertools import islice
 
@@ -10,10 +15,12 @@ from ..recorder.tensors import DEEP, PARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 WIDER = {"u2": "int32", "u4": "int64"}  # arrays whose type torch hardly knows, and one that holds all their values
+
+NONE = 0  # the print of a sample with a part that cannot be read
 
 
 class Raw:
@@ -139,3 +146,81 @@ def _tensor(value: Any) -> Any:
         raw = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8)
         return raw.reshape(value.size[1], value.size[0], bands)
     return None
+
+
+# --- prints --------------------------------------------------------------------------------------------------------
+
+
+class Printer:
+    """Makes prints that are the same within this process and those forked from it; or within all, `across` them."""
+
+    def __init__(self, across: bool = False) -> None:
+        self._digest: Callable[[Any], int] = _sha1 if across else hash
+        """Of bytes. Python's own is by far the fastest; a process that does not stem from ours by fork has another."""
+
+    def prints(self, parts: list[tuple[str, Any]], count: int) -> list[int]:
+        """Of samples that were put together part by part."""
+        prints: list[int | None] = [1] * count
+        for path, part in parts:
+            name = self._digest(path.encode())
+            several = part.samples if isinstance(part, Raw) else part
+            rows = [self._of_anything(each) for each in several] if type(several) is list else self._of_rows(part)
+            prints = [
+                None if before is None or row is None else hash((before, name, row))
+                for before, row in zip(prints, rows, strict=True)
+            ]
+        return [NONE if each is None else each or 1 for each in prints]
+
+    def _of_rows(self, tensor: Any) -> list[int | None]:
+        """Of each row, as it would be alone."""
+        head, body = _head(tensor.dtype, tensor.shape[1:]), memoryview(_memory(tensor))
+        rows = int(tensor.shape[0])
+        width = len(body) // rows
+        return [self._digest(head + body[row * width : (row + 1) * width]) for row in range(rows)]
+
+    def _of_anything(self, sample: Any) -> int | None:
+        """None: its content cannot be had."""
+        try:
+            if isinstance(sample, sys.modules["torch"].Tensor):
+                return self._digest(_tensor_bytes(sample))
+            content = io.BytesIO()
+            pickler = _Contents(content, protocol=4)
+            pickler.fast = True  # that a part is used twice is not content
+            pickler.dump(sample)
+        except Exception:
+            return None
+        return self._digest(content.getvalue())
+
+
+class _Contents(pickle.Pickler):
+    """Pickles the content of tensors, not that of the storage they are a view of."""
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is object:
+            raise pickle.PicklingError("nothing tells it from another")
+        if isinstance(value, sys.modules["torch"].Tensor):
+            return bytes, (_tensor_bytes(value),)
+        if kind.__module__.startswith("PIL.") and hasattr(kind, "tobytes"):
+            return bytes, (f"{value.mode}{value.size}".encode() + value.tobytes(),)
+        return NotImplemented
+
+
+def _sha1(raw: Any) -> int:
+    return int.from_bytes(hashlib.sha1(raw, usedforsecurity=False).digest()[:8], "big", signed=True)
+
+
+def _tensor_bytes(tensor: Any) -> bytes:
+    return _head(tensor.dtype, tensor.shape) + _memory(tensor)
+
+
+def _head(dtype: Any, shape: Any) -> bytes:
+    return f"{dtype}{tuple(shape)}".encode()
+
+
+def _memory(tensor: Any) -> bytes:
+    plain = tensor.detach()
+    if plain.layout is not sys.modules["torch"].strided or plain.is_quantized:
+        raise pickle.PicklingError("its numbers are not in one piece")
+    plain = plain.cpu().resolve_conj().resolve_neg().contiguous()
+    return ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size())
