@@ -85,8 +85,12 @@ def _text(number: Number, digits: int) -> str:
 def _later_epochs(batch: AliasedBatch) -> str:
     if not batch.again:
         return "no modified sample has come again in a later epoch so far: what it would get is not known"
-    again = f"{batch.again} times a later epoch got a modified sample exactly as it had been left"
-    return f"{again}, and {f'{batch.rewritten} times it was' if batch.harm else 'it was not'} modified again"
+    modified = f"was modified again {_times(batch.rewritten)}" if batch.harm else "was not modified again"
+    return f"a later epoch got a modified sample exactly as it had been left {_times(batch.again)}, and it {modified}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset({"no-better-than-constant"}), gathers=True)

@@ -68,11 +68,11 @@ def decide(case: Case) -> Iterable[Finding]:
         worst = max(outliers, key=lambda far: far.score)
         samples = list(dict.fromkeys(sample for far in outliers for sample in far.samples))
         value, sample = worst.values[0]
+        which = f"Sample{'s' * (len(samples) > 1)} {listed(samples)}" if samples else "A few samples"
         yield RULE.finding(
             severity="info",
             confidence=0.8,
-            title=f"{f'Sample {listed(samples)}' if samples else 'A few samples'}: {worst.name} is {number(value)}, "
-            "far away from all others",
+            title=f"{which}: {worst.name} is {number(value)}, far away from all others",
             evidence=(*(far.text() for far in outliers[:4]), f"{data.extent()} were read"),
             where=data.where(sample=sample if sample >= 0 else None),
             fix="Look at these samples; correct or drop them, or clip the column where the others end.",

@@ -44,8 +44,8 @@ def decide(case: Case) -> Iterable[Finding]:
     yield RULE.finding(
         severity="error",
         confidence=0.98,
-        title=f"label {label} is not a class: the model has {classes} (0 to {classes - 1})"
-        + (f"; it is sample {sample}" if sample is not None else ""),
+        title=f"label {label}{f' of sample {sample}' if sample is not None else ''} is not a class: the model has "
+        f"{classes} (0 to {classes - 1})",
         evidence=(
             f"`{exception_text(raised)}` at {place(line)}",
             f"scores of shape {labels.scores} are for {classes} classes; the labels of this batch go from "

@@ -56,8 +56,7 @@ def _slow(case: Case) -> Iterator[Finding]:
         yield RULE.finding(
             severity="warning",
             confidence=0.9,
-            title=f"{share:.0%} of the time goes into copying the dataset ({size(state.pickled)}) to each of "
-            f"{wait.workers} workers",
+            title=f"{share:.0%} of the time goes into copying {size(state.pickled)} of dataset to {wait.workers_text}",
             evidence=(
                 f"each worker is started with a pickle of {size(state.pickled)}; making them took "
                 f"{seconds(state.pickling)} over {state.passes:,} epochs",

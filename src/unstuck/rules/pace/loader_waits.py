@@ -19,6 +19,9 @@ SHARED_MACHINE_CORES = 0.25  # kept busy by others
 MIN_STOLEN_SHARE = 0.15  # of the work on batches, lost to others
 IDLE_BELOW = 0.5  # share of the snapshots in which workers make a batch: below, they are not what is waited for
 CHEAP_SAMPLE_SECONDS = 60e-6  # below, a sample cannot be made any cheaper
+MIN_SNAPSHOTS_TOGETHER = 10  # in which two or more workers make a batch
+MIN_ALONE_SHARE = 0.85  # of these: at most one worker is not waiting for the lock
+MIN_BLOCKED_SHARE = 0.25  # of the snapshots in which a worker waits for the lock, on average
 MIN_HOT_SHARE = 0.15  # of the samples, that a line must have to be named as the cause
 MAX_WORKERS = 16  # recommended unseen
 MAX_GAIN = 20.0  # beyond this the number says no more than that next to nothing is left
@@ -127,6 +130,15 @@ class LoaderWait:
         return self.workers > 0 and self.watched and self.busy < IDLE_BELOW and self.strain.drawing is None
 
     @property
+    def takes_turns(self) -> bool:
+        """Its workers wait for each other at a lock: in most snapshots only one of them works."""
+        strain = self.strain
+        if len(strain.fetchers) < 2 or strain.together < MIN_SNAPSHOTS_TOGETHER:
+            return False
+        blocked = mean(fetcher.blocked for fetcher in strain.fetchers)
+        return blocked >= MIN_BLOCKED_SHARE and strain.alone >= MIN_ALONE_SHARE * strain.together
+
+    @property
     def hot(self) -> HotLine | None:
         """The line in which most of the time is spent."""
         line = self.strain.drawing or self.strain.hot
@@ -209,8 +221,8 @@ class LoaderWait:
     @property
     def lost_text(self) -> str:
         return (
-            f"it waited {self.state.waited:.1f} s of {self.seconds:.1f} s for batches ({self.share:.0%}): "
-            f"{self.state.drawn:,} of {self.report.name}, without the first of each epoch"
+            f"it waited {self.state.waited:.1f} s of {self.seconds:.1f} s ({self.share:.0%}) for {self.state.drawn:,} "
+            f"batches of {self.report.name}, the first of each epoch not counted"
         )
 
     @property

@@ -34,7 +34,7 @@ MIN_GAIN = 1.1  # times as fast with more workers
 
 def decide(case: Case) -> Iterable[Finding]:
     wait = starving(case)
-    if wait is None or not wait.workers or wait.busy < MIN_BUSY_SHARE or wait.busy_machine:
+    if wait is None or not wait.workers or wait.busy < MIN_BUSY_SHARE or wait.busy_machine or wait.takes_turns:
         return
     wanted = wait.better_workers
     gain = wait.gain(wait.making, wanted) if wanted > wait.workers else 0.0

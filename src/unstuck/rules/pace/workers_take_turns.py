@@ -29,22 +29,13 @@ from unstuck.rules.pace.loader_waits import LoaderWait, cores_text, line_text, m
 from unstuck.rules.rule import Rule
 from unstuck.text import spot
 
-MIN_SNAPSHOTS = 10
-MIN_ALONE_SHARE = 0.85  # of the snapshots: at most one worker is not waiting for the lock
-MIN_BLOCKED_SHARE = 0.25  # of the snapshots in which a worker waits for the lock, on average
-
 
 def decide(case: Case) -> Iterable[Finding]:
     wait = starving(case)
-    if wait is None:
+    if wait is None or not wait.takes_turns:
         return
-    strain, workers = wait.strain, len(wait.strain.fetchers)
+    strain, workers, lock = wait.strain, len(wait.strain.fetchers), wait.strain.lock
     blocked = mean(fetcher.blocked for fetcher in strain.fetchers)
-    if workers < 2 or strain.together < MIN_SNAPSHOTS or blocked < MIN_BLOCKED_SHARE:
-        return
-    if strain.alone < MIN_ALONE_SHARE * strain.together:
-        return
-    lock = strain.lock
     at = f" at {spot(lock.file, lock.line)}" if lock is not None else ""
     yield RULE.finding(
         severity="warning",
@@ -76,6 +67,4 @@ def _gain_without_lock(wait: LoaderWait) -> float:
     return wait.gain(wait.making * working / busy * max(1.0, workers / room))
 
 
-RULE = Rule(
-    "workers-take-turns", "pace", decide, explains=frozenset({"starved-for-data", "too-few-workers"}), gathers=True
-)
+RULE = Rule("workers-take-turns", "pace", decide, explains=frozenset({"starved-for-data"}), gathers=True)
