@@ -53,8 +53,8 @@ class Watcher:
 def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | None = None) -> Watcher:
     """Watch this process and its workers from here on; findings appear on standard error.
 
-    Call it before the loaders are built. Under `unstuck run` it does nothing, for all is watched already. Never
-    raises for a reason of its own: a watch that cannot be had has a `note` that says why.
+    Call it before the loaders are built. Under `unstuck run` it does nothing: everything is watched already. It never
+    raises for a reason of its own: where nothing can be watched, the Watcher has a `note` that says why.
     """
     global _current
     if _current is not None and _current.active:
@@ -80,7 +80,7 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
 
 
 def _at_exit(watcher: Watcher) -> None:
-    """The hooks are about to be taken out: what the process ends of is noted first."""
+    """Note why the process ends before the hooks are taken out."""
     from unstuck.recorder.hooks import processes
 
     processes.end.leaving()

@@ -48,7 +48,7 @@ def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.S
     """Start it in our own process group, so that Ctrl-C, Ctrl-Z and the shell treat both as one job."""
     prctl = None if detach else _prctl()
     parent = os.getpid()
-    told, tell = os.pipe()  # closes by itself when exec succeeds; carries the errno if it does not
+    read_end, write_end = os.pipe()  # closes by itself when exec succeeds; carries the errno if it does not
     _flush()
     # Where SIGCHLD was ignored when we were started, the kernel would throw the exit status away.
     reaping = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -66,11 +66,11 @@ def start(command: Sequence[str], env: dict[str, str], *, old_mask: set[signal.S
                     os._exit(128 + signal.SIGKILL)
             os.execvpe(command[0], list(command), env)
         except OSError as error:
-            os.write(tell, str(error.errno).encode())
+            os.write(write_end, str(error.errno).encode())
         finally:
             os._exit(127)
-    os.close(tell)
-    with os.fdopen(told, "rb") as answer:
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as answer:
         failed = answer.read()
     child = Child(pid)
     if failed:

@@ -5,16 +5,12 @@ Pure: moments are parameters, so that an hour passes in a test in no time.
 
 from __future__ import annotations
 
-TICK = 0.5
-"""Seconds between two readings."""
-SUSPECT = 10.0
-"""Seconds of standing still that make a suspect, by default."""
-SLOW_PACE = 3.0
-"""A phase is worth a look when it has taken this many times the p99 of its kind."""
+TICK = 0.5  # seconds between two readings
+SUSPECT = 10.0  # seconds of standing still that make a suspect, by default
+SLOW_PACE = 3.0  # a phase is worth a look when it has taken this many times the p99 of its kind
 LOOKS_AT = (1.5, 3.0, 5.5, 8.0, 10.5, 12.5, 16.0, 20.0, 30.0, 45.0, 60.0)
 """Standing seconds at which stacks are taken; then each time a third more. Early ones make a proof by 15 s."""
-EXCUSED_LOOK = 10.0
-"""Seconds after which an excuse is looked at again."""
+EXCUSED_LOOK = 10.0  # seconds after which an excuse is looked at again
 
 
 class Hand:
@@ -71,7 +67,7 @@ class Clock:
         return hand is not None and hand.standing >= LOOKS_AT[0] * self.scale
 
     def looked(self, pid: int, excuse: str = "") -> None:
-        """Schedule the next look: soon at first, for a proof needs two; then ever rarer. An excuse stops the clock."""
+        """Schedule the next look: soon at first, for a proof needs two; then more and more rarely. An excuse stops the clock."""
         hand = self.hands.get(pid)
         if hand is None:
             return

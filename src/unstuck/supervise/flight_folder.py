@@ -30,18 +30,14 @@ def make_folder() -> tuple[str | None, str]:
             why = why or f"{place} is on a network file system"
             continue
         _clear_abandoned(place)
+        folder = os.path.join(os.path.abspath(place), f"unstuck-{os.getpid()}-{os.urandom(4).hex()}")
         try:
-            folder = _private_folder(place)
-        except OSError as error:
-            why = why or f"{place}: {error.strerror}"
-            continue
-        try:
+            os.mkdir(folder, 0o700)
             _check_room(folder)
+            return folder, ""
         except OSError as error:
             remove_folder(folder)
             why = why or f"{place}: {error.strerror}"
-            continue
-        return folder, ""
     return None, why or "no temporary folder"
 
 
@@ -57,16 +53,6 @@ def _clear_abandoned(place: str) -> None:
                 remove_folder(entry.path)
     except OSError:
         pass
-
-
-def _private_folder(place: str) -> str:
-    while True:
-        folder = os.path.join(os.path.abspath(place), f"unstuck-{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            os.mkdir(folder, 0o700)
-            return folder
-        except FileExistsError:
-            continue
 
 
 def _check_room(folder: str) -> None:

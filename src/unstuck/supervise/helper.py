@@ -64,16 +64,15 @@ def _finish(watch: Watch) -> None:
     ended = gauge is not None and bool(gauge.words[at.W_ENDED])
     failed = gauge is not None and any(isinstance(record, Died) for record in read_records(gauge))
     if not failed and (ended or _is_alive(watch.root)):
-        if watch.findings:
+        if watch.verdicts is not None:
             watch.verdicts.ended_well()  # it came to the end of the watch by itself
         if watch.gathered or watch.options.report:
             watch.save("finished")
         return
     exits = (Exit(watch.root, inferred=True),)
-    news = watch.explain_death(exits)
+    shown = watch.explain_end("died", exits)
     watch.save("died", exits)
-    if news:
-        watch.show("died", exits)
+    if shown:
         watch.output.next_command(f"unstuck report {watch.folder.name}")
 
 

@@ -119,11 +119,8 @@ class Supervisor:
     # --- stopping it -------------------------------------------------------------------------------------
 
     def _reason_to_stop(self) -> tuple[str, Finding] | None:
-        if not self.watch.findings:
-            return None
-        from unstuck.supervise.verdicts import reason_to_stop
-
-        return reason_to_stop(self.watch.findings, self.options)
+        verdicts = self.watch.verdicts
+        return verdicts.reason_to_stop(self.options) if verdicts is not None else None
 
     def _stop_if_wanted(self) -> None:
         reason = self._reason_to_stop() if self.stopper is None else None
@@ -193,45 +190,37 @@ class Supervisor:
             self.parts.attempt("run folder", self.watch.save_plain, self._outcome(code), *exit_of(code))
         if self.stopper is not None:
             self._sum_up()
-        if self._has_something_to_read() and "run folder" not in self.parts:
+        verdicts = self.watch.verdicts
+        if verdicts is not None and verdicts.worth_reading and "run folder" not in self.parts:
             self.output.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:
             return STOPPED_BY_US
-        return FINDING_STANDS if code == 0 and self._fails() else code
+        return FINDING_STANDS if code == 0 and verdicts is not None and verdicts.fails(self.options.fail_on) else code
 
     def _finish(self, code: int) -> None:
         watch, outcome = self.watch, self._outcome(code)
-        if outcome == "finished" and not watch.interrupted and watch.findings:
-            self._withdraw_disproved()
-        if outcome == "died":
-            self.parts.attempt("death", self._explain_death, code)
-        elif outcome == "interrupted" and self._ended_by in (signal.SIGTERM, signal.SIGHUP):
-            self.parts.attempt("death", self._explain, outcome, code)  # who sent the signal is worth a word
-        elif outcome == "finished" and (watch.readings.trend.close() or watch.readings.flights.news):
-            self.parts.attempt("last records", self._explain, outcome, code)
+        if outcome == "finished" and not watch.interrupted and watch.verdicts is not None:
+            families = {finding.family for finding in watch.verdicts.ended_well()}
+            if "hang" in families:
+                self.output.line("the run recovered; the hang report above no longer applies")
+            elif families:
+                self.output.line("the run finished; the report above that it would never end no longer applies")
+        if self._end_says_something(outcome):
+            self.parts.attempt("explaining the end", watch.explain_end, outcome, self._exits(code))
         if watch.findings or self.options.report is not None:
             watch.save(outcome, self._exits(code))
         else:
             watch.save_plain(outcome, *exit_of(code))
 
+    def _end_says_something(self, outcome: Outcome) -> bool:
+        if outcome == "interrupted":
+            return self._ended_by in (signal.SIGTERM, signal.SIGHUP)  # who sent the signal is worth a word
+        readings = self.watch.readings
+        return outcome == "died" or (outcome == "finished" and (readings.trend.close() or readings.flights.news > 0))
+
     def _explain_interrupt(self) -> None:
-        if self.stopper is None and self.watch.explain_interrupt():
-            self.watch.show("interrupted")
-
-    def _withdraw_disproved(self) -> None:
-        families = {finding.family for finding in self.watch.verdicts.ended_well()}
-        if "hang" in families:
-            self.output.line("the run recovered; the hang report above no longer applies")
-        elif families:
-            self.output.line("the run finished; the report above that it would never end no longer applies")
-
-    def _explain_death(self, code: int) -> None:
-        if self.watch.explain_death(self._exits(code)):
-            self.watch.show("died", self._exits(code))
-
-    def _explain(self, outcome: Outcome, code: int) -> None:
-        if self.watch.judge(outcome, self._exits(code)):
-            self.watch.show(outcome, self._exits(code))
+        if self.stopper is None:
+            self.watch.explain_interrupt()
 
     def _exits(self, code: int) -> tuple[Exit, ...]:
         from unstuck.model import Exit
@@ -253,20 +242,6 @@ class Supervisor:
             where = f"{os.path.basename(cause.where.file)}:{cause.where.line}" if cause.where.file else ""
             shown = f" ({where})" if where and where not in cause.title else ""
             self.output.line(f"stopped, because {cause.title}{shown} [{cause.rule}]")
-
-    def _has_something_to_read(self) -> bool:
-        if not self.watch.findings:
-            return False
-        from unstuck.supervise.verdicts import is_quiet
-
-        return not all(map(is_quiet, self.watch.findings))
-
-    def _fails(self) -> bool:
-        if not self.watch.findings:
-            return False
-        from unstuck.supervise.verdicts import fails
-
-        return fails(self.watch.findings, self.options.fail_on)
 
 
 def exit_of(code: int) -> tuple[int | None, int | None]:

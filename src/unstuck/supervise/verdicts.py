@@ -101,6 +101,28 @@ class Verdicts:
             self._scene, outcome=case.outcome, exits=case.exits, seconds=case.seconds, probes_off=case.probes_off
         )
 
+    @property
+    def worth_reading(self) -> bool:
+        return not all(map(is_quiet, self.findings))
+
+    def reason_to_stop(self, options: Options) -> tuple[str, Finding] | None:
+        """The option and the standing finding for which the run has to be stopped."""
+        standing = [finding for finding in self.findings if not finding.withdrawn]
+        if options.on_hang == "stop":
+            for finding in standing:
+                if finding.severity == "error" and finding.family not in IN_VAIN:
+                    return "--on-hang stop", finding
+        for finding in standing:
+            warned = finding.severity == "warning" and finding.family != "hang"  # of a hang only what is certain
+            if (options.stop_on and finding.severity == "error") or (options.stop_on == "warning" and warned):
+                return f"--stop-on {options.stop_on}", finding
+        return None
+
+    def fails(self, fail_on: str | None) -> bool:
+        """A standing finding is as loud as `--fail-on` says, or louder."""
+        limit = LOUDNESS[fail_on] if fail_on is not None else -1
+        return any(not finding.withdrawn and LOUDNESS[finding.severity] <= limit for finding in self.findings)
+
     # --- parts of an update ----------------------------------------------------------------------------------
 
     def _withdraw(self, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
@@ -191,25 +213,6 @@ def is_quiet(finding: Finding) -> bool:
     rule = rule_named(finding.rule)
     last_resort = finding.family in IN_VAIN and rule is not None and rule.last_resort
     return finding.family in ("data", "pace") or last_resort
-
-
-def reason_to_stop(findings: Iterable[Finding], options: Options) -> tuple[str, Finding] | None:
-    """The option and the standing finding for which the run has to be stopped."""
-    standing = [finding for finding in findings if not finding.withdrawn]
-    if options.on_hang == "stop":
-        for finding in standing:
-            if finding.severity == "error" and finding.family not in IN_VAIN:
-                return "--on-hang stop", finding
-    for finding in standing:
-        warned = finding.severity == "warning" and finding.family != "hang"  # of a hang only what is certain
-        if (options.stop_on and finding.severity == "error") or (options.stop_on == "warning" and warned):
-            return f"--stop-on {options.stop_on}", finding
-    return None
-
-
-def fails(findings: Iterable[Finding], fail_on: str | None) -> bool:
-    """A standing finding is as loud as `--fail-on` says, or louder."""
-    return fail_on is not None and any(not f.withdrawn and LOUDNESS[f.severity] <= LOUDNESS[fail_on] for f in findings)
 
 
 def as_reported(saved: Diagnosis, fresh: Diagnosis) -> Diagnosis:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from unstuck.model import Case, Exit, Finding, Outcome
     from unstuck.report.store import RunFolder
+    from unstuck.rules.diagnose import Diagnosis
     from unstuck.supervise import Options
     from unstuck.supervise.evidence import Evidence
     from unstuck.supervise.flight_folder import FlightFolder
@@ -46,7 +47,8 @@ class Watch:
         self.ending = False
         """We are ending it: what moves now moves because of us."""
         self._evidence: Evidence | None = None
-        self._verdicts: Verdicts | None = None
+        self.verdicts: Verdicts | None = None
+        """None until the rules were applied."""
 
     @property
     def evidence(self) -> Evidence:
@@ -62,16 +64,8 @@ class Watch:
         return self._evidence is not None
 
     @property
-    def verdicts(self) -> Verdicts:
-        if self._verdicts is None:
-            from unstuck.supervise.verdicts import Verdicts
-
-            self._verdicts = Verdicts()
-        return self._verdicts
-
-    @property
     def findings(self) -> tuple[Finding, ...]:
-        return self._verdicts.findings if self._verdicts is not None else ()
+        return self.verdicts.findings if self.verdicts is not None else ()
 
     @property
     def interrupted(self) -> bool:
@@ -102,11 +96,8 @@ class Watch:
 
     def _recovered(self) -> bool:
         """A standstill that was reported is over: the report is withdrawn, and that is worth saying."""
-        if self._verdicts is None:
-            return False
-        from unstuck.supervise.verdicts import is_loud
-
-        return is_loud(self._verdicts.recovered(self.readings.last_moves()))
+        withdrawn = self.verdicts.recovered(self.readings.last_moves()) if self.verdicts is not None else ()
+        return any(finding.severity != "info" for finding in withdrawn)
 
     def _look_where_due(self) -> bool:
         looked = False
@@ -130,10 +121,12 @@ class Watch:
 
     def _judge(self, case: Case) -> bool:
         from unstuck.rules.diagnose import diagnose
+        from unstuck.supervise.verdicts import Verdicts
 
         diagnosis = diagnose(case)
         for rule, why in diagnosis.probes_off:
             self.parts.setdefault(rule, why)
+        self.verdicts = self.verdicts or Verdicts()
         return self.verdicts.update(case, diagnosis, time.monotonic()).worth_saying
 
     # --- Ctrl-C and death --------------------------------------------------------------------------------
@@ -154,15 +147,20 @@ class Watch:
         if self.gathered:
             self.evidence.thaw()
 
-    def explain_interrupt(self) -> bool:
-        """What the interrupt ended: a standstill, or a run that moved and whose own records may tell something."""
+    def explain_interrupt(self) -> None:
+        """Show what the interrupt ended: a standstill, or a run that moved and whose own records may say something."""
         news = bool(self.readings.flights.news)
-        return (self.gathered or news) and (self.evidence.of_the_interrupt() or news) and self.judge()
+        if (self.gathered or news) and (self.evidence.of_the_interrupt() or news) and self.judge():
+            self.show("interrupted")
 
-    def explain_death(self, exits: tuple[Exit, ...]) -> bool:
-        """The run died: what it left behind is the Case."""
-        self.evidence.note_flights()  # next to a notebook or under a launcher some still live
-        return self.judge("died", exits)
+    def explain_end(self, outcome: Outcome, exits: tuple[Exit, ...]) -> bool:
+        """The run is over: what it left behind is the Case. True if something was found and shown."""
+        if outcome == "died":
+            self.evidence.note_flights()  # next to a notebook or under a launcher some still live
+        worth_saying = self.judge(outcome, exits)
+        if worth_saying:
+            self.show(outcome, exits)
+        return worth_saying
 
     # --- printing and saving -----------------------------------------------------------------------------
 
@@ -173,7 +171,7 @@ class Watch:
 
     def show(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         try:
-            self.output.findings(self.evidence.case(outcome, exits), self.verdicts.diagnosis, stopping=stopping)
+            self.output.findings(self.evidence.case(outcome, exits), self._diagnosis(), stopping=stopping)
         except Exception as error:
             self.parts.fail("terminal", error)
             for finding in self.findings:  # without the drawing, but not unsaid
@@ -183,12 +181,20 @@ class Watch:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
         from unstuck.report.json_report import write_report
 
-        diagnosis, report = self.verdicts.diagnosis, self.options.report
-        case = self.verdicts.case_to_keep(self.evidence.case(outcome, exits))
+        case, diagnosis, report = self._case_to_keep(outcome, exits), self._diagnosis(), self.options.report
         if not self._write("run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._copy):
-            case = self.verdicts.case_to_keep(self.evidence.case(outcome, exits))  # which now says so
+            case = self._case_to_keep(outcome, exits)  # which now says so
         if report is not None:
             self._write("report", report, lambda: write_report(report, case, diagnosis))
+
+    def _case_to_keep(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
+        case = self.evidence.case(outcome, exits)
+        return case if self.verdicts is None else self.verdicts.case_to_keep(case)
+
+    def _diagnosis(self) -> Diagnosis:
+        from unstuck.rules.diagnose import Diagnosis
+
+        return Diagnosis() if self.verdicts is None else self.verdicts.diagnosis
 
     def save_plain(self, outcome: Outcome, code: int | None, signal: int | None) -> None:
         """Nothing was found: the flight files and how it ended are enough, and cost next to nothing."""

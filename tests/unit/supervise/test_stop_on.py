@@ -11,10 +11,16 @@ from tests.unit.supervise.findings import finding
 from unstuck.model import Finding
 from unstuck.supervise import Options
 from unstuck.supervise.supervisor import Supervisor
-from unstuck.supervise.verdicts import fails, reason_to_stop
+from unstuck.supervise.verdicts import Verdict, Verdicts
 
 NAN, HANG, LOOP = finding("numerics"), finding("hang"), finding("loop")
 ON_HANG, ERROR, WARNING = {"on_hang": "stop"}, {"stop_on": "error"}, {"stop_on": "warning"}
+
+
+def said(*findings: Finding) -> Verdicts:
+    verdicts = Verdicts()
+    verdicts.all = [Verdict(finding, 0.0) for finding in findings]
+    return verdicts
 
 
 @pytest.mark.parametrize(
@@ -41,7 +47,7 @@ ON_HANG, ERROR, WARNING = {"on_hang": "stop"}, {"stop_on": "error"}, {"stop_on":
     ],
 )
 def test_who_stops_what(options: dict[str, str], found: Finding, by: str) -> None:
-    reason = reason_to_stop([found], Options(**options))  # type: ignore[arg-type]
+    reason = said(found).reason_to_stop(Options(**options))  # type: ignore[arg-type]
     assert reason == ((by, found) if by else None)
 
 
@@ -57,28 +63,28 @@ def test_who_stops_what(options: dict[str, str], found: Finding, by: str) -> Non
     ],
 )
 def test_which_finding_fails_a_run_that_ended_well(fail_on: str | None, found: Finding, failed: bool) -> None:
-    assert fails([found], fail_on) is failed
+    assert said(found).fails(fail_on) is failed
 
 
 class Line:
     """A supervisor whose child lives, with these findings."""
 
     def __init__(self, options: Options, *findings: Finding) -> None:
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.gauge: Any = SimpleNamespace(trains=True)
-        output: Any = SimpleNamespace(line=self.said.append)
+        output: Any = SimpleNamespace(line=self.lines.append)
         folder: Any = SimpleNamespace()
         self.supervisor = Supervisor(("python",), options, folder, output)
         flights = SimpleNamespace(gauge_of=lambda _: self.gauge)
         watch: Any = SimpleNamespace(
-            findings=findings, interrupted=False, ending=False, readings=SimpleNamespace(flights=flights)
+            verdicts=said(*findings), interrupted=False, ending=False, readings=SimpleNamespace(flights=flights)
         )
         process: Any = SimpleNamespace(poll=lambda: None, pid=2**22 + 1)  # more than any process has
         self.supervisor.watch, self.supervisor.process = watch, process
 
     def stop(self) -> list[str]:
         self.supervisor._stop_if_wanted()
-        return self.said
+        return self.lines
 
 
 def test_it_is_stopped_once_and_the_cause_is_the_one_that_did() -> None:
@@ -86,7 +92,7 @@ def test_it_is_stopped_once_and_the_cause_is_the_one_that_did() -> None:
     line.stop()
     line.stop()
     line.supervisor._sum_up()
-    assert line.said == ["stopping the run (--on-hang stop)", "stopped, because It is so (train.py:3) [a-hang]"]
+    assert line.lines == ["stopping the run (--on-hang stop)", "stopped, because It is so (train.py:3) [a-hang]"]
 
 
 def test_what_is_ending_is_left_alone() -> None:
