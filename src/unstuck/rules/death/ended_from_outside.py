@@ -35,7 +35,6 @@ OUTSIDE = ("SIGTERM", "SIGHUP", "SIGKILL")
 SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh")
 NEAR_END_SECONDS = 120.0  # before a job's end time: the scheduler may well have sent the signal
 SAVE = "save a checkpoint on SIGTERM so that the next run can resume from there"
-FIND_OUT = "Find out who ended it: a person, a scheduler, or the kernel's OOM killer (`dmesg | tail`)."
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -45,12 +44,12 @@ def decide(case: Case) -> Iterable[Finding]:
     end = death(case)
     if end is None or (end.died is not None and not end.fallen):
         return
-    if end.exit.signal is not None and signal_name(end.exit.signal) in OUTSIDE:
-        yield _training(end)
-        return
+    name = signal_name(end.exit.signal or 0)
     worker = next((worker for worker in end.fallen if worker.signal in OUTSIDE and worker.exited is None), None)
-    if worker is not None:
-        yield _worker(end, worker)
+    if name in OUTSIDE:
+        yield _by_signal(end, name, None)
+    elif worker is not None:
+        yield _by_signal(end, worker.signal, worker)
 
 
 def _passed_on(case: Case) -> Iterable[Finding]:
@@ -127,40 +126,29 @@ def _fix(case: Case, sender: Sender) -> str:
     return f"Find out who runs that process; {SAVE}."
 
 
-def _training(end: Death) -> Finding:
-    name = signal_name(end.exit.signal or 0)
-    kill = name == "SIGKILL"
+def _by_signal(end: Death, name: str, worker: WorkerEnd | None) -> Finding:
+    """It did not come through unstuck: the sender is not known."""
+    killed = name == "SIGKILL"
+    if worker is not None:
+        sample = worker.flight.sample if worker.flight is not None else None
+        who = worker.name
+        proof = f"{name} ended {who}{f' at sample {sample}' if sample is not None else ''}, by its exit code in main"
+    else:
+        who = f"the training (pid {end.pid})"
+        proof = f"{name} ended it; it does not send that to itself, and it did not come through unstuck"
     return RULE.finding(
         severity="error",
-        confidence=0.85 if kill else 0.9,
-        title=f"the training (pid {end.pid}) was ended from outside with {name}",
+        confidence=0.85 if killed or worker is not None else 0.9,
+        title=f"{who} was ended from outside with {name}",
         evidence=(
-            f"{name} ended the training process, which does not send it to itself, and it did not come through unstuck",
-            _oom_counter(end.case),
+            proof,
+            _oom_counter(end.case) if killed else "",
             _job(end.case, end.case.now),
-            end.progress(),
-        ),
-        where=end.where(None),
-        fix=FIND_OUT if kill else f"Find out who ended it; {SAVE}.",
-        seen_by="exit",
-    )
-
-
-def _worker(end: Death, worker: WorkerEnd) -> Finding:
-    flight = worker.flight
-    sample = f" at sample {flight.sample}" if flight is not None and flight.sample is not None else ""
-    return RULE.finding(
-        severity="error",
-        confidence=0.85,
-        title=f"{worker.name} was ended from outside with {worker.signal}",
-        evidence=(
-            f"{worker.signal} ended {worker.name}{sample}, by its exit code in main",
-            _oom_counter(end.case) if worker.signal == "SIGKILL" else "",
             f"main then died of `{exception_text(end.died.raised)}`" if end.died is not None else "",
             end.progress(),
         ),
         where=end.where(None, None, worker),
-        fix=f"{FIND_OUT} Then restart from the last checkpoint.",
+        fix=f"Find out who ended it: a person, a scheduler, or the kernel's OOM killer (`dmesg | tail`); {SAVE}.",
         seen_by="exit",
     )
 

@@ -58,7 +58,13 @@ def decide(case: Case) -> Iterable[Finding]:
     count, limit = counted.open, counted.limit
     who_failed = process_name(case, counted.pid if counted.pid is not None else failed.pid)
     crowded = bool(limit and count >= 0.9 * limit)
-    numbers = f"{count:,} of {limit:,} descriptors" if crowded else f"all {limit:,} descriptors" if limit else "all"
+    numbers = (
+        f"{count:,} of {limit:,} descriptors"
+        if crowded
+        else f"all {limit:,} descriptors"
+        if limit
+        else "all its descriptors"
+    )
     top, shown = next((pair for pair in (reported, *end.errors) if user_line(pair[1])), reported)
     line = user_line(shown)
     yield RULE.finding(
