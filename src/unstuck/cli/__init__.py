@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from unstuck.cli import plain_run
+from unstuck.cli import options
 from unstuck.errors import UnstuckError
 from unstuck.version import __version__
 
@@ -36,15 +36,16 @@ def main(argv: list[str] | None = None) -> int:
     verbose = False
     try:
         words = sys.argv[1:] if argv is None else argv
-        plain = plain_run.read(words)
+        plain = options.read(words)
         if plain is not None:
             from unstuck.cli import run
 
-            verbose = plain.verbose
+            verbose = bool(plain.verbose)
             return run.run(plain)
         args = build_parser(_only(words)).parse_args(words)
         # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
-        verbose = args.verbose = args.loud or getattr(args, "verbose", False)
+        args.verbose = args.loud or getattr(args, "verbose", None) or None
+        verbose = bool(args.verbose)
         status: int = args.run(args)
         if sys.stdout is not None:  # there is none after `>&-`
             sys.stdout.flush()

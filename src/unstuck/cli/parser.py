@@ -6,14 +6,12 @@ import argparse
 import os
 import sys
 
+from unstuck.cli.options import MAX_SECONDS
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-LONGEST = 9_999_999.0
-"""Seconds: more than a hundred days are a slip of the pen."""
 
 
 def formatter(prog: str) -> argparse.HelpFormatter:
@@ -44,7 +42,7 @@ def add(
     )
 
 
-def seconds(takes: str, example: str, most: float = LONGEST) -> Callable[[str], float]:
+def seconds(takes: str, example: str, most: float = MAX_SECONDS) -> Callable[[str], float]:
     """A type for an option that takes seconds; `takes` and `example` are for who gives it something else."""
 
     def read(text: str) -> float:

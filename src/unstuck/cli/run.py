@@ -1,11 +1,12 @@
-"""Run a training and say why it stands still.
+"""Run a training and say why it is stuck.
 
   unstuck run [options] train.py [arguments]
   unstuck run [options] -m package.module [arguments]
   unstuck run [options] -- torchrun --nproc-per-node 2 train.py
 
-The script runs as `python train.py` would: same arguments, folder, standard input, terminal and exit code.
-unstuck speaks on standard error, and only when there is something to say.
+The script runs as `python train.py` would: same arguments, folder, standard
+input, terminal and exit code. unstuck writes to standard error, and only when
+there is something to say.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
-from unstuck.cli.plain_run import CHOICES, Words
+from unstuck.cli.options import OPTIONS, Given
 from unstuck.cli.which import which
 from unstuck.errors import UsageError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-ON_HANG, STOP_ON, FAIL_ON = CHOICES["on_hang"], CHOICES["stop_on"], CHOICES["fail_on"]
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
     ".ipynb": "jupyter nbconvert --to script {script}",
@@ -37,76 +37,41 @@ _CUTS_US_OFF = {"E": "ignores PYTHONPATH", "I": "isolates it", "S": "skips site"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     import argparse
 
-    from unstuck.cli.parser import formatter, seconds
+    from unstuck.cli.parser import formatter
 
-    wait = seconds("--stall-after and --grace take", "unstuck run --stall-after 60 train.py")
     parser = subparsers.add_parser(
         "run",
-        help="run a training and say why it stands still",
+        help="run a training and say why it is stuck",
         description=__doc__,
+        epilog="Every option can also be set in the environment (UNSTUCK_ON_HANG=stop) or in\n"
+        '[tool.unstuck] of pyproject.toml (on-hang = "stop").',
         formatter_class=formatter,
         usage="unstuck run [options] train.py [arguments]",
     )
-    parser.add_argument(
-        "--on-hang",
-        choices=ON_HANG,
-        help="what to do when it is certain that the run is stuck: say so and let it be (default), or end it (exit 3)",
-    )
-    parser.add_argument(
-        "--stop-on",
-        choices=STOP_ON,
-        help="end the run (exit 3) as soon as such a finding or a worse one stands: stuck, NaN, not learning",
-    )
-    parser.add_argument(
-        "--stall-after",
-        type=wait,
-        metavar="S",
-        help="take S seconds without progress for a standstill, instead of the run's own pace",
-    )
-    parser.add_argument("--report", metavar="FILE", help="write the report here too (.json)")
-    parser.add_argument("--fail-on", choices=FAIL_ON, help="exit 4 if the run ends well but such a finding stands")
-    parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
-    parser.add_argument("--grace", type=wait, metavar="S", help="seconds a stopped run gets to end (default 30)")
-    parser.add_argument("--detach", action="store_true", help="let the training live on if unstuck itself is killed")
-    parser.add_argument(
-        "--trace-nan",
-        action="store_true",
-        help="on a GPU, wait for each loss, so that a NaN is traced to its operation (slows the run down)",
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of our own faults")
+    for option in OPTIONS:
+        option.add_to(parser)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="train.py …", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
-def run(args: argparse.Namespace | Words) -> int:
+def run(args: argparse.Namespace | Given) -> int:
     from unstuck.cli.settings import Settings
     from unstuck.report import store
     from unstuck.supervise import Options
     from unstuck.supervise.supervisor import supervise
 
     settings = Settings()
-    python = settings.text("python", args.python, "") or None
-    report = settings.text("report", args.report, "") or None
-    options = Options(
-        on_hang=settings.choice("on-hang", args.on_hang, "report", ON_HANG),
-        stop_on=settings.choice("stop-on", args.stop_on, "", ["", *STOP_ON]) or None,
-        stall_after=settings.number("stall-after", args.stall_after, 0.0) or None,
-        report=None if report is None else _absolute(report),
-        fail_on=settings.choice("fail-on", args.fail_on, "", ["", *FAIL_ON]) or None,
-        detach=args.detach,
-        trace_nan=args.trace_nan,
-        verbose=args.verbose,
-        grace=settings.number("grace", args.grace, 30.0),
-    )
-    command = build_command(args.module, list(args.command), python)
-    if options.report is not None:
+    values = {option.name: option.resolve(settings, getattr(args, option.name)) for option in OPTIONS}
+    command = build_command(args.module, list(args.command), values.pop("python"))
+    if values["report"] is not None:
         from unstuck.report.json_report import check_report_path
 
-        check_report_path(options.report)
+        values["report"] = _absolute(values["report"])
+        check_report_path(values["report"])
     for note in settings.notes:
         print(f"unstuck: {note}", file=sys.stderr)
-    return supervise(command, options, store.create())
+    return supervise(command, Options(**values), store.create())
 
 
 def build_command(module: list[str] | None, words: list[str], python: str | None) -> list[str]:

@@ -30,9 +30,6 @@ class Settings:
     def number(self, name: str, flag: float | None, default: float) -> float:
         return self._first(name, flag, default, _number, "a number, 0 or more")
 
-    def whole(self, name: str, flag: int | None, default: int) -> int:
-        return self._first(name, flag, default, _whole, "a whole number, 0 or more")
-
     def switch(self, name: str, flag: bool | None, default: bool) -> bool:
         return self._first(name, flag, default, _switch, "true or false")
 
@@ -92,15 +89,6 @@ def _number(value: Any) -> float:
         raise TypeError
     number = float(value)
     if not math.isfinite(number) or number < 0:
-        raise ValueError
-    return number
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, (bool, float)):
-        raise TypeError
-    number = int(value)
-    if number < 0:
         raise ValueError
     return number
 

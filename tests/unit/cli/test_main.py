@@ -78,7 +78,7 @@ def test_verbose_before_run_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
     def run(args: argparse.Namespace) -> int:
-        seen.append(args.verbose)
+        seen.append(bool(args.verbose))
         return 0
 
     monkeypatch.setattr(run_command, "run", run)

@@ -38,9 +38,8 @@ def test_an_empty_variable_is_no_value(tmp_path: Path) -> None:
 
 
 def test_each_kind_reads_text(tmp_path: Path) -> None:
-    given = settings(tmp_path, UNSTUCK_A="2.5", UNSTUCK_B="7", UNSTUCK_C="off", UNSTUCK_D="stop", UNSTUCK_E="x")
+    given = settings(tmp_path, UNSTUCK_A="2.5", UNSTUCK_C="off", UNSTUCK_D="stop", UNSTUCK_E="x")
     assert given.number("a", None, 0.0) == 2.5
-    assert given.whole("b", None, 0) == 7
     assert given.switch("c", None, True) is False
     assert given.choice("d", None, "report", ["report", "stop"]) == "stop"
     assert given.text("e", None, "") == "x"
@@ -54,7 +53,6 @@ def test_each_kind_reads_text(tmp_path: Path) -> None:
         ("number", "-1", "a number"),
         ("number", "nan", "a number"),
         ("number", "true", "a number"),
-        ("whole", "1.5", "a whole number"),
         ("switch", '"maybe"', "true or false"),
         ("text", "5", "text"),
         ("choice", '"explode"', "report, stop"),
