@@ -119,7 +119,7 @@ def test_shell_around_it_and_a_shell_around_several(scene: Scene) -> None:
     assert (resolve(one.pid).root, resolve(one.pid).note) == (one.pid, "")
     two = scene.start(f"""import os; os.execvp("sh", ["sh", "-c", {f"{sleep} & {sleep} & wait"!r}])""")
     look = scene.until(Observer(two.pid), lambda look: kinds(look)[1:] == ["sleep", "sleep"])
-    with pytest.raises(UsageError, match="2 Python programs run beneath") as told:
+    with pytest.raises(UsageError, match="2 Python programs run below") as told:
         resolve(two.pid)
     assert f"pid {look.processes[2].pid}: " in told.value.cause
 

@@ -113,7 +113,7 @@ def in_container() -> bool:
 
 
 def owner(pid: int) -> int | None:
-    """The user whose process it is. (The files of one that hides belong to root, so its status is asked.)"""
+    """The user whose process it is. (The files of one that hides belong to root, so its status is read.)"""
     ids = proc.status(pid, "Uid")
     return int(ids[1]) if len(ids) > 1 else None
 
@@ -195,7 +195,7 @@ def several(pid: int, tops: list[Member]) -> UsageError:
     named = "; ".join(f"pid {member.pid}: {command(member.pid)}" for member in tops[:6])
     more = f"; and {len(tops) - 6} more" if len(tops) > 6 else ""
     return UsageError(
-        f"{len(tops)} Python programs run beneath process {pid} ({command(pid)}): choose one",
+        f"{len(tops)} Python programs run below process {pid} ({command(pid)}): choose one",
         cause=named + more,
         next_command=f"unstuck attach {tops[0].pid}",
     )
@@ -209,10 +209,11 @@ def not_python(pid: int, stat: Stat, tree: tuple[Member, ...]) -> UsageError:
             cause="only its owner or root may look into it",
             next_command=as_root(pid),
         )
-    beneath = f", and none of the {len(tree) - 1} processes beneath it is" if len(tree) > 2 else ""
-    beneath = ", and the process beneath it is not either" if len(tree) == 2 else beneath
+    below = {1: "", 2: ", and neither is the process below it"}.get(
+        len(tree), f", and neither is any of the {len(tree) - 1} processes below it"
+    )
     return UsageError(
-        f"process {pid} is not Python{beneath}: {command(pid)}",
+        f"process {pid} is not Python{below}: {command(pid)}",
         cause=_elsewhere(pid) or "unstuck explains Python trainings",
         next_command=LIST,
     )
@@ -220,8 +221,7 @@ def not_python(pid: int, stat: Stat, tree: tuple[Member, ...]) -> UsageError:
 
 def command(pid: int) -> str:
     words = proc.command(pid)
-    text = " ".join([os.path.basename(words[0]), *words[1:]]) if words else "unknown"
-    return shorten(text)
+    return shorten(" ".join([os.path.basename(words[0]), *words[1:]])) if words else "unknown"
 
 
 def _elsewhere(pid: int) -> str:
@@ -232,20 +232,13 @@ def _elsewhere(pid: int) -> str:
 
 def _inside(wanted: int) -> list[int]:
     """Pids, as they are here, of Python processes that are number `wanted` inside a pid namespace of their own."""
-    found = []
-    for pid in proc.numbers("/proc"):
-        numbers = proc.status(pid, "NSpid")
-        if len(numbers) > 1 and int(numbers[-1]) == wanted and is_python(pid):
-            found.append(pid)
-    return found
+    numbers = {pid: proc.status(pid, "NSpid") for pid in proc.numbers("/proc")}
+    return [pid for pid, own in numbers.items() if len(own) > 1 and int(own[-1]) == wanted and is_python(pid)]
 
 
 def _hides_processes() -> str:
     """`hidepid=…` where /proc shows a user only their own processes."""
-    for line in proc.maybe("/proc/self/mounts").splitlines():
-        words = line.split()
-        if len(words) > 3 and words[1] == "/proc":
-            for option in words[3].split(","):
-                if option.startswith("hidepid=") and option not in ("hidepid=0", "hidepid=off"):
-                    return option if os.geteuid() != 0 else ""
-    return ""
+    mounts = [line.split() for line in proc.maybe("/proc/self/mounts").splitlines()]
+    options = [option for words in mounts if words[1:2] == ["/proc"] for option in words[3].split(",")]
+    hiding = [o for o in options if o.startswith("hidepid=") and o not in ("hidepid=0", "hidepid=off")]
+    return hiding[0] if hiding and os.geteuid() != 0 else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from unstuck.attach.access import curtly
@@ -23,9 +25,14 @@ _STYLES = {
     "unclear": ("unknown", "bold yellow"),
     "blind": ("unknown", "bold yellow"),
 }
-_SHOWN = 12
-"""Lines for processes; alike workers share one."""
-_NATIVE, _LOCALS = 8, 12
+_HELPERS = {  # by a word of their command line
+    "resource_tracker": "tracker",
+    "semaphore_tracker": "tracker",
+    "forkserver": "fork server",
+    "compile_worker": "compile worker",
+}
+_MAX_ROWS = 12  # for processes; workers that do the same share one
+_MAX_NATIVE, _MAX_LOCALS = 8, 12
 
 
 def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bool, next_command: str = "") -> str:
@@ -51,7 +58,7 @@ def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bo
         for finding in answer.diagnosis.findings[:3]:
             short(page, case, finding)
     _processes(page, answer)
-    _asked_for(page, answer)
+    _native_and_locals(page, answer)
     _quiet(page, case)
     unseen(page, _curt(case) if state.kind == "blind" else case, answer.diagnosis)
     if next_command:
@@ -92,15 +99,15 @@ def _processes(page: Page, answer: Answer) -> None:
     rows = _rows(answer.case)
     pids = max(len(row[0]) for row in rows)
     names = max(len(row[1]) for row in rows)
-    for pid, name, word, cpu in rows[:_SHOWN]:
+    for pid, name, word, cpu in rows[:_MAX_ROWS]:
         lead = f"{pid.rjust(pids)}  {name.ljust(names)}  {cpu:>5}  "
         page.line(word, lead=(lead, "dim"), indent=4)
-    if len(rows) > _SHOWN:
-        page.line((f"and {len(rows) - _SHOWN} more lines in the JSON report", "dim"), indent=4)
+    if len(rows) > _MAX_ROWS:
+        page.line((f"and {len(rows) - _MAX_ROWS} more lines in the JSON report", "dim"), indent=4)
 
 
-def _asked_for(page: Page, answer: Answer) -> None:
-    """Native frames and locals of where it stands, where the person wanted them."""
+def _native_and_locals(page: Page, answer: Answer) -> None:
+    """Of where it stands, with `--native` and `--locals`."""
     for holdup in answer.holdups[:2]:
         last = next((p for p in _last(answer.case).processes if p.pid == holdup.process.pid), None)
         thread = last.main_thread if last else None
@@ -109,37 +116,32 @@ def _asked_for(page: Page, answer: Answer) -> None:
         if thread.native:
             page.blank()
             page.line((f"Native frames of {_name(last)} (pid {last.pid}), innermost first", "bold"), indent=2)
-            page.line(" ← ".join(thread.native[:_NATIVE]), indent=4)
+            page.line(" ← ".join(thread.native[:_MAX_NATIVE]), indent=4)
         user = next((f for f in thread.frames if f.user and f.arguments), None)
         if user is not None:
             page.blank()
             page.line((f"Locals of {user.function} in {_name(last)} (pid {last.pid})", "bold"), indent=2)
-            for name, value in user.arguments[:_LOCALS]:
+            for name, value in user.arguments[:_MAX_LOCALS]:
                 page.cut((f"{name} = ", "dim"), value, indent=4)
 
 
 def _rows(case: Case) -> list[tuple[str, str, str, str]]:
     """Pid, name, what it does, share of a core. Neighbours that do the same share a row."""
-    rows: list[tuple[list[Process], str, str]] = []
-    for process in _last(case).processes:
-        name, word = _name(process), _word(process)
-        if rows and process.role in ("worker", "helper", "unknown") and rows[-1][2] == word:
-            before = rows[-1][0][-1]
-            if before.role == process.role and (process.role != "worker" or "sample" not in word):
-                rows[-1][0].append(process)
-                continue
-        rows.append(([process], name, word))
-    return [(_pids(group), _names(group, name), word, _cpu(case, group)) for group, name, word in rows]
+    rows = []
+    for _, neighbours in groupby(_last(case).processes, _row_key):
+        group = list(neighbours)
+        first, count = group[0], len(group)
+        pid, name = str(first.pid), _name(first)
+        if count > 1:
+            pid, name = f"{pid} …", f"{count} workers" if first.role == "worker" else f"{count} × {name}"
+        rows.append((pid, name, _activity(first), _cpu(case, group)))
+    return rows
 
 
-def _pids(group: list[Process]) -> str:
-    return str(group[0].pid) if len(group) == 1 else f"{group[0].pid} …"
-
-
-def _names(group: list[Process], name: str) -> str:
-    if len(group) == 1:
-        return name
-    return f"{len(group)} workers" if group[0].role == "worker" else f"{len(group)} × {name}"
+def _row_key(process: Process) -> tuple[object, ...]:
+    activity = _activity(process)
+    alone = process.role not in ("worker", "helper", "unknown") or (process.role == "worker" and "sample" in activity)
+    return (process.pid,) if alone else (process.role, activity)
 
 
 def _name(process: Process) -> str:
@@ -150,21 +152,17 @@ def _name(process: Process) -> str:
     if process.role in ("main", "launcher"):
         return str(process.role)
     line = " ".join(process.command)
-    for mark, name in (
-        ("resource_tracker", "tracker"),
-        ("semaphore_tracker", "tracker"),
-        ("forkserver", "fork server"),
-        ("compile_worker", "compile worker"),
-    ):
+    for mark, name in _HELPERS.items():
         if mark in line and not process.forked:
             return name
-    return "helper" if process.is_python else process.command[0].rpartition("/")[2][:16] if process.command else "?"
+    if process.is_python:
+        return "helper"
+    return os.path.basename(process.command[0])[:16] if process.command else "?"
 
 
-def _word(process: Process) -> str:
-    if process.threads and process.threads[0].state == "Z":
-        return "ended (zombie)"
-    return process_activity(process)
+def _activity(process: Process) -> str:
+    zombie = bool(process.threads) and process.threads[0].state == "Z"
+    return "ended (zombie)" if zombie else process_activity(process)
 
 
 def _cpu(case: Case, group: list[Process]) -> str:
@@ -198,7 +196,7 @@ def _plain(process: Process, case: Case) -> dict[str, Any]:
         "name": _name(process),
         "worker": process.worker,
         "rank": process.rank,
-        "doing": _word(process),
+        "doing": _activity(process),
         "cpu": _cpu(case, [process]),
         "file": frame.file if frame else None,
         "line": frame.line if frame else None,
@@ -209,7 +207,7 @@ def _plain(process: Process, case: Case) -> dict[str, Any]:
 
 
 def _plain_frame(frame: Frame) -> dict[str, Any]:
-    """Locals only where they were asked for; the few numbers of torch's loader are there anyway."""
+    """Locals only with `--locals`; the few numbers of torch's loader are there anyway."""
     plain: dict[str, Any] = {"file": frame.file, "line": frame.line, "function": frame.function, "code": frame.code}
     return {**plain, "locals": dict(frame.arguments)} if frame.arguments else plain
 

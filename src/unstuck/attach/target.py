@@ -20,7 +20,7 @@ _TORCH = ("/libtorch", "/torch/_C.")
 @dataclass(frozen=True)
 class Target:
     pid: int
-    """As it was asked for."""
+    """As the user gave it."""
     root: int
     """The top of the tree that is looked at."""
     note: str = ""
@@ -29,14 +29,14 @@ class Target:
     """Where the run records itself, if it was started by `unstuck run`."""
 
 
-def resolve(asked: int) -> Target:
+def resolve(number: int) -> Target:
     """Raises UsageError, which says why there is nothing to look at."""
     if not os.path.isdir("/proc/self"):
         raise access.no_proc()
-    pid = _process_of(asked)
+    pid = _process_of(number)
     stat = proc.stat(pid)
     if stat is None:
-        raise access.absent(asked)
+        raise access.absent(number)
     if pid == os.getpid():
         raise access.ourselves()
     if stat.state in "ZX":
@@ -50,9 +50,9 @@ def resolve(asked: int) -> Target:
     root, how = _chosen(pid, tree)
     main = next((m for m in Tree(root).members(Trouble()) if m.is_python and not is_launcher(m.command)), python[0])
     note = how or ("" if root == pid else f"pid {pid} belongs to the run of pid {root}, which is looked at as a whole")
-    if pid != asked:
-        note = f"{asked} is a thread of process {pid}" + (f"; {note}" if note else "")
-    return Target(asked, root, note, proc.environment(main.pid).get("UNSTUCK_FLIGHT_DIR", ""))
+    if pid != number:
+        note = f"{number} is a thread of process {pid}" + (f"; {note}" if note else "")
+    return Target(number, root, note, proc.environment(main.pid).get("UNSTUCK_FLIGHT_DIR", ""))
 
 
 def _process_of(number: int) -> int:
@@ -67,7 +67,7 @@ def _is_kernel_thread(pid: int) -> bool:
 
 
 def _chosen(pid: int, tree: tuple[Member, ...]) -> tuple[int, str]:
-    """The root to look at, and why it is another than the top: beneath a supervisor of ours, or one of several."""
+    """The root to look at, and why it is another than the top: below a supervisor of ours, or one of several."""
     ours = {member.pid for member in tree if is_ours(member.command)}
     watched = next((member for member in tree if member.ppid in ours and _is_recorded(member.pid)), None)
     if watched is not None:
@@ -81,7 +81,7 @@ def _chosen(pid: int, tree: tuple[Member, ...]) -> tuple[int, str]:
     loaded = [member for member in tops if torch_loaded(member.pid)]
     if len(loaded) != 1:
         raise access.several(pid, loaded or tops)
-    return loaded[0].pid, f"of what runs beneath pid {pid}, only pid {loaded[0].pid} has torch loaded"
+    return loaded[0].pid, f"of what runs below pid {pid}, only pid {loaded[0].pid} has torch loaded"
 
 
 def _is_recorded(pid: int) -> bool:
