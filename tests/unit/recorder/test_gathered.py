@@ -169,6 +169,12 @@ def test_a_sum_that_overflows_is_no_bad_value() -> None:
     assert part(torch.full((4, 3, 250, 250), 60000.0, dtype=torch.float16)).bad_rows == 0
 
 
+def test_rows_of_millions_of_features_are_read_at_some() -> None:
+    rows = torch.zeros(2, 2_200_000)
+    rows[1, 5] = float("nan")
+    assert part(rows).width == 2_200_000
+
+
 def test_what_is_bad_everywhere_is_counted_once() -> None:
     about = part(torch.full((3, 3, 200, 200), float("nan")), [5, 6, 7])
     assert (about.bad_rows, about.bad_samples) == (3, [5, 6, 7])

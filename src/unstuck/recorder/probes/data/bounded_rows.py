@@ -18,8 +18,7 @@ LOOKED, STRIDED = 1 << 21, 1 << 18  # numbers among which NaN and infinity are l
 LONG = 1 << 16  # rows among which they are looked for
 HIDDEN = 8  # samples of a batch in which a bad value was hidden
 KEPT_NUMBERS = 1 << 17  # kept in all: of wide rows fewer are kept
-_FACTOR = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
-_SIGNED = _FACTOR - (1 << 64)  # the same as a signed word
+_FACTOR = 0x9E3779B97F4A7C15 - (1 << 64)  # 2**64 over the golden ratio, as a signed word
 
 
 class Rows:
@@ -63,13 +62,9 @@ class Rows:
 
 def _spread(count: int, turn: int) -> list[int]:
     """One place at random out of each of so many stretches: labels may come in a pattern."""
-    stretch = count // ROWS
-    return [at * count // ROWS + _mixed(at + turn * ROWS) % stretch for at in range(ROWS)]
-
-
-def _mixed(number: int) -> int:
-    mixed = (number + 1) * _FACTOR & (1 << 64) - 1
-    return (mixed ^ mixed >> 29) * _FACTOR >> 32 & (1 << 30) - 1
+    at = sys.modules["torch"].arange(ROWS, device="cpu")
+    places: list[int] = (at * count // ROWS + _hashed(at + turn * ROWS) % (count // ROWS)).tolist()
+    return places
 
 
 def thinned(tensor: Any, most: int) -> Any:
@@ -83,25 +78,31 @@ def thinned(tensor: Any, most: int) -> Any:
 
 
 def hidden(tensor: Any, rows: Rows, shown: Collection[int]) -> Iterator[tuple[int, Any]]:
-    """Rows that hold NaN or infinity and are not among those that `shown` it: each with the places where it does."""
+    """Rows that hold NaN or infinity and are not among those that `shown` it: each with those of its pixels or moments
+    that do. `tensor` has channels or features last."""
     torch = sys.modules["torch"]
     if tensor.dtype not in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
         return
-    start = 0
+    start, width = 0, int(tensor.shape[-1])
+    most = LOOKED if _dense(tensor) else STRIDED
     if not rows.whole:
-        start, tensor = _window(tensor, LOOKED if _dense(tensor) else STRIDED, rows.turn)
+        if width > most:
+            return
+        start, tensor = _window(tensor, most, rows.turn)
     if bool(torch.isfinite(tensor.sum())):  # one bad value would have made the sum bad
         return
-    found = _bad(tensor, 0).nonzero().reshape(-1)[: ROWS + len(shown)].tolist()
-    new = [place for place in found if place + start not in shown]
+    dims = tuple(range(1, int(tensor.dim())))
+    bad = ~(torch.isfinite(tensor.amax(dims)) & torch.isfinite(tensor.amin(dims)))  # a sum might overflow
+    new = [place for place in bad.nonzero().reshape(-1)[: ROWS + len(shown)].tolist() if place + start not in shown]
     for place in new if rows.whole else new[:HIDDEN]:
-        yield place + start, _narrowed(tensor[place : place + 1])
+        pixels = tensor[place].reshape(-1, width)
+        yield place + start, pixels[~torch.isfinite(pixels).all(1)][: max(1, PIECE // width)]
 
 
 def _window(tensor: Any, most: int, turn: int) -> tuple[int, Any]:
     """A part of it that is not too large, another one each time; and the row it begins with."""
     start = 0
-    for dim in (0, *sorted(range(1, int(tensor.dim())), key=lambda dim: -int(tensor.shape[dim]))):
+    for dim in (0, *sorted(range(1, int(tensor.dim()) - 1), key=lambda dim: -int(tensor.shape[dim]))):
         size = int(tensor.shape[dim])
         length = max(1, most * size // int(tensor.numel()))
         length = min(length, LONG) if dim == 0 else length
@@ -112,24 +113,6 @@ def _window(tensor: Any, most: int, turn: int) -> tuple[int, Any]:
             tensor = tensor.narrow(dim, begin, length)
             start = begin if dim == 0 else start
     return start, tensor
-
-
-def _narrowed(sample: Any) -> Any:
-    """Where it is bad, along every dimension but the last."""
-    for dim in sorted(range(1, int(sample.dim()) - 1), key=lambda dim: -int(sample.shape[dim])):
-        bad = _bad(sample, dim).nonzero().reshape(-1)
-        most = max(1, PIECE * int(sample.shape[dim]) // int(sample.numel()))
-        sample = sample.index_select(dim, bad[:most]) if most > 1 else sample.narrow(dim, int(bad[0]), 1)
-    return sample
-
-
-def _bad(tensor: Any, dim: int) -> Any:
-    """For each entry along a dimension: whether something in it is NaN or infinite. A sum might overflow."""
-    torch = sys.modules["torch"]
-    others = [other for other in range(int(tensor.dim())) if other != dim]
-    if not others:
-        return ~torch.isfinite(tensor)
-    return ~(torch.isfinite(tensor.amax(others)) & torch.isfinite(tensor.amin(others)))
 
 
 def _dense(tensor: Any) -> bool:
@@ -168,10 +151,7 @@ class KeptRows:
         if not bool(new.any()):
             return
         merged = torch.cat((self.keys, keys[new]))
-        if merged.numel() > most:
-            chosen = torch.topk(merged, most, largest=False).indices
-        else:
-            chosen = torch.arange(merged.numel(), device="cpu")
+        chosen = torch.topk(merged, min(most, merged.numel()), largest=False).indices
         self.samples = torch.cat((self.samples, samples[new]))[chosen]
         self.parts = {name: torch.cat((self.parts[name], part[new].double()))[chosen] for name, part in parts.items()}
         self.keys = merged[chosen]
@@ -182,6 +162,6 @@ class KeptRows:
 
 
 def _hashed(samples: Any) -> Any:
-    mixed = (samples + 1) * _SIGNED
-    mixed = (mixed ^ (mixed >> 29)) * _SIGNED
+    mixed = (samples + 1) * _FACTOR
+    mixed = (mixed ^ (mixed >> 29)) * _FACTOR
     return (mixed ^ (mixed >> 32)) & (1 << 62) - 1

@@ -76,8 +76,7 @@ class Part:
 
     def _take_hidden(self, laid: Any, rows: bounded_rows.Rows, shown: set[int]) -> None:
         torch = sys.modules["torch"]
-        for place, found in bounded_rows.hidden(laid, rows, shown):
-            table = found.reshape(-1, self.whole_width)
+        for place, table in bounded_rows.hidden(laid, rows, shown):
             table = table if self.chosen is None else table[:, self.chosen]
             if not bool(torch.isfinite(table).all()):
                 named = torch.full((table.shape[0],), rows.named_at(place), dtype=torch.int64, device="cpu")
