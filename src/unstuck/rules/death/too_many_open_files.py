@@ -58,13 +58,8 @@ def decide(case: Case) -> Iterable[Finding]:
     count, limit = counted.open, counted.limit
     who_failed = process_name(case, counted.pid if counted.pid is not None else failed.pid)
     crowded = bool(limit and count >= 0.9 * limit)
-    numbers = (
-        f"{count:,} of {limit:,} descriptors"
-        if crowded
-        else f"all {limit:,} descriptors"
-        if limit
-        else "all its descriptors"
-    )
+    total = f"{limit:,}" if limit else "its"
+    numbers = f"{count:,} of {total} descriptors" if crowded else f"all {total} descriptors"
     top, shown = next((pair for pair in (reported, *end.errors) if user_line(pair[1])), reported)
     line = user_line(shown)
     yield RULE.finding(
