@@ -89,8 +89,8 @@ def show(found: list[Candidate], as_json: bool) -> None:
     _table(page, found)
     if unseen:
         page.blank()
-        noun = count(unseen, "Python process").replace("processs", "processes")
-        page.whole((f"{noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
+        noun = "process" if unseen == 1 else "processes"
+        page.whole((f"{unseen:,} Python {noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
     page.blank()
     page.whole(("next: ", "dim"), f"unstuck attach {found[0].pid}   (or another of these)", indent=2)
     out.write(f"\n{page}")

@@ -8,7 +8,7 @@
 The training is only read, never stopped or changed (--native holds each
 process for some milliseconds). PID may be the script, its launcher, a rank or
 a worker. Exit code: 1 a cause was found, 0 none was: it runs, or what it does
-cannot be told from outside."""
+cannot be seen from outside."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="S",
         help="look for S seconds (default: 3; up to 31 while nothing moves and no cause is certain)",
     )
-    parser.add_argument("--watch", action="store_true", help="stay, and speak when the state changes; Ctrl-C ends it")
+    parser.add_argument("--watch", action="store_true", help="stay, and report when the state changes; Ctrl-C ends it")
     parser.add_argument("--json", action="store_true", help="print the JSON report instead")
     parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
     parser.add_argument("--native", action="store_true", help="take native frames too: holds each process for a moment")
@@ -138,7 +138,7 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
         write_whole(args.report, dump_text(attach_page.as_json(answer, state)))
     if args.json:
         text = dump_text(attach_page.as_json(answer, state))
-        if args.watch:  # a line each time it speaks
+        if args.watch:  # one line a report
             text = json.dumps(json.loads(text)) + "\n"
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -195,7 +195,7 @@ def _pid(text: str) -> int:
 
 
 class _Progress:
-    """One line on standard error while a run that does not move is looked at longer; only where a person sees it."""
+    """One line on standard error while a run that does not move is looked at for longer; only at a terminal."""
 
     def __init__(self) -> None:
         self._shown = False
@@ -205,7 +205,7 @@ class _Progress:
             return
         from unstuck.attach.state import doing
 
-        text = f"unstuck: not moved for {answer.seconds:.0f} s ({doing(answer)}); looking on, Ctrl-C for what is known"
+        text = f"unstuck: no movement for {answer.seconds:.0f} s ({doing(answer)}); Ctrl-C shows what is known"
         sys.stderr.write(f"\r\x1b[K{text[:110]}")
         sys.stderr.flush()
         self._shown = True
