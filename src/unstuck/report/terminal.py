@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from unstuck.model import Case, Finding, Stall, Where
 from unstuck.report import curve, wording
+from unstuck.report.code_excerpt import excerpt
 from unstuck.report.json_report import training_flights
 from unstuck.report.page import Page, Piece
-from unstuck.report.source import excerpt
 from unstuck.report.status import doing, render_status, standing, wants_color, wants_unicode, width_of
 from unstuck.rules.diagnose import Diagnosis
 

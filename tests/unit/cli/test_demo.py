@@ -38,7 +38,7 @@ def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]
 def test_four_demos_the_default_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == ["stuck-sample", "file-lock", "fork-lock", "pipe-full"]
+    assert names == ["stuck-sample", "file-lock", "fork-lock", "full-pipe"]
 
 
 @pytest.mark.parametrize("script", demo.available().values(), ids=lambda path: path.stem)

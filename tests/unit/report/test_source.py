@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.model import Case, Where
-from unstuck.report.source import excerpt
+from unstuck.report.code_excerpt import excerpt
 
 TEXT = """\
 import fcntl

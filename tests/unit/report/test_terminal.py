@@ -28,7 +28,7 @@ from unstuck.model import (
     Thread,
     Where,
 )
-from unstuck.report import source
+from unstuck.report import code_excerpt
 from unstuck.report.terminal import render, render_status, wants_color, wants_unicode
 from unstuck.rules.diagnose import Diagnosis
 
@@ -169,7 +169,7 @@ def test_a_file_that_changed_since_is_not_quoted(case: Case) -> None:
 def test_a_source_that_never_answers_does_not_hang_us(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "PATIENCE", 0.05)
+    monkeypatch.setattr(code_excerpt, "PATIENCE", 0.05)
     (tmp_path / "train.py").unlink()
     os.mkfifo(tmp_path / "train.py")
     assert "Release the lock" in show(case, FINDING)
