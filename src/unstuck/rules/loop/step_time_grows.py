@@ -25,7 +25,7 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median, quantiles
 
@@ -43,119 +43,96 @@ MIN_QUARTER_RATIO = 1.1  # of each quarter to the one before: what has levelled 
 MIN_LATE_SHARE = 0.5  # of the rise, after the second quarter (a line has two thirds): cold caches make one jump
 MIN_RISE_SECONDS = 1.5e-3  # of CPU time: less is within what a busy machine adds to a step
 MAX_SIZE_RATIO = 1.15  # of the batches, last to first: larger ones explain longer steps
-PHASES = {
+PARTS = {
     "data": "waiting for the batch",
     "backward": "the backward pass",
     "optimizer": "the optimizer's step",
     "between": "the forward pass and the rest of the loop",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    quarters: tuple[float, ...]
-    """Median CPU seconds of a step in each quarter of the run."""
-    first: int
-    last: int
-    phase: str
-    """The one that grew most."""
-    sizes: tuple[float, float]
-    """Median elements of a batch in the first and the last quarter; 0: not known."""
-
-    @property
-    def size_known(self) -> bool:
-        return min(self.sizes) > 0
+Quarter = list[Step]
 
 
 def decide(case: Case) -> Iterable[Finding]:
     rings = {flight.pid: flight.steps for flight in case.flights if flight.role != "worker" and flight.steps}
     for pid, steps in {**rings, **{trend.pid: trend.steps for trend in case.trends}}.items():
-        growth = _growth(steps)
-        if growth is None:
+        quarters = _quarters(steps)
+        if not quarters or not _rises_evenly(quarters):
             continue
+        first, last = _size(quarters[0]), _size(quarters[3])
+        size_known = min(first, last) > 0
         grower = next((grower for grower in _suspects(case, pid) if grower.times >= 2), None)
-        if grower is not None or growth.size_known:  # else longer sequences would look the same
-            yield _finding(case, pid, growth, grower)
+        larger = size_known and last > MAX_SIZE_RATIO * first
+        if not larger and (size_known or grower is not None):  # else longer sequences would look the same
+            yield _finding(case, pid, quarters, grower)
 
 
-def _growth(steps: Sequence[Step]) -> Growth | None:
-    """None unless the CPU time of a step rises evenly from quarter to quarter, to more than twice what it was."""
+def _quarters(steps: Sequence[Step]) -> list[Quarter]:
+    """The quarters of the run after its warm-up; empty if it is too short to tell."""
     steps = [step for step in steps if step.number > WARM_UP_STEPS and step.cpu > 0]
     if not steps or steps[-1].number - steps[0].number < MIN_STEPS:
-        return None
+        return []
     first, last = steps[0].number, steps[-1].number
-    quarters: list[list[Step]] = [[], [], [], []]
+    quarters: list[Quarter] = [[], [], [], []]
     for step in steps:
         quarters[min(3, 4 * (step.number - first) // (last - first))].append(step)
-    if min(map(len, quarters)) < MIN_STEPS_PER_QUARTER:
-        return None
-    early, late = quarters[0], quarters[3]
-    sizes = _size(early), _size(late)
-    if not _rises_evenly(quarters) or (min(sizes) > 0 and sizes[1] > MAX_SIZE_RATIO * sizes[0]):
-        return None
-    before, after = _phases(early), _phases(late)
-    phase = max(after, key=lambda name: after[name] - before[name])
-    return Growth(tuple(_cpu(quarter) for quarter in quarters), first, last, phase, sizes)
+    return quarters if min(map(len, quarters)) >= MIN_STEPS_PER_QUARTER else []
 
 
-def _rises_evenly(quarters: list[list[Step]]) -> bool:
+def _rises_evenly(quarters: list[Quarter]) -> bool:
+    """The CPU time of a step rises from quarter to quarter, to more than twice what it was."""
     medians = [_cpu(quarter) for quarter in quarters]
     rise = medians[3] - medians[0]
-    apart = _quartile(quarters[3], 0) > _quartile(quarters[0], 2)
     return (
-        apart
-        and all(later >= MIN_QUARTER_RATIO * earlier for earlier, later in pairwise(medians))
+        all(later >= MIN_QUARTER_RATIO * earlier for earlier, later in pairwise(medians))
         and medians[3] >= MIN_RATIO * medians[0]
         and rise >= MIN_RISE_SECONDS
         and medians[3] - medians[1] >= MIN_LATE_SHARE * rise
+        and _quartile(quarters[3], 0) > _quartile(quarters[0], 2)
     )
 
 
-def _cpu(steps: list[Step]) -> float:
+def _cpu(steps: Quarter) -> float:
     return median(step.cpu for step in steps)
 
 
-def _quartile(steps: list[Step], number: int) -> float:
+def _quartile(steps: Quarter, number: int) -> float:
     return quantiles([step.cpu for step in steps], method="inclusive")[number]
 
 
-def _size(steps: list[Step]) -> float:
+def _size(steps: Quarter) -> float:
     sizes = [step.size for step in steps if step.size]
     return median(sizes) if sizes else 0.0
 
 
-def _phases(steps: list[Step]) -> dict[str, float]:
-    """Median seconds of each part of a step."""
-    return {
-        "data": median(s.data for s in steps),
-        "backward": median(s.backward for s in steps),
-        "optimizer": median(s.optimizer for s in steps),
-        "between": median(s.seconds - s.data - s.backward - s.optimizer for s in steps),
-    }
+def _grown_part(quarters: list[Quarter]) -> str:
+    """The part of a step that has become longer by most."""
+
+    def seconds_of(part: str, quarter: Quarter) -> float:
+        between = part == "between"
+        return median(s.seconds - s.data - s.backward - s.optimizer if between else getattr(s, part) for s in quarter)
+
+    return PARTS[max(PARTS, key=lambda part: seconds_of(part, quarters[3]) - seconds_of(part, quarters[0]))]
 
 
-def _finding(case: Case, pid: int, growth: Growth, grower: Grower | None) -> Finding:
-    flight, (small, large) = case.flight_of(pid), growth.sizes
-    times = ", ".join(seconds(value) for value in growth.quarters)
+def _finding(case: Case, pid: int, quarters: list[Quarter], grower: Grower | None) -> Finding:
+    flight, first, last = case.flight_of(pid), quarters[0][0].number, quarters[3][-1].number
+    small, large = _size(quarters[0]), _size(quarters[3])
+    size_known = min(small, large) > 0
     where = grower_site(grower) if grower is not None and grower.site else _loop_site(case, pid)
     return RULE.finding(
-        severity="warning" if growth.size_known or (grower is not None and grower.kind == "hooks") else "info",
-        confidence=0.9 if growth.size_known else 0.6,
-        title=f"each step takes longer than the one before, by now {growth.quarters[3] / growth.quarters[0]:.1f} times "
-        "as long as at first",
+        severity="warning" if size_known or (grower is not None and grower.kind == "hooks") else "info",
+        confidence=0.9 if size_known else 0.6,
+        title="each step takes longer than the one before, by now "
+        f"{_cpu(quarters[3]) / _cpu(quarters[0]):.1f} times as long as at first",
         evidence=(
-            f"CPU time of a step of {process_name(case, pid)}, by quarters of steps {growth.first:,} to "
-            f"{growth.last:,}: {times}",
-            f"the part that grew is {PHASES[growth.phase]}",
-            f"the batches did not grow: {small:,.0f} elements at first, {large:,.0f} at last"
-            if growth.size_known
-            else "",
+            f"CPU time of a step of {process_name(case, pid)}, by quarters of steps {first:,} to {last:,}: "
+            + ", ".join(seconds(_cpu(quarter)) for quarter in quarters),
+            f"the part that grew is {_grown_part(quarters)}",
+            f"the batches did not grow: {small:,.0f} elements at first, {large:,.0f} at last" if size_known else "",
             grower_text(grower) if grower is not None else "",
         ),
-        where=replace(
-            where, pid=pid, rank=flight.rank if flight else None, step=flight.step if flight else growth.last
-        ),
-        fix=Fix(_fix(grower, growth)),
+        where=replace(where, pid=pid, rank=flight.rank if flight else None, step=flight.step if flight else last),
+        fix=Fix(_fix(grower, _grown_part(quarters))),
         seen_by="flight",
     )
 
@@ -165,9 +142,9 @@ def _suspects(case: Case, pid: int) -> list[Grower]:
     return sorted(growers(case, pid), key=lambda each: (each.kind != "hooks", each.kind != "graph", -each.now))
 
 
-def _fix(grower: Grower | None, growth: Growth) -> str:
+def _fix(grower: Grower | None, part: str) -> str:
     if grower is None:
-        return f"Find what in {PHASES[growth.phase]} depends on the steps before: a list walked, hooks, a graph."
+        return f"Find what in {part} depends on the steps before: a list walked, hooks, a graph."
     if grower.kind == "hooks" or grower.graph:
         return grower_fix(grower)
     name = grower.path.partition(" in ")[0]
