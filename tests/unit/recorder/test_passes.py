@@ -186,13 +186,13 @@ def test_repeats_are_told_apart_by_worker(told: list[Any]) -> None:
     for number in range(8):
         book.give(batches[number // 2])
     prints = book.prints.prints[book.known.number]
-    assert (prints.other, prints.own) == (4 * fingerprints.ROWS, 0)
+    assert (prints.other, prints.own) == (4 * fingerprints.MOST_ROWS, 0)
     assert kinds(told).count(Repeats) == 2
     book.end()
     book.begin()
     for number in range(8):
         book.give(batches[number % 4])
-    assert (prints.other, prints.own) == (0, 4 * fingerprints.ROWS)
+    assert (prints.other, prints.own) == (0, 4 * fingerprints.MOST_ROWS)
 
 
 def test_a_loader_made_anew_at_the_same_line_is_the_same() -> None:
@@ -227,7 +227,7 @@ def test_an_iterator_asked_after_its_end(told: list[Any]) -> None:
     assert not told, "a loop may notice the end, and then make it anew"
     book.end()
     assert kinds(told) == [AskedAfterEnd]
-    assert book.passes.kept[book.known.number].full_passes == 1
+    assert book.passes.counts[book.known.number].full_passes == 1
 
 
 def test_the_size_of_a_batch_is_noted() -> None:
@@ -244,7 +244,7 @@ def test_what_is_kept_is_bounded() -> None:
         book.known.number = number
         book.begin()
         book.give(torch.randn(2, 3))
-    assert len(book.passes.kept) == len(book.prints.prints) == loading.MANY
+    assert len(book.passes.counts) == len(book.prints.prints) == loading.MANY
 
 
 # --- how loaders are set ---------------------------------------------------------------------------------------

@@ -10,75 +10,73 @@ import sys
 from ctypes import c_char
 from itertools import islice
 from time import monotonic_ns
+from typing import Any
 
 from ... import dispatch, journal, loading, objects, tensors
+from ...loading import Loading
 from ...probe import Probe
 from ...records.loaders import Repeats, SameBatch
+from .passes import PassCounts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...loading import Loading
-    from .passes import Kept
-
-ROWS = 8  # samples of a batch that are looked at
-BYTES = 512  # of each sample, spread over it
-LEAVES = 4  # tensors of a batch
-WINDOW = 64  # batches of a pass, of those looked at, whose samples are remembered
-REMEMBERED = 2048  # samples
-SAME = 7  # batches like the one before, from which on it is told
-AGAIN = 16  # samples that came before, the same
+MOST_ROWS = 8  # samples of a batch that are looked at
+PRINT_BYTES = 512  # of each sample, spread over it
+MOST_LEAVES = 4  # tensors of a batch
+MOST_BATCHES = 64  # of a pass, of those looked at, whose samples are remembered
+MOST_SAMPLES = 2048  # that are remembered
+MIN_SAME = 7  # batches in a row like the one before
+MIN_REPEATS = 16  # samples that came before
 
 
 class Prints:
     """What is kept of one loader. `same` and `last` go on from pass to pass: next(iter(loader)) begins one a step."""
 
-    __slots__ = ("apart", "given", "last", "looks", "other", "own", "passes", "rows", "same", "seen", "told")
-
     def __init__(self) -> None:
         self.last = self.same = 0
         self.apart = 1
-        self.given = 0
-        """Batches the loader had given when one was last looked at."""
+        self.given = 0  # batches the loader had given when one was last looked at
         self.begin(0)
 
     def begin(self, passes: int) -> None:
         self.passes = passes
-        self.seen: dict[int, int] = {}
-        """By print: number of the batch in the present pass."""
-        self.looks = self.rows = self.own = self.other = self.told = 0
+        self.seen: dict[int, int] = {}  # by print: number of the batch in the present pass
+        self.looks = self.rows = self.own = self.other = self.reported = 0
 
 
 class Fingerprints(Probe):
     name = "fingerprints"
     governed = frozenset(("batch_looked_at",))
 
-    def __init__(self) -> None:
+    def forget(self) -> None:
         self.prints = loading.ByLoader(Prints)
 
-    def forget(self) -> None:
-        self.prints.clear()
-
     def batch_looked_at(self, known: Loading, iterator: Any, batch: Any) -> None:
-        """Is this batch news?"""
         found = rows(batch)
         if not found:
             return
         prints, batches = self.prints[known.number], loading.batches_of(iterator)
         if prints.passes != known.passes:
             prints.begin(known.passes)
-        about: Kept = dispatch.probe("passes").kept[known.number]
+        of_pass: PassCounts = dispatch.probe("passes").counts[known.number]
         self._compare(known, prints, hash(tuple(found)))
-        if prints.same >= SAME and not (prints.same + 1) & prints.same:
+        if prints.same >= MIN_SAME and not (prints.same + 1) & prints.same:
             journal.tell(
-                SameBatch(**known.about(), same=prints.same, apart=prints.apart, batches=batches, short=about.short)
+                SameBatch(**known.about(), same=prints.same, apart=prints.apart, batches=batches, short=of_pass.short)
             )
         _note(prints, found, batches, known.workers)
         repeats = prints.own + prints.other
-        if repeats >= max(AGAIN, 2 * prints.told):
-            prints.told = repeats
-            self._tell_repeats(known, prints, batches, (monotonic_ns() - about.began) / 1e9)
+        if repeats >= max(MIN_REPEATS, 2 * prints.reported):
+            prints.reported = repeats
+            journal.tell(
+                Repeats(
+                    **known.about(),
+                    rows=prints.rows,
+                    own=prints.own,
+                    other=prints.other,
+                    batches=batches,
+                    seconds=(monotonic_ns() - of_pass.began) / 1e9,
+                    endless=known.iterable and _endless(known.loader()),
+                )
+            )
 
     def _compare(self, known: Loading, prints: Prints, whole: int) -> None:
         """With the batch that was looked at before; it need not be the one given before."""
@@ -89,19 +87,6 @@ class Fingerprints(Probe):
             prints.same += 1
             prints.apart = max(prints.apart, given - prints.given)
         prints.last, prints.given = whole, given
-
-    def _tell_repeats(self, known: Loading, prints: Prints, batches: int, lasted: float) -> None:
-        journal.tell(
-            Repeats(
-                **known.about(),
-                rows=prints.rows,
-                own=prints.own,
-                other=prints.other,
-                batches=batches,
-                seconds=lasted,
-                endless=known.iterable and _endless(known.loader()),
-            )
-        )
 
 
 def _endless(loader: Any) -> bool:
@@ -119,7 +104,7 @@ def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:
     for row in found:
         before = seen.get(row)
         if before is None:
-            if prints.looks <= WINDOW and len(seen) < REMEMBERED:
+            if prints.looks <= MOST_BATCHES and len(seen) < MOST_SAMPLES:
                 seen[row] = batches
         elif before != batches:
             if workers > 1 and (batches - before) % workers:
@@ -130,7 +115,7 @@ def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:
 
 def rows(batch: Any) -> list[int] | None:
     """A print of each of the first samples; None where the tensors do not have one row a sample."""
-    known = [tensor for _, tensor in islice(tensors.plain_tensors(batch), LEAVES)]
+    known = [tensor for _, tensor in islice(tensors.plain_tensors(batch), MOST_LEAVES)]
     if not known or not all(_readable(tensor) for tensor in known):
         return None
     count = known[0].size(0)
@@ -138,7 +123,7 @@ def rows(batch: Any) -> list[int] | None:
         return None
     memory = [_memory(tensor, count) for tensor in known]
     found = []
-    for row in range(min(count, ROWS)):
+    for row in range(min(count, MOST_ROWS)):
         parts: tuple[bytes, ...] = tuple(raw[row * size : (row + 1) * size : step] for raw, size, step in memory)
         if any(part.count(part[:1]) != len(part) for part in parts):
             found.append(hash(parts))
@@ -162,4 +147,4 @@ def _memory(tensor: Any, count: int) -> tuple[Any, int, int]:
     whole = tensor.numel() * tensor.element_size()
     size = whole // count
     # An odd distance: every byte of a number gets its turn.
-    return (c_char * whole).from_address(tensor.data_ptr()), size, max(1, size // BYTES) | 1
+    return (c_char * whole).from_address(tensor.data_ptr()), size, max(1, size // PRINT_BYTES) | 1

@@ -20,8 +20,8 @@ MOST_ENDS = 3  # passes whose end is written
 MOST_NODES = 32  # things in a batch that are looked at for its size
 
 
-class Kept:
-    """What is kept of one loader."""
+class PassCounts:
+    """Of one loader."""
 
     def __init__(self) -> None:
         self.loaders = 0
@@ -37,35 +37,35 @@ class Passes(Probe):
     name = "passes"
 
     def forget(self) -> None:
-        self.kept = loading.ByLoader(Kept)
+        self.counts = loading.ByLoader(PassCounts)
 
     def pass_began(self, known: Loading, iterator: Any) -> None:
-        kept, loader = self.kept[known.number], known.loader()
-        if kept.loaders != known.loaders:
-            kept.loaders = known.loaders
-            if is_due(kept.loaders):
+        counts, loader = self.counts[known.number], known.loader()
+        if counts.loaders != known.loaders:
+            counts.loaders = known.loaders
+            if is_due(counts.loaders):
                 journal.write(loader_source.settings(known, loader))
         known.opening += known.opened
-        self._left_early(known, kept)
-        kept.again, kept.over, kept.began = 0, 1, monotonic_ns()
+        self._left_early(known, counts)
+        counts.again, counts.over, counts.began = 0, 1, monotonic_ns()
         pids = loading.workers_of(iterator)
-        if pids and pids != kept.pids:
-            kept.pids = pids
-            self._workers(known, loader, kept)
+        if pids and pids != counts.pids:
+            counts.pids = pids
+            self._workers(known, loader, counts)
 
-    def _left_early(self, known: Loading, kept: Kept) -> None:
+    def _left_early(self, known: Loading, counts: PassCounts) -> None:
         """The pass before was, if nobody saw its end and no more than a step was made in it."""
         if not known.ended and flight.steps() - known.steps <= 1:
-            kept.short += 1
-            if kept.short >= MIN_SHORT and is_due(kept.short):
+            counts.short += 1
+            if counts.short >= MIN_SHORT and is_due(counts.short):
                 since = (monotonic_ns() - known.first) / 1e9
                 journal.tell(
-                    ShortPasses(**known.about(), short=kept.short, opening=known.opening / 1e9, since_first=since)
+                    ShortPasses(**known.about(), short=counts.short, opening=known.opening / 1e9, since_first=since)
                 )
         elif known.passes:
-            kept.short = 0
+            counts.short = 0
 
-    def _workers(self, known: Loading, loader: Any, kept: Kept) -> None:
+    def _workers(self, known: Loading, loader: Any, counts: PassCounts) -> None:
         """New ones. Those that stay are handed nothing anew: then what they were handed at first still counts."""
         pickled, took = pickles.largest, pickles.took
         pickles.begin()
@@ -76,7 +76,7 @@ class Passes(Probe):
             WorkersStarted(
                 number=known.number,
                 loader=id(loader),
-                pids=kept.pids,
+                pids=counts.pids,
                 changed=[name for name in changed if name != REPLACED],
                 replaced=REPLACED in changed,
                 pickled=pickled,
@@ -86,37 +86,37 @@ class Passes(Probe):
 
     def pass_ended(self, known: Loading, batches: int) -> None:
         """It came to its own end, or was asked again after it."""
-        kept = self.kept[known.number]
+        counts = self.counts[known.number]
         if known.ended:
-            kept.again += 1
-            if kept.again > 1 and not kept.again & (kept.again - 1):
-                journal.tell(AskedAfterEnd(**known.about(), again=kept.again))
+            counts.again += 1
+            if counts.again > 1 and not counts.again & (counts.again - 1):
+                journal.tell(AskedAfterEnd(**known.about(), again=counts.again))
         elif batches:
-            kept.full_passes += 1
-            kept.empty = 0
+            counts.full_passes += 1
+            counts.empty = 0
             if known.passes <= MOST_ENDS:
                 journal.write(PassEnded(**known.about(), batches=batches))
         else:
-            kept.empty += 1
-            if is_due(kept.empty):
-                self._empty(known, kept)
+            counts.empty += 1
+            if is_due(counts.empty):
+                self._empty(known, counts)
 
-    def _empty(self, known: Loading, kept: Kept) -> None:
+    def _empty(self, known: Loading, counts: PassCounts) -> None:
         # The same lines made steps with another loader: then they train, and this one should have been trained on.
         others = (other for other in loading.everything() if other is not known and other.site == known.site)
         trains = any(other.trained for other in others)
-        journal.tell(EmptyPass(**known.about(), empty=kept.empty, full_passes=kept.full_passes, trains=trains))
+        journal.tell(EmptyPass(**known.about(), empty=counts.empty, full_passes=counts.full_passes, trains=trains))
 
     def note_size(self, batch: Any) -> None:
         flight.state[flight.SIZE], flight.words[at.W_BATCH_BYTES] = _size(batch)
 
     def batch_looked_at(self, known: Loading, iterator: Any, batch: Any) -> None:
         """Is the pass longer than it should be?"""
-        kept, batches = self.kept[known.number], loading.batches_of(iterator)
+        counts, batches = self.counts[known.number], loading.batches_of(iterator)
         length = known.length
-        if length is not None and batches > kept.over * max(length, 1):
-            kept.over = max(2 * kept.over, batches // max(length, 1) + 1)
-            lasted = (monotonic_ns() - kept.began) / 1e9
+        if length is not None and batches > counts.over * max(length, 1):
+            counts.over = max(2 * counts.over, batches // max(length, 1) + 1)
+            lasted = (monotonic_ns() - counts.began) / 1e9
             journal.tell(OverLength(**known.about(), batches=batches, seconds=lasted))
         flight.words[at.W_BATCH] = batches
         self.note_size(batch)
