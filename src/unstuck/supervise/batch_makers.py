@@ -9,6 +9,7 @@ import os
 
 from unstuck.observer.gauge import WORKER
 from unstuck.recorder import layout as at
+from unstuck.recorder.cores import allowed, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class BatchMakers:
         self._delays[main.pid] = now, delayed
         if delayed - before < CROWDED_SHARE * (now - began):
             return False
-        return len(self._workers(main)) > processors(main.pid)
+        return len(self._workers(main)) > allowed(main.pid)
 
     def _waits_long(self, main: Gauge, now: float) -> bool:
         """One batch has been waited for some time, and it is being made."""
@@ -120,18 +121,8 @@ class BatchMakers:
 
 def delay(pid: int) -> float:
     """Seconds that the main thread of a process was ready to run and had no processor; 0 where the kernel is silent."""
-    try:
-        with open(f"/proc/{pid}/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
-def processors(pid: int) -> int:
-    try:
-        return len(os.sched_getaffinity(pid))
-    except OSError:
-        return os.cpu_count() or 1
+    words = read_text(f"/proc/{pid}/schedstat").split()
+    return int(words[1]) / 1e9 if len(words) > 1 else 0.0
 
 
 # --- pages of forked workers that were shared with their parent and have become their own ------------------------
@@ -199,25 +190,12 @@ class PageCopies:
 
 def anonymous_bytes(pid: int) -> int:
     """Bytes of a process that are in memory and belong to no file."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            fields = file.read().split()
-        return (int(fields[1]) - int(fields[2])) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0
+    words = read_text(f"/proc/{pid}/statm").split()
+    return (int(words[1]) - int(words[2])) * PAGE if len(words) > 2 else 0
 
 
 def dirty_pages(pid: int) -> tuple[int, int] | None:
     """Bytes of changed pages, private and shared, summed up by the kernel; None where it does not tell."""
-    kilobytes = {}
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                name, _, rest = line.partition(b":")
-                if name in (b"Private_Dirty", b"Shared_Dirty"):
-                    kilobytes[name] = int(rest.split()[0])
-    except (OSError, IndexError, ValueError):
-        return None
-    if len(kilobytes) < 2:
-        return None
-    return kilobytes[b"Private_Dirty"] * 1024, kilobytes[b"Shared_Dirty"] * 1024
+    lines = (line.partition(":") for line in read_text(f"/proc/{pid}/smaps_rollup").splitlines())
+    sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in lines if name in ("Private_Dirty", "Shared_Dirty")}
+    return (sizes["Private_Dirty"], sizes["Shared_Dirty"]) if len(sizes) == 2 else None

@@ -67,7 +67,7 @@ class Clock:
         return hand is not None and hand.standing >= LOOKS_AT[0] * self.scale
 
     def looked(self, pid: int, excuse: str = "") -> None:
-        """Schedule the next look: soon at first, for a proof needs two; then more and more rarely. An excuse stops the clock."""
+        """Schedule the next look: soon at first, for a proof needs two, then more rarely. An excuse stops the clock."""
         hand = self.hands.get(pid)
         if hand is None:
             return

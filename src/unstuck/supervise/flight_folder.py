@@ -7,6 +7,7 @@ import time
 
 from unstuck.observer.gauge import Gauge, stat_fields
 from unstuck.recorder import layout as at
+from unstuck.recorder.cores import read_text
 
 NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "lustre", "gpfs", "beegfs", "ceph", "afs")
@@ -67,16 +68,9 @@ def _check_room(folder: str) -> None:
 
 def _file_system(place: str) -> str:
     """Type of the file system a path is on, from the mount table."""
-    best, kind = "", ""
-    try:
-        with open("/proc/self/mounts") as mounts:
-            for line in mounts:
-                _, point, this, *_ = line.split()
-                if (place + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best):
-                    best, kind = point, this
-    except (OSError, ValueError):
-        return ""
-    return kind
+    mounts = [line.split() for line in read_text("/proc/self/mounts").splitlines()]
+    around = [(len(words[1]), words[2]) for words in mounts if (place + "/").startswith(words[1].rstrip("/") + "/")]
+    return max(reversed(around), key=lambda mount: mount[0], default=(0, ""))[1]  # the last mount lies on top
 
 
 def remove_folder(folder: str) -> None:

@@ -11,6 +11,7 @@ import os
 from unstuck.observer import cgroups
 from unstuck.observer.memory_file import MemoryFile
 from unstuck.recorder import layout as at
+from unstuck.recorder.cores import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,13 +166,5 @@ class MemoryCurves:
 
 def resident(pid: int) -> int:
     """Bytes of a process that are in memory; 0 if it is gone."""
-    try:
-        handle = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return 0
-    try:
-        return int(os.read(handle, 100).split()[1]) * PAGE
-    except (OSError, IndexError):
-        return 0
-    finally:
-        os.close(handle)
+    words = read_text(f"/proc/{pid}/statm").split()
+    return int(words[1]) * PAGE if len(words) > 1 else 0
