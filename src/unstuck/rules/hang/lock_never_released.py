@@ -38,15 +38,16 @@ def decide(case: Case) -> Iterable[Finding]:
         name = lock_name(still.thread)
         holder = _find_holder(still, name)
         process, frame = (holder[0], holder[2]) if holder else (None, None)
+        held, lines, fix = _words(still, holder, f"`{name}`" if name else "the lock")
         yield still.finding(
             RULE,
-            title=f"{still.who} is waiting for {f'the lock `{name}`' if name else 'a lock'} {_held(still, holder)}",
+            title=f"{still.who} is waiting for {f'the lock `{name}`' if name else 'a lock'} {held}",
             evidence=(
                 f"{still.who} has been waiting for it at {place(still.frame)} for {still.lasting}",
-                *(_holder_line(still, holder) if holder else _nobody_lines(still)),
+                *lines,
                 "deadlock: between two snapshots, nothing that could release it has run" if still.proven else "",
             ),
-            fix=_fix(still, holder, name),
+            fix=fix,
             also=still.places(frame, process),
         )
 
@@ -76,25 +77,28 @@ def _also_waits(thread: Thread, name: str) -> bool:
     return lock_name(thread) == name and thread.wait is not None and thread.wait.kind in ("lock", "shared-lock")
 
 
-def _held(still: Standstill, holder: Holder | None) -> str:
+def _words(still: Standstill, holder: Holder | None, lock: str) -> tuple[str, list[str], str]:
+    """How the title ends, what is known of the holder, and the fix."""
     if holder is None:
-        return "that no visible thread holds" if still.proven else "whose holder is not visible"
-    process, thread, _ = holder
-    if thread.tid == still.thread.tid:
-        return "that it already holds: the same thread takes it twice"
-    if process.pid == still.process.pid:
-        return f"held by its own thread {thread.name or thread.tid}"
-    return f"held by {who(process)}"
-
-
-def _holder_line(still: Standstill, holder: Holder) -> Iterable[str]:
+        return (
+            "that no visible thread holds" if still.proven else "whose holder is not visible",
+            _nobody_lines(still),
+            f"Take {lock} only in a `with` block, so that it is released also when the code raises or returns early.",
+        )
     process, thread, frame = holder
     if thread.tid == still.thread.tid:
-        yield f"further up the same stack, {place(frame)} is inside a `with` of that lock"
-    else:
-        now = thread.user_frame or frame
-        at = "and is still there" if now == frame else f"and is now at {place(now)}"
-        yield f"{who(process)}, thread {thread.name or thread.tid}, took it at {place(frame)} {at}"
+        return (
+            "that it already holds: the same thread takes it twice",
+            [f"further up the same stack, {place(frame)} is inside a `with` of that lock"],
+            f"Make {lock} an RLock, or call the inner code without taking it again.",
+        )
+    now, thread_name = thread.user_frame or frame, thread.name or thread.tid
+    at = "and is still there" if now == frame else f"and is now at {place(now)}"
+    return (
+        f"held by {f'its own thread {thread_name}' if process.pid == still.process.pid else who(process)}",
+        [f"{who(process)}, thread {thread_name}, took it at {place(frame)} {at}"],
+        f"Do not wait for anything while holding {lock}: release it before {place(frame)} blocks.",
+    )
 
 
 def _nobody_lines(still: Standstill) -> list[str]:
@@ -107,15 +111,6 @@ def _nobody_lines(still: Standstill) -> list[str]:
         pids = ", ".join(exited[-4:])
         lines.append(f"processes of this run that have exited: pid {pids}; exiting does not release the lock")
     return lines or ["no thread here is inside a `with` of that lock"]
-
-
-def _fix(still: Standstill, holder: Holder | None, name: str) -> str:
-    lock = f"`{name}`" if name else "the lock"
-    if holder is None:
-        return f"Take {lock} only in a `with` block, so that it is released also when the code raises or returns early."
-    if holder[1].tid == still.thread.tid:
-        return f"Make {lock} an RLock, or call the inner code without taking it again."
-    return f"Do not wait for anything while holding {lock}: release it before {place(holder[2])} blocks."
 
 
 RULE = Rule("lock-never-released", "hang", decide, disproved_by_end=True)
