@@ -45,7 +45,6 @@ class LoaderWait:
     report: LoaderReport[DataWait]
     strain: Strain  # without snapshots if nobody watched its makers
     fetch_seconds: float  # that a worker needs for a batch, on average; 0: not known
-    started_pids: frozenset[int]  # of all its workers so far
 
     @property
     def state(self) -> DataWait:
@@ -243,11 +242,10 @@ def loader_waits(case: Case) -> list[LoaderWait]:
         loader = (report.state.pid, report.state.number)
         strain = _last_telling(case, report.state.pid)
         if report.state.trains and (strain is not None or case.outcome != "running"):
-            pids = (started.pids for started in case.workers_started if (started.pid, started.number) == loader)
-            started = frozenset(pid for each in pids for pid in each)
-            paces = [f.paces["fetch"] for f in case.flights if f.pid in started and "fetch" in f.paces]
+            pids = {pid for each in case.workers_started if (each.pid, each.number) == loader for pid in each.pids}
+            paces = [f.paces["fetch"] for f in case.flights if f.pid in pids and "fetch" in f.paces]
             fetch_seconds = sum(pace.total for pace in paces) / max(1, sum(pace.count for pace in paces))
-            waits.append(LoaderWait(report, strain or Strain(report.state.pid), fetch_seconds, started))
+            waits.append(LoaderWait(report, strain or Strain(report.state.pid), fetch_seconds))
     return sorted(waits, key=lambda wait: -wait.state.waited - wait.state.starting)
 
 

@@ -56,7 +56,8 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _fix(case: Case, wait: LoaderWait) -> str:
-    started = [each for each in case.workers_started if wait.started_pids.intersection(each.pids)]
+    loader = (wait.state.pid, wait.state.number)
+    started = [each for each in case.workers_started if (each.pid, each.number) == loader]
     if any(each.replaced for each in started):
         return (
             "Make one dataset for all epochs, and one DataLoader with persistent_workers=True: now every epoch gives a "
