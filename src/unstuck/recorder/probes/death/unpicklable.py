@@ -68,9 +68,9 @@ def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
     if kind is types.FunctionType:
         if "<lambda>" in value.__qualname__:
             return "a lambda", "function"
-        return "a function defined inside another" if "<locals>" in value.__qualname__ else "", "function"
+        return "a function defined inside another function" if "<locals>" in value.__qualname__ else "", "function"
     if module in ("_thread", "threading") and name in _LOCKS:
-        return "a lock of this process's threads", "object"
+        return "a threading lock", "object"
     if issubclass(kind, _FILE) and not issubclass(kind, (io.BytesIO, io.StringIO)):
         return "an open file", "object"
     if issubclass(kind, _KINDS):
@@ -80,7 +80,7 @@ def _why(value: Any) -> tuple[str, Literal["function", "class", "object"]]:
     foreign = _FOREIGN.get(module.partition(".")[0])
     if foreign:
         return foreign, "object"
-    return f"a {name}, a local class" if "<locals>" in _qualname(kind) else "", "class"
+    return f"an instance of {name}, a class defined inside a function" if "<locals>" in _qualname(kind) else "", "class"
 
 
 def _inside(value: Any) -> Iterable[tuple[str, Any]]:
