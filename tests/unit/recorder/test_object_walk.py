@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tests.unit.recorder.untouchable import OddDict, OddList, Slotted, Untouchable, watching
-from unstuck.recorder.probes.object_walk import Walk, held_by
+from unstuck.recorder.probes.object_walk import ObjectWalk, held_by
 
 
 class Holder:
@@ -16,7 +16,7 @@ class Holder:
 
 
 def paths(thing: Any, wanted: object, **limits: Any) -> list[str]:
-    walk = Walk(held_by, **{"most": 1000, **limits})
+    walk = ObjectWalk(held_by, **{"most": 1000, **limits})
     return [path for path, part in walk.over([("", thing)]) if part is wanted]
 
 
@@ -38,7 +38,7 @@ def test_each_thing_is_met_once_and_circles_end() -> None:
     circle: list[Any] = []
     circle.append(circle)
     shared = Holder()
-    walk = Walk(held_by, 1000)
+    walk = ObjectWalk(held_by, 1000)
     assert len(list(walk.over([("", [circle, shared, {"again": shared}])]))) == 4
     assert walk.complete
 
@@ -48,7 +48,7 @@ def test_it_ends_by_number_depth_and_time() -> None:
     for _ in range(50):
         chain = [chain]
     for limits, most in (({"most": 10}, 10), ({"deep": 5}, 6), ({"seconds": -1.0}, 8)):
-        walk = Walk(held_by, **{"most": 1000, **limits})  # type: ignore[arg-type]
+        walk = ObjectWalk(held_by, **{"most": 1000, **limits})  # type: ignore[arg-type]
         assert len(list(walk.over([("", chain)]))) <= most
         assert walk.complete is ("deep" in limits)
 
@@ -56,5 +56,5 @@ def test_it_ends_by_number_depth_and_time() -> None:
 def test_nothing_is_run() -> None:
     odd = [Untouchable(), Slotted(), OddList([1]), OddDict(a=Untouchable()), {Untouchable(): 1}, Untouchable]
     with watching() as ran:
-        assert len(list(Walk(held_by, 1000).over([("", Holder(odd=odd))]))) > len(odd)
+        assert len(list(ObjectWalk(held_by, 1000).over([("", Holder(odd=odd))]))) > len(odd)
     assert not ran

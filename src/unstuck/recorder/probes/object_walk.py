@@ -26,7 +26,7 @@ ATOMS = objects.ids(
 _SEQUENCES: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
 
 
-class Walk:
+class ObjectWalk:
     """`inside` gives the parts of a thing. No more than `most` things are looked at, none further than `deep` steps
     away, none of the types in `skip`, and not for longer than `seconds`."""
 

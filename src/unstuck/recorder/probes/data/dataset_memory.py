@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from ... import objects
-from ..object_walk import ATOMS, Walk, key_text
+from ..object_walk import ATOMS, ObjectWalk, key_text
 
 MOST_OBJECTS, MOST_SECONDS, DEPTH = 6000, 0.004, 6  # of one walk through a dataset
 LONG = 256  # elements; longer lists are looked into at the drawn places only
@@ -141,7 +141,7 @@ def held(dataset: Any, places: set[int]) -> tuple[list[tuple[str, Extent]], set[
     def inside(thing: Any) -> Iterator[tuple[str, Any]]:
         return iter(()) if holding and holding[-1][1].thing is thing else _inside(thing, places)
 
-    walk = Walk(inside, MOST_OBJECTS, DEPTH, MOST_SECONDS)
+    walk = ObjectWalk(inside, MOST_OBJECTS, DEPTH, MOST_SECONDS)
     for name, thing in walk.over([("", dataset)]):
         lies = extent(thing)
         if lies is not None:

@@ -14,7 +14,7 @@ from ... import journal, objects
 from ...loading import Loading
 from ...probe import Probe, is_due
 from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
-from ..object_walk import Walk
+from ..object_walk import ObjectWalk
 from . import dataset_memory
 from .sample_code import attributes, names_read, package_of
 
@@ -99,7 +99,7 @@ def _is_read(name: str, read: set[str]) -> bool:
 def state(dataset: Any) -> dict[str, Any]:
     """Plain values among its attributes, and among those of the objects it holds, two deep."""
     values: dict[str, Any] = {}
-    for path, thing in Walk(_own_objects, MOST_OBJECTS, DEPTH).over([("", dataset)]):
+    for path, thing in ObjectWalk(_own_objects, MOST_OBJECTS, DEPTH).over([("", dataset)]):
         for name, value in attributes(thing):
             setting = _setting(value)
             if setting is not objects.UNKNOWN and len(values) < MOST_VALUES:

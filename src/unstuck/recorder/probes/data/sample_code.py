@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import objects
 from .. import object_walk
-from ..object_walk import Walk
+from ..object_walk import ObjectWalk
 
 GIVING = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 WORKER = "get_worker_info"
@@ -104,7 +104,7 @@ def _nested(dataset: Any) -> list[Any]:
         if thing is dataset or any(method_of(type(thing), name) for name in ("__iter__", "__getitem__")):
             yield from (pair for pair in attributes(thing) if package_of(type(pair[1])) not in _PLAIN)
 
-    return [thing for _, thing in Walk(inside, MOST_NESTED, NESTED_DEPTH).over([("", dataset)])]
+    return [thing for _, thing in ObjectWalk(inside, MOST_NESTED, NESTED_DEPTH).over([("", dataset)])]
 
 
 def _function(thing: Any) -> FunctionType | None:

@@ -20,7 +20,7 @@ from ...probe import Probe
 from ...records import Site
 from ...records.loaders import MovedHandle
 from ..learning.script_lines import ScriptLines
-from ..object_walk import Walk, held_by
+from ..object_walk import ObjectWalk, held_by
 from .sample_code import giving, names_in, names_read
 
 BIT = 2  # of the word that says who wants to hear of every batch
@@ -246,7 +246,7 @@ def descriptor(thing: Any, by_number: bool) -> int | None:
 
 def _reached(dataset: Any) -> Iterator[tuple[str, Any]]:
     """The dataset and what it holds, plain numbers too, handle with its path."""
-    walk = Walk(lambda thing: held_by(thing, MOST_PARTS), MOST_OBJECTS, MOST_DEPTH, skip=frozenset())
+    walk = ObjectWalk(lambda thing: held_by(thing, MOST_PARTS), MOST_OBJECTS, MOST_DEPTH, skip=frozenset())
     return walk.over([("", dataset)])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import dispatch, objects, user_code
 from ...records.deaths import DeviceState, Owners, TensorsAlike
-from ..object_walk import Walk, held_by
+from ..object_walk import ObjectWalk, held_by
 from . import tracebacks
 
 SECONDS = 1.0  # of searching: the training is over
@@ -73,7 +73,7 @@ class Tensors:
         self.all_seen = True
 
     def reach(self, roots: Iterable[Any]) -> None:
-        walk = Walk(self._inside, THINGS, seconds=SECONDS)
+        walk = ObjectWalk(self._inside, THINGS, seconds=SECONDS)
         for _, thing in walk.over(("", root) for root in roots):
             kind = type(thing)
             if kind is self._plain or kind is self._parameter:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ... import objects, user_code
 from ...records.deaths import Unpicklable
-from ..object_walk import ATOMS, Walk, held_by
+from ..object_walk import ATOMS, ObjectWalk, held_by
 
 MOST_OBJECTS = 20_000
 MOST_PARTS = 200  # of one object
@@ -27,7 +27,7 @@ _OPEN = objects.ids(list, tuple, set, frozenset, dict, types.MethodType, functoo
 
 def find(process: Any, message: str) -> Unpicklable | None:
     """The first culprit in breadth; where there are several, the one that the message speaks of."""
-    walk = Walk(_inside, MOST_OBJECTS, skip=_SKIPPED)
+    walk = ObjectWalk(_inside, MOST_OBJECTS, skip=_SKIPPED)
     arguments = _arguments(objects.instance_dict(process) or {})
     culprits = [(path, value) for path, value in walk.over(arguments) if _why(value)[0]]
     named = [(path, value) for path, value in culprits if any(word in message for word in _words(value))]

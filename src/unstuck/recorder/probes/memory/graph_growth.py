@@ -24,7 +24,7 @@ MOST_CALLS = 1 << 14
 POINTS = 16
 
 
-class Walk:
+class GraphWalk:
     """What one walk found. Numbers rise with every operation of a thread: a lower one is older."""
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class Walk:
         self.capped = False
 
 
-def walk(root: Any, before: int, nodes: int, seconds: float) -> Walk:
+def walk(root: Any, before: int, nodes: int, seconds: float) -> GraphWalk:
     """Count nodes, and those numbered `before` or lower; the oldest first, so that a short walk finds these too."""
-    walked = Walk()
+    walked = GraphWalk()
     until = thread_time() + seconds
     seen = {root}
     heap = [(root._sequence_nr(), 0, root)]
@@ -78,7 +78,7 @@ class GraphGrowth(Probe):
             self._note(walk(node, self._newest, NODES, _allowed()), frame)
         self._newest = newest
 
-    def _note(self, walked: Walk, frame: FrameType) -> None:
+    def _note(self, walked: GraphWalk, frame: FrameType) -> None:
         last = self._points[-1] if self._points else None
         more = last is not None and walked.older > last.old and walked.oldest == last.oldest
         grown = walked.older > 0 and (more or (last is not None and walked.capped))  # more than could be walked through
