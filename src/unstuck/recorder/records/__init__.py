@@ -46,8 +46,6 @@ class Struct:
 
     if TYPE_CHECKING:
         FIELDS: ClassVar[tuple[str, ...]]
-        _required: ClassVar[frozenset[str]]
-        _fresh: ClassVar[dict[str, type]]
     else:
         FIELDS = ()
         __dataclass_fields__ = _DataclassFields()
@@ -55,15 +53,16 @@ class Struct:
         def __init_subclass__(cls):
             cls.FIELDS = tuple(dict.fromkeys((*cls.FIELDS, *cls.__annotations__)))
             defaults = {name: getattr(cls, name) for name in cls.FIELDS if hasattr(cls, name)}
-            cls._required = frozenset(cls.FIELDS) - defaults.keys()
+            cls._known = frozenset(cls.FIELDS)
+            cls._required = cls._known - defaults.keys()
             cls._fresh = {
                 name: type(default) for name, default in defaults.items() if isinstance(default, (list, dict, Struct))
             }
 
         def __init__(self, **values):
-            if not self._required <= values.keys() or not values.keys() <= set(self.FIELDS):
-                wrong = sorted((self._required - values.keys()) | (values.keys() - set(self.FIELDS)))
-                raise TypeError(f"{type(self).__name__}: missing or unknown: {', '.join(wrong)}")
+            wrong = (self._required - values.keys()) | (values.keys() - self._known)
+            if wrong:
+                raise TypeError(f"{type(self).__name__}: missing or unknown: {', '.join(sorted(wrong))}")
             own = self.__dict__
             for name, make in self._fresh.items():
                 if name not in values:
