@@ -38,7 +38,7 @@ class _DataclassFields:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Struct:
-    """Typed data: a subclass lists its fields, each instance gets its own copy of a list, dict or Struct default.
+    """Typed data: a subclass lists its fields. A default of [], {} or Struct() is made anew for each instance.
 
     Like a frozen dataclass to the type checker. At run time all subclasses share one constructor: generating one for
     each, as dataclasses do, takes milliseconds of the user's start.
