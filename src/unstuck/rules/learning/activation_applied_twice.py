@@ -69,7 +69,7 @@ def _finding(learning: Learning, head: LossHead) -> Finding:
         confidence=0.95,
         title=f"The output goes through a {head.after}, and the loss function applies its own {own} to that",
         evidence=(
-            f"in {head.times:,} graphs read, {NAMES[head.op]} gets the output of a {head.after}, and applies a {own} "
+            f"in {head.times:,} sampled steps, {NAMES[head.op]} gets the output of a {head.after}, and applies a {own} "
             "itself",
             floor + now(loss_of(learning, head)),
         ),

@@ -69,7 +69,7 @@ def _finding(learning: Learning, head: LossHead, prediction: list[int], broadcas
         title=f"The loss broadcasts a prediction of shape {prediction} and a target of shape {target} to {broadcast}",
         evidence=(
             f"prediction {prediction} and target {target} become {broadcast}: {prod(broadcast):,} differences for "
-            f"{prod(prediction):,} predictions, in {head.times:,} graphs read",
+            f"{prod(prediction):,} predictions, in {head.times:,} sampled steps",
             floor,
         ),
         where=where(learning, head.site),

@@ -135,7 +135,7 @@ def _finding(learning: Learning, optimizer: BuiltOptimizer, missing: list[Parame
         evidence=(
             f"{counted(missing)}, {share:.0%} of what the loss depends on, are in no optimizer: "
             f"{layer_names(missing, 6)}",
-            f"{max(p.in_graph for p in missing)} graphs of the loss contain them; none has moved in "
+            f"the loss depends on them in {max(p.in_graph for p in missing)} sampled steps, but none has moved in "
             f"{learning.steps:,} steps",
             reason.text,
         ),

@@ -87,7 +87,7 @@ def _finding(learning: Learning, head: LossHead, wrong: WrongDim) -> Finding:
         confidence=0.93,
         title=f"The {operation} of the output runs over {over} (dim={dim}), not over the classes",
         evidence=(
-            f"{operation} with dim={dim} on a tensor of shape {shape}, in {head.times:,} graphs read",
+            f"{operation} with dim={dim} on a tensor of shape {shape}, in {head.times:,} sampled steps",
             f"the probabilities of one sample sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
             if rows is not None and _rows_are_off(head)
             else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1",
