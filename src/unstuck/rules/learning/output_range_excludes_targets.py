@@ -56,8 +56,8 @@ def _relu_logits(learning: Learning, head: LossHead) -> Finding:
         confidence=0.9,
         title="The logits go through a ReLU: no probability can be below 0.5, though targets are 0",
         evidence=(
-            f"binary cross entropy with logits gets the output of a ReLU, in {head.times:,} sampled steps; a logit of 0 "
-            "or more is a probability of 0.5 or more",
+            f"binary cross entropy with logits gets the output of a ReLU, in {head.times:,} sampled steps; a logit of "
+            "0 or more is a probability of 0.5 or more",
         ),
         where=where(learning, head.site),
         fix="Remove the ReLU after the last layer.",
