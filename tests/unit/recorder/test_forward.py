@@ -13,8 +13,8 @@ from unstuck.recorder import dispatch, governor, gpu
 from unstuck.recorder.probes.data.batch_statistics import MOST_LAYERS, BatchStatistics, Source
 from unstuck.recorder.probes.learning.naming import Names
 from unstuck.recorder.probes.learning.observed_steps import ObservedSteps
-from unstuck.recorder.probes.learning.ownership import Ownership
-from unstuck.recorder.probes.learning.updates import Updates
+from unstuck.recorder.probes.learning.optimizers import Optimizers
+from unstuck.recorder.probes.learning.parameters import Parameters
 from unstuck.recorder.records.data import LoaderData
 
 
@@ -30,8 +30,9 @@ def data(monkeypatch: pytest.MonkeyPatch) -> BatchStatistics:
 
 
 def observed() -> ObservedSteps:
-    updates, copies = Updates(gpu.Copies()), gpu.Copies()
-    return ObservedSteps(updates, Ownership(updates, copies), Names(), copies)
+    copies = gpu.Copies()
+    parameters = Parameters(copies)
+    return ObservedSteps(parameters, Optimizers(parameters, copies), Names(), copies)
 
 
 class Frozen(nn.Module):  # type: ignore[misc]  # torch says nothing of its type

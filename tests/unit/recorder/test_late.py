@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from unstuck.recorder import governor, gpu, guard
-from unstuck.recorder.probes.learning import activations, first_weights, ownership, targets, updates
-from unstuck.recorder.probes.learning.loss_head import Given
+from unstuck.recorder.probes.learning import activations, optimizers, targets
+from unstuck.recorder.probes.learning.parameters import Parameters
+from unstuck.recorder.probes.learning.updates import Updates
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_targets_and_the_ids_they_came_from(copies: gpu.Copies) -> None:
     given = targets.TargetStats("mse", copies)
     ids = torch.tensor([3, 1, 2, 1])
     target = ids.float()
-    given.take(Given(target, torch.randn(4)))
+    given.take(target, torch.randn(4))
 
     def look() -> None:
         given.look_for_ids(target, sys._getframe(1))
@@ -97,26 +98,48 @@ def test_targets_and_the_ids_they_came_from(copies: gpu.Copies) -> None:
 
 def test_rows_alike_on_a_gpu(copies: gpu.Copies) -> None:
     weight = torch.nn.Parameter(torch.full((4, 6), 0.1))
-    state = first_weights.State(weight, copies)
-    first_weights.bring([state], copies)
-    told = [state.alike]
+    known = Parameters(copies)
+    entry = known.add(weight)
+    known.begin([])
+    rows = [entry.rows]
     copies.collect()
-    told += [state.alike, state.still_alike()]  # the latter is asked for only now
-    copies.collect()
-    assert [*told, state.still_alike()] == [False, True, False, True]
+    assert [*rows, entry.rows] == ["", "same"]
+    still = []
+    for _ in range(2):  # the first look asks for it, the second has the answer
+        entry.look({}, copies)
+        copies.collect()
+        still.append(entry.record("", "").still_alike)
+    assert still == [False, True]
 
 
 @pytest.mark.parametrize(("flags", "stale"), [([[1.0], [1.0]], 1), ([[1.0], [0.0]], 0)])
 def test_gradients_are_stale_if_no_look_found_them_cleared(flags: list[list[float]], stale: int) -> None:
-    optimizer = ownership.Built(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), None)
-    checks = ownership.Checks(optimizer)
-    checks.awaited = 2
-    checks.arrived(flags[0])
-    checks.closed = True
-    checks.settle()
-    assert optimizer.tried == 0, "one answer is still to come"
-    checks.arrived(flags[1])
-    assert (optimizer.tried, optimizer.stale) == (1, stale)
+    optimizer = optimizers.Optimizer(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1))
+    between = optimizers.Between(optimizer)
+    between.looks = 2
+    between.take(flags[0])
+    between.close()
+    assert optimizer.checked == 0, "one answer is still to come"
+    between.take(flags[1])
+    assert (optimizer.checked, optimizer.stale) == (1, stale)
+
+
+def test_gradients_that_could_not_be_looked_at_are_not_stale(copies: gpu.Copies) -> None:
+    weight = torch.nn.Parameter(torch.zeros(1))
+    weight.grad = torch.ones(1)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    entry = optimizers.Optimizer(optimizer)
+    entry.stepped()
+    for _ in range(gpu.MANY):
+        copies.read([torch.tensor(1.0)], lambda _: None)
+    entry.look_for_gradients(copies)
+    entry.stepped()
+    copies.collect()
+    assert (entry.checked, entry.stale) == (0, 0)
+    entry.look_for_gradients(copies)
+    entry.stepped()
+    copies.collect()
+    assert (entry.checked, entry.stale) == (1, 1)
 
 
 class Marked(torch.Tensor):  # type: ignore[misc]  # mypy does not follow torch
@@ -131,16 +154,20 @@ def test_only_torchs_own_kinds_are_looked_at() -> None:
 
 
 def test_what_came_from_a_model_that_is_gone_is_let_go() -> None:
-    known = updates.Updates(gpu.Copies())
+    late = gpu.Copies()
+    parameters = Parameters(late)
+    known = optimizers.Optimizers(parameters, late)
+    updates = Updates(parameters, known, late)
     model = torch.nn.Linear(3, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     entry = known.known(optimizer)
-    known.before(optimizer)
-    known.after(optimizer, entry)
-    assert [len(each.moves) for each in known.parameters.values()] == [1, 1]
+    updates.before(optimizer)
+    updates.after(optimizer, entry)
+    assert [len(each.moves) for each in parameters.known.values()] == [1, 1]
     del model, optimizer
     gc.collect()
-    assert (entry.chosen, entry.last) == ([], None)
+    assert (entry.chosen, entry.last_move) == ([], None)
     other = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
-    known.known(other)
-    assert entry not in known._by_identity.values()
+    entry.key = id(other)  # as if it had lain there
+    assert known.known(other) is not entry
+    assert entry.key == 0, "the counts of the new one are not its own"

@@ -59,7 +59,7 @@ class Run:
         return self.record()
 
     def record(self) -> Learning:
-        self.probe.owners.look()
+        self.probe.inventory.look()
         return self.probe.record()
 
 
@@ -154,7 +154,7 @@ def test_data_that_is_no_number(run: Run) -> None:
     features = torch.randn(8, 4)
     features[2, 1] = float("nan")
     run.train(optimizer, (model(features).mean() for _ in range(1)))
-    (birth,) = run.probe.origins.births
+    (birth,) = run.record().births
     (given,) = birth.outside
     assert (given.role, given.nan, given.rows, given.columns) == ("mat1", 1, [2], [1])
     assert any(each.name == "features" and each.address == given.address for each in birth.inputs)

@@ -12,15 +12,11 @@ from . import graph_reading
 from .graph_reading import Graph, SavedTensors
 from .naming import Names
 
-LAYERS = 64
-ELEMENTS = 1 << 17
-"""Of an activation that are looked at."""
-ON_GPU = 1 << 14
-"""… where it must be copied first."""
-FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}
-"""Results beyond which a bounded activation is flat: of inputs of 5 and 3."""
-BLOCK = 25
-"""Batches in a block: units can die on the way, so the last one or two blocks are counted for themselves."""
+MAX_LAYERS = 64
+MAX_ELEMENTS = 1 << 17  # of an activation that are looked at
+GPU_ELEMENTS = 1 << 14  # … where it must be copied first
+FLAT = {"sigmoid": 1 / (1 + exp(-5.0)), "tanh": tanh(3.0)}  # beyond these results: of inputs of 5 and 3
+BLOCK = 25  # batches; units can die on the way, so the last one or two blocks are counted for themselves
 
 
 class Layer:
@@ -31,16 +27,18 @@ class Layer:
         self.alive: Any = None
         self.batches = 0
         self.zero = self.saturated = 0.0
-        self.before: Any = None
-        self.recent: Any = None
-        self.held = 0
+        self.block_before: Any = None
+        self.block: Any = None
+        """Units that were active in the present block of batches,"""
+        self.in_block = 0
+        """which are so many."""
         self.early = self.late = 0.0
         self.gated = False
 
     def take(self, result: Any) -> None:
         result = result.detach()
-        if result.numel() > ELEMENTS:
-            result = result[: max(1, result.shape[0] * ELEMENTS // result.numel())]
+        if result.numel() > MAX_ELEMENTS:
+            result = result[: max(1, result.shape[0] * MAX_ELEMENTS // result.numel())]
         self.batches += 1
         if self.kind == "relu":
             unit = _unit_dim(result)
@@ -57,29 +55,29 @@ class Layer:
 
     def _take_alive(self, active: Any) -> None:
         self.alive = active if self.alive is None else self.alive | active
-        if self.held >= BLOCK:
-            self.before, self.recent, self.held = self.recent, None, 0
-        self.recent = active if self.recent is None else self.recent | active
-        self.held += 1
+        if self.in_block >= BLOCK:
+            self.block_before, self.block, self.in_block = self.block, None, 0
+        self.block = active if self.block is None else self.block | active
+        self.in_block += 1
 
     def odd(self) -> bool:
-        """Worth to be looked up where it is written."""
-        return self.late > 0.4 or (self.recent is not None and 2 * self._late_dead() > self.recent.numel())
+        """Worth looking up where it is written."""
+        return self.late > 0.4 or (self.block is not None and 2 * self._late_dead() > self.block.numel())
 
     def _late_dead(self) -> int:
-        if self.recent is None:
+        if self.block is None:
             return 0
-        active = self.recent if self.before is None else self.recent | self.before
+        active = self.block if self.block_before is None else self.block | self.block_before
         return int((~active).sum())
 
-    def record(self, place: int, site: Site | None) -> Activation:
+    def record(self, number: int, site: Site | None) -> Activation:
         times = max(1, self.batches)
         return Activation(
-            place=place, kind=self.kind, name=self.name, shape=self.shape, batches=self.batches,
+            place=number, kind=self.kind, name=self.name, shape=self.shape, batches=self.batches,
             units=0 if self.alive is None else int(self.alive.numel()),
             dead=0 if self.alive is None else int((~self.alive).sum()),
             zero=self.zero / times, saturated=self.saturated / times,
-            late_batches=self.held + (BLOCK if self.before is not None else 0), late_dead=self._late_dead(),
+            late_batches=self.in_block + (BLOCK if self.block_before is not None else 0), late_dead=self._late_dead(),
             early_saturated=self.early, late_saturated=self.late, gated=self.gated, site=site,
         )  # fmt: skip
 
@@ -94,14 +92,14 @@ class Activations:
     def note(self, graph: Graph) -> None:
         """Take in one reading of the graph. Its activations are told apart by their order, so it must be alike."""
         copied: list[tuple[Layer, Any]] = []
-        for place, (_, kind, node) in enumerate(graph.activations[:LAYERS]):
+        for number, (_, kind, node) in enumerate(graph.activations[:MAX_LAYERS]):
             result = self._saved.of(node, "_saved_result") if kind in ("relu", "sigmoid", "tanh") else None
             if result is None or result.dim() < 2 or not result.is_floating_point():
                 continue
-            known = self._known(place, kind, node, [int(size) for size in result.shape])
+            known = self._known(number, kind, node, [int(size) for size in result.shape])
             known.gated = known.gated or node in graph.gates
             if gpu.away(result):
-                copied.append((known, gpu.thinned(result, ON_GPU, _unit_dim(result))))
+                copied.append((known, gpu.thinned(result, GPU_ELEMENTS, _unit_dim(result))))
             elif gpu.near(result):
                 known.take(result)
 
@@ -112,17 +110,11 @@ class Activations:
         if copied:
             self._copies.bring([part for _, part in copied], take)
 
-    def _known(self, place: int, kind: ActivationKind, node: Any, shape: list[int]) -> Layer:
-        known = self.layers.get(place)
+    def _known(self, number: int, kind: ActivationKind, node: Any, shape: list[int]) -> Layer:
+        known = self.layers.get(number)
         if known is None or known.kind != kind or _units(known.shape) != _units(shape):
-            known = self.layers[place] = Layer(kind, layer_behind(node, self._names), shape)
+            known = self.layers[number] = Layer(kind, graph_reading.layer_behind(node, self._names), shape)
         return known
-
-
-def layer_behind(node: Any, names: Names) -> str:
-    """The layer whose output it is applied to: the nearest parameter behind it."""
-    leaf = graph_reading.nearest_leaf(node)
-    return names.name(leaf).rpartition(".")[0] if leaf is not None else ""
 
 
 def _unit_dim(result: Any) -> int:

@@ -1,4 +1,4 @@
-"""What the autograd graph of a loss tells: activations, parameters reached, and what its nodes have kept.
+"""What the autograd graph of a loss shows: activations, parameters reached, and what its nodes have kept.
 
 Read at sampled calls of backward, from what the graph keeps anyway; nothing is wrapped, nothing is recomputed.
 """
@@ -6,7 +6,7 @@ Read at sampled calls of backward, from what the graph keeps anyway; nothing is 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from time import thread_time
 from typing import Any
@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from ...records.learning import ActivationKind
+from .naming import Names
 
-NODES = 6000
-SECONDS = 0.01
-NEAR = 24
+MAX_NODES = 6000
+READ_SECONDS = 0.01  # for reading one graph
+NEAR_NODES = 24  # in which the layer behind an activation is looked for
 LEAF = "AccumulateGrad"
 ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
@@ -82,7 +83,7 @@ def name_of(node: Any) -> str:
 def operation_of(node: Any) -> str:
     """As a person writes it: log, linalg_vector_norm."""
     kind = name_of(node).removesuffix("Backward")
-    return "".join(f"_{c.lower()}" if c.isupper() and place else c.lower() for place, c in enumerate(kind))
+    return "".join(f"_{c.lower()}" if c.isupper() and index else c.lower() for index, c in enumerate(kind))
 
 
 def before(node: Any) -> Iterator[Any]:
@@ -90,41 +91,39 @@ def before(node: Any) -> Iterator[Any]:
     return (following for following, _ in node.next_functions if following is not None)
 
 
-def read(root: Any) -> Graph:
-    """From the last node back to the leaves, nearest first."""
-    found = Graph()
-    until = thread_time() + SECONDS
-    seen = {root}
-    waiting = deque([root])
+def nodes(starts: Iterable[Any], seen: set[Any]) -> Iterator[Any]:
+    """From these back to the leaves, nearest first; not through nodes that were `seen`."""
+    waiting = deque(starts)
     while waiting:
         node = waiting.popleft()
-        found.take(node)
-        if found.nodes >= NODES or (found.nodes & 127 == 0 and thread_time() > until):
-            found.capped = True
-            break
+        yield node
         for following in before(node):
             if following not in seen:
                 seen.add(following)
                 waiting.append(following)
-    found.activations.sort(key=lambda entry: entry[0])
+
+
+def read(root: Any) -> Graph:
+    found = Graph()
+    until = thread_time() + READ_SECONDS
+    for node in nodes([root], {root}):
+        found.take(node)
+        if found.nodes >= MAX_NODES or (found.nodes & 127 == 0 and thread_time() > until):
+            found.capped = True
+            break
+    found.activations.sort(key=lambda activation: activation[0])
     return found
 
 
-def behind(root: Any, flat: list[Any]) -> list[Any]:
+def is_leaf(node: Any) -> bool:
+    return node is not None and name_of(node).endswith(LEAF)
+
+
+def only_behind(root: Any, flat: list[Any]) -> list[Any]:
     """Leaves that the loss reaches only through these nodes."""
-    reached = {id(leaf) for leaf in _leaves([root], {root, *flat})}
-    return [leaf for leaf in _leaves(list(flat), set(flat)) if id(leaf) not in reached]
-
-
-def _leaves(waiting: list[Any], seen: set[Any]) -> Iterator[Any]:
-    while waiting:
-        node = waiting.pop()
-        if name_of(node).endswith(LEAF):
-            yield node.variable
-        for following in before(node):
-            if following not in seen:
-                seen.add(following)
-                waiting.append(following)
+    reached = {id(node.variable) for node in nodes([root], {root, *flat}) if is_leaf(node)}
+    behind = [node.variable for node in nodes(flat, set(flat)) if is_leaf(node)]
+    return [leaf for leaf in behind if id(leaf) not in reached]
 
 
 def with_paths(root: Any, most: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -134,28 +133,26 @@ def with_paths(root: Any, most: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
     while waiting and len(seen) < most:
         node, path = waiting.popleft()
         yield node, path
-        for place, (following, _) in enumerate(node.next_functions):
+        for index, (following, _) in enumerate(node.next_functions):
             if following is not None and following not in seen:
                 seen.add(following)
-                waiting.append((following, (*path, place)))
+                waiting.append((following, (*path, index)))
 
 
 def at(node: Any, path: tuple[int, ...] | list[int]) -> Any:
     """The node at the end of a path; None where the graph has another shape."""
-    for place in path:
+    for index in path:
         following = node.next_functions
-        if place >= len(following) or following[place][0] is None:
+        if index >= len(following) or following[index][0] is None:
             return None
-        node = following[place][0]
+        node = following[index][0]
     return node
 
 
-def nearest_leaf(node: Any) -> Any:
-    """The parameter that is fewest operations behind it; None if there is none near."""
-    for here, _ in islice(with_paths(node, NODES), NEAR):
-        if name_of(here).endswith(LEAF):
-            return here.variable
-    return None
+def layer_behind(node: Any, names: Names) -> str:
+    """The layer whose output it is applied to: that of the nearest parameter behind it."""
+    leaf = next((near for near in islice(nodes([node], {node}), NEAR_NODES) if is_leaf(near)), None)
+    return names.name(leaf.variable).rpartition(".")[0] if leaf is not None else ""
 
 
 def shape_of(node: Any) -> list[int] | None:

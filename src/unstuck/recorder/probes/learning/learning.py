@@ -1,47 +1,46 @@
 """Everything measured of how a training learns, gathered in sampled steps and told as one record, ever more rarely.
 
-Each telling is the whole: the latest is all a rule needs.
+Each telling is the whole: the latest is all a rule needs. What is needed where something is wrong is imported then.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from time import monotonic, thread_time
 from types import FrameType
 from typing import Any
 
 import torch
 
-from ... import flight, governor, gpu, journal
+from ... import flight, governor, gpu, journal, loading
 from ... import layout as at
 from ...probe import Probe
 from ...records.learning import FlatOperation, Learning
-from ..numerics import source_lines
-from ..numerics.nan_origin import NanOrigins
-from ..numerics.spikes import Spikes
+from ...records.numerics import DrawnBatch, Spike
 from ..numerics.steep import Steep
-from ..numerics.tracing import Tracing
 from . import graph_reading
 from .activations import Activations
 from .graph_reading import Graph
-from .heads import Heads
+from .inventory import Inventory
+from .loss_head import Heads
 from .losses import Losses, Series
 from .naming import Names
 from .observed_steps import ObservedSteps
-from .owners import Owners
-from .ownership import Ownership
-from .schedules import Schedules
+from .optimizers import Optimizers
+from .parameters import Parameters
+from .schedules import Clips, Scaler, Schedulers
 from .script_lines import ScriptLines
 from .updates import Updates
 
-FIRST = 8
-"""Steps until the first telling; then at each time half as many again."""
-PAUSE, LONGEST = 1.0, 60.0
-"""Seconds between two tellings: at least one, and half as long as the training has run, but no more than a minute."""
-LOST = 64
-SURE = 16
-"""Losses that are no number, after which what became of the training is told once more."""
-ONCE = 0.002
-"""Seconds of one look at a slope, that count as such: what is found is looked up in the source once."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..numerics.nan_origin import NanOrigins, Tracing
+
+FIRST_STEPS = 8  # until the first telling; then at each time half as many again
+MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, half as long as the training has run
+MAX_LOST = 64
+TOLD_AGAIN = 16  # losses that are NaN or infinite, after which what became of the training is told once more
+MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
@@ -56,18 +55,20 @@ class LearningProbe(Probe):
         self.copies = copies
         self.saved = graph_reading.SavedTensors()
         self.lines, self.names = ScriptLines(), Names()
-        self.updates = Updates(copies)
-        self.ownership = Ownership(self.updates, copies)
-        self.observed = ObservedSteps(self.updates, self.ownership, self.names, copies)
+        self.parameters = Parameters(copies)
+        self.optimizers = Optimizers(self.parameters, copies)
+        self.updates = Updates(self.parameters, self.optimizers, copies)
+        self.observed = ObservedSteps(self.parameters, self.optimizers, self.names, copies)
         self.activations = Activations(self.saved, self.names, copies)
         self.heads = Heads(self.saved, copies)
-        self.schedules = Schedules(copies)
-        self.owners = Owners(self.updates, self.ownership, self.activations, self.names, self.lines)
-        self.spikes = Spikes()
-        self.losses = Losses(copies, self.spikes.came_late)
+        self.schedulers, self.clips, self.scaler = Schedulers(), Clips(copies), Scaler(copies)
+        self.inventory = Inventory(self.parameters, self.optimizers, self.activations, self.names, self.lines, copies)
+        self.losses = Losses(copies, self._stood_out)
+        self.spikes: list[Spike] = []
         self.steep = Steep(self.saved)
-        self.origins = NanOrigins(self.saved, self.names, self.updates, self.steep)
-        self.tracing = Tracing(self.saved)
+        self.origins: NanOrigins | None = None
+        self.tracing: Tracing | None = None
+        """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.flat: FlatOperation | None = None
         self.compiled = False
         self._counts: Any = None
@@ -76,16 +77,16 @@ class LearningProbe(Probe):
         """Parameters known when names were last looked for."""
         self._watching = False
         """Each loss is handed over with its graph."""
-        self._next, self._look = FIRST, FIRST
+        self._next_telling = self._next_look = FIRST_STEPS
         """Steps until the next telling, and until who owns what is looked at once more."""
-        self._told = self._began = 0.0
+        self._told_at = self._first_told_at = 0.0
 
     # --- losses ------------------------------------------------------------------------------------------------------
 
     def limits(self) -> tuple[float, float]:
-        """Values of a loss between these need no word until the next sampled step."""
+        """Values of a loss between these need not be handed over until the next sampled step."""
         steep = any(series.steep for series in self.losses.series.values())
-        self._watching = self.tracing.waiting or (steep and governor.allows("steep"))
+        self._watching = self.tracing is not None or (steep and governor.allows("steep"))
         return NOTHING_WITHIN if self._watching else self.losses.limits()
 
     def losses_read(self, values: list[float], frame: FrameType | None) -> None:
@@ -95,9 +96,9 @@ class LearningProbe(Probe):
         began = thread_time()
         series = self.losses.of(frame)
         if series is not None:
-            self._value(series, root, value, frame)
+            self._take_value(series, root, value, frame)
         if self._watching:
-            governor.governor.charge("steep", self.name, min(thread_time() - began, ONCE))
+            governor.governor.charge("steep", self.name, min(thread_time() - began, MAX_STEEP_SECONDS))
 
     def gpu_loss(self, root: Any, frame: FrameType, plain: Any) -> None:
         self.copies.collect()
@@ -105,42 +106,64 @@ class LearningProbe(Probe):
         if series is None:
             return
         if not self.losses.read_later(series, plain, self._broken_again):
-            self._value(series, root, plain.item(), frame)
-        elif self.tracing.look(root):
-            self.tell(news=True)
+            self._take_value(series, root, plain.item(), frame)
+        else:
+            self._trace(root)
 
-    def _value(self, series: Series, root: Any, value: float, frame: FrameType) -> None:
+    def _take_value(self, series: Series, root: Any, value: float, frame: FrameType) -> None:
         """A value whose graph is there."""
-        if self.tracing.look(root):
-            self.tell(news=True)
+        self._trace(root)
         self.losses.take(series, value)
-        if value - value != 0.0:  # infinite, or NaN
+        if not isfinite(value):
             self._broken(series, root, value, frame)
             return
         if series.far:
-            self.spikes.note(series, value, frame)
+            self._stood_out(series, value, flight.steps(), loading.batches(), frame)
         if self._watching or self.copies.exact:
             self.steep.look(root, series, frame)
 
+    def _stood_out(
+        self, series: Series, value: float, step: int, batches: list[DrawnBatch] | None, frame: FrameType | None = None
+    ) -> None:
+        """`frame`: None where it stood out some steps ago; its batch was noted then, if there was one at hand."""
+        from ..numerics import spikes
+
+        if len(self.spikes) < spikes.MAX_SPIKES:
+            rows = spikes.large_rows(frame) if frame is not None else None
+            self.spikes.append(spikes.describe(series, value, step, batches or [], rows))
+
     def _broken(self, series: Series, root: Any, value: float, frame: FrameType) -> None:
-        """The first time: look for where that was born, while the graph is there. The second: the training goes on, so
-        its next step can tell the line."""
+        """The first time: look for where NaN was born, while the graph is there. The second: the training goes on, so
+        its next step can show the line."""
+        if series.nonfinite > 2:
+            self._broken_again(series)
+            return
+        from ..numerics import nan_origin
+
+        self.origins = self.origins or nan_origin.NanOrigins(self.saved, self.names, self.parameters)
         if series.nonfinite == 1:
             if self.names.stale:
                 self.names.find(frame)
             late = gpu.away(root) and not self.copies.exact
-            self.origins.look(root, value, frame, series, late=late)
+            self.origins.look(root, value, frame, series, self.steep.last, late=late)
             self.tell(news=True)
-        elif series.nonfinite == 2:
-            birth = self.origins.of(series)
-            if birth is not None and not self.compiled:
-                self.tracing.begin(birth)
-        else:
-            self._broken_again(series)
+            return
+        birth = self.origins.of(series)
+        if birth is not None and self.tracing is None and not self.compiled and not self.saved.hooked:
+            tracing = nan_origin.Tracing(birth)
+            self.tracing = tracing if tracing.on else None
 
     def _broken_again(self, series: Series) -> None:
-        if series.nonfinite == SURE:
+        if series.nonfinite == TOLD_AGAIN:
             self.tell(news=True)
+
+    def _trace(self, root: Any) -> None:
+        if self.tracing is not None:
+            found = self.tracing.look(root)
+            if not self.tracing.on:
+                self.tracing = None
+            if found:
+                self.tell(news=True)
 
     # --- the backward pass -------------------------------------------------------------------------------------------
 
@@ -151,20 +174,20 @@ class LearningProbe(Probe):
         if root.grad_fn is None:
             if root.requires_grad:
                 self._name_all(frame)
-                self.ownership.at_backward()
+                self.optimizers.at_backward()
                 self.observed.nothing_reached()
             return
         with torch.no_grad():
             self._read(root, frame)
-        if not self.updates.stepping() and flight.state[flight.BACKWARDS] >= self._next:
+        if not self.optimizers.stepping() and flight.state[flight.BACKWARDS] >= self._next_telling:
             self.tell()
 
     def _read(self, root: Any, frame: FrameType) -> None:
         graph = graph_reading.read(root.grad_fn)
         self.compiled = self.compiled or graph.compiled
-        self.updates.reached(graph.leaves)
+        self.parameters.reached(graph.leaves)
         self._name_all(frame)
-        self.ownership.at_backward()
+        self.optimizers.at_backward()
         self.observed.at_backward(graph.leaves, whole=not graph.capped)
         self.activations.note(graph)
         if graph.flat and not graph.capped and self.flat is None:
@@ -176,30 +199,31 @@ class LearningProbe(Probe):
 
     def missed(self, event: str) -> None:
         if event == "before_backward":
-            self.ownership.missed()
+            self.optimizers.missed()
             self.observed.missed()
 
     def _name_all(self, frame: FrameType) -> None:
         """Once when the first graph is read, and again where modules or parameters came that have no name."""
-        known = self.updates.parameters
+        known = self.parameters.known
         more = len(known) > 2 * self._named and any(key not in self.names.names for key in known)
         if self.names.stale or more:
             self._named = len(known)
             self.names.find(frame)
 
     def _note_flat(self, root: Any, graph: Graph, frame: FrameType) -> None:
-        lost = [name for leaf in graph_reading.behind(root, graph.flat) if (name := self.names.name(leaf))]
+        from ..numerics import source_lines
+
+        lost = [name for leaf in graph_reading.only_behind(root, graph.flat) if (name := self.names.name(leaf))]
         if lost:
             operation = graph_reading.FLAT[graph_reading.name_of(graph.flat[0])]
-            self.flat = FlatOperation(
-                operation=operation, lost=lost[:LOST], site=source_lines.written(operation, frame)
-            )
+            site = source_lines.only_line(operation, frame)
+            self.flat = FlatOperation(operation=operation, lost=lost[:MAX_LOST], site=site)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def optimizer_built(self, optimizer: Any, frame: FrameType, counts: Any) -> None:
         self._counts = counts
-        site = self.ownership.note_built(optimizer, frame)
+        site = self.optimizers.note_built(optimizer, frame)
         if site is not None:
             self.lines.files.append(site[0])
 
@@ -208,19 +232,20 @@ class LearningProbe(Probe):
 
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
-        if self.tracing.waiting:
+        if self.tracing is not None:
             self.tracing.stepped()
-        entry = self.updates.known(optimizer)
+            self.tracing = self.tracing if self.tracing.on else None
+        entry = self.optimizers.known(optimizer)
         entry.steps = count
         if optimizer is not None:
-            entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the seam has counted this one
-            entry.site = self.ownership.stepped(optimizer)
+            entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the hook has counted this one
+            entry.stepped()
         self.updates.after(optimizer, entry)
         self.observed.after_step(optimizer)
-        if count >= self._look:
-            self._look = count + max(FIRST, count // 2)
-            self.owners.look()
-        if count >= self._next:
+        if count >= self._next_look:
+            self._next_look = count + max(FIRST_STEPS, count // 2)
+            self.inventory.look()
+        if count >= self._next_telling:
             self.tell()
 
     def sampling_changed(self, full: bool) -> None:
@@ -229,19 +254,19 @@ class LearningProbe(Probe):
     # --- schedules, scaler, compiler ---------------------------------------------------------------------------------
 
     def gradients_clipped(self, norm: Any, limit: Any, calls: int) -> None:
-        self.schedules.clips.note(norm, limit, calls, self.schedules.scaler.scaled)
+        self.clips.note(norm, limit, calls, self.scaler.scaled)
 
     def scheduler_stepped(self, scheduler: Any, counts: Any) -> None:
-        self.schedules.stepped(scheduler, counts)
+        self.schedulers.stepped(scheduler, counts)
 
     def scaler_scaled(self, scaler: Any) -> None:
-        self.schedules.scaler.scaling(scaler)
+        self.scaler.scaling(scaler)
 
     def scaler_unscaled(self, scaler: Any) -> None:
-        self.schedules.scaler.unscaled()
+        self.scaler.scaled = False
 
     def scaler_updated(self, scaler: Any) -> None:
-        self.schedules.scaler.updated(scaler)
+        self.scaler.updated(scaler)
 
     def model_compiled(self) -> None:
         self.observed.compiled = True
@@ -253,52 +278,56 @@ class LearningProbe(Probe):
     # --- telling -----------------------------------------------------------------------------------------------------
 
     def tell(self, *, news: bool = False) -> None:
+        """Write the record; without `news`, only if the last time was long enough ago."""
         backwards = flight.state[flight.BACKWARDS]
-        steps = max((each.steps for each in self.updates.stepping()), default=backwards)
+        steps = max((entry.steps for entry in self.optimizers.stepping()), default=backwards)
         now = monotonic()
-        if not news and now - self._told < min(LONGEST, max(PAUSE, 0.5 * (self._told - self._began))):
-            self._next = steps + 1 + steps // 50
+        pause = min(MAX_PAUSE, max(MIN_PAUSE, 0.5 * (self._told_at - self._first_told_at)))
+        if not news and now - self._told_at < pause:
+            self._next_telling = steps + 1 + steps // 50
             return
-        self._began = self._began or now
-        self._told, self._next = now, steps + max(FIRST, steps // 2)
-        self.owners.look()
+        self._first_told_at = self._first_told_at or now
+        self._told_at, self._next_telling = now, steps + max(FIRST_STEPS, steps // 2)
+        self.inventory.look()
         journal.replace(self.record(), at.LEARNING)
 
     def last(self) -> None:
         with governor.Reading():
-            self.losses.last()
-            if not self.updates.stepping() and not self.losses.series:
+            self.losses.settle()
+            if not self.optimizers.stepping() and not self.losses.series:
                 return
             self.copies.last()
-            if not self.owners.gone:
-                self.owners.look()
+            if not self.inventory.gone:
+                self.inventory.look()
             journal.replace(self.record(), at.LEARNING)
 
     def record(self) -> Learning:
         if self._counts is not None:
-            self.updates.count(self._counts)
-            self.ownership.count(self._counts)
-        layers, owners, observed = self.activations.layers, self.owners, self.observed
+            self.optimizers.count(self._counts)
+        inventory, observed = self.inventory, self.observed
         return Learning(
             steps=flight.steps(),
             backwards=flight.state[flight.BACKWARDS],
             losses=[series.record() for series in self.losses.series.values()],
-            optimizers=[each.record(number) for number, each in enumerate(self.updates.stepping())],
-            built=self.ownership.records(owners.built),
-            schedulers=self.schedules.records(),
-            parameters=owners.parameters(),
+            optimizers=[entry.record(number) for number, entry in enumerate(self.optimizers.stepping())],
+            built=inventory.built(),
+            schedulers=self.schedulers.records(),
+            parameters=inventory.parameters(),
             heads=self.heads.records(),
-            activations=[layer.record(place, owners.sites.get(place)) for place, layer in sorted(layers.items())],
+            activations=[
+                layer.record(number, inventory.sites.get(number))
+                for number, layer in sorted(self.activations.layers.items())
+            ],
             clears=self._counts.all_clears if self._counts is not None else 0,
-            clips=self.schedules.clips.record(),
-            scaler=self.schedules.scaler.record(),
-            births=self.origins.births,
-            spikes=self.spikes.found,
+            clips=self.clips.record(),
+            scaler=self.scaler.record(),
+            births=self.origins.births if self.origins is not None else [],
+            spikes=self.spikes,
             steep=self.steep.last,
             flat=self.flat,
-            kept_in=owners.kept_in,
-            strays=owners.strays,
-            first_weights=owners.first_weights,
+            kept_in=inventory.kept_in,
+            strays=inventory.strays,
+            first_weights=inventory.first_weights,
             observed=observed.observed,
             modes=observed.modes.by_root,
             cut=observed.cut,
@@ -318,4 +347,6 @@ class LearningProbe(Probe):
 
     def remove(self) -> None:
         self.observed.end()
-        self.tracing.stop()
+        if self.tracing is not None:
+            self.tracing.stop()
+            self.tracing = None

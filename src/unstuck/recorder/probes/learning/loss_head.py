@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections import deque
+from math import prod
+from types import FrameType
 from typing import Any, Literal
 
 import torch
 
-from ...records.learning import ActivationKind, LossOp
+from ... import dispatch, gpu, user_code
+from ...records import Site
+from ...records.learning import ActivationKind, LossHead, LossOp
+from ..numerics import source_lines
 from . import graph_reading
-from .graph_reading import ACTIVATIONS, LEAF, SavedTensors, name_of, shape_of, signed
+from .graph_reading import ACTIVATIONS, SavedTensors, is_leaf, name_of, shape_of, signed
+from .script_lines import user_frame
+from .targets import TargetStats
 
-SMALL = 1 << 12
-"""Numbers; a larger output is not computed once more."""
-SIGNED = (
+MAX_HEADS = 8
+MAX_RECOMPUTED = 1 << 12  # elements; a larger output is not computed once more
+MAX_ABOVE = 8  # operations between a loss function and the scalar that backward is called on
+KEEP_SIGN = (
     "Neg", "Mean", "Sum", "Div", "Mul", "View", "Reshape", "Squeeze", "Unsqueeze", "ToCopy", "Clone",
 )  # fmt: skip
-"""Operations between a loss and the scalar that backward is called on that keep its sign, but for a minus that is
-written: no second term is added."""
-PLAIN = (*SIGNED, "Add", "Sub", "Sqrt")
+"""Operations between the two that keep the sign, but for a minus that is written: no second term is added."""
+ABOVE = (*KEEP_SIGN, "Add", "Sub", "Sqrt")
 """All that may lie between the two."""
-FURTHEST = 8
-GIVEN = ("nll", "mse", "smooth_l1", "huber", "bce", "bce_logits")
 VIEWS = (
     "View", "Reshape", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Transpose", "T", "Permute",
     "Slice", "Select", "Expand",
 )  # fmt: skip
 """What only gives another shape, or takes a part."""
+KEEP_TARGET = ("nll", "mse", "smooth_l1", "huber", "bce", "bce_logits")
 LOSSES: dict[str, LossOp] = {
     "NllLossBackward": "nll",
     "NllLoss2DBackward": "nll",
@@ -39,6 +45,7 @@ LOSSES: dict[str, LossOp] = {
     "KlDivBackward": "kl_div",
     "CtcLossBackward": "ctc",
 }
+FED_BY: dict[str, ActivationKind] = {**ACTIVATIONS, "LogBackward": "log", "LogSoftmaxBackward": "log_softmax"}
 PROBABILITIES = ["DivBackward", "NegBackward", "SumBackward", "MulBackward"]
 """What cross entropy with probabilities as targets is made of, above the log softmax."""
 
@@ -48,14 +55,12 @@ class Given:
 
     def __init__(self, target: Any, prediction: Any, dim: int = 1, ignored: int | None = None) -> None:
         self.target, self.prediction = target, prediction
-        self.dim = dim
-        """Of the classes."""
-        self.ignored = ignored
-        """The class to ignore."""
+        self.dim, self.ignored = dim, ignored
+        """Dimension of the classes; the class to ignore."""
 
 
 class Head:
-    """One loss function, as it was found; the fields are those of records.learning.LossHead."""
+    """One loss function, as it was found in one graph; the fields are those of records.learning.LossHead."""
 
     def __init__(self, op: LossOp, node: Any) -> None:
         self.op = op
@@ -72,13 +77,62 @@ class Head:
         """The activation right in front of a node, if there is one."""
         beneath = _through_views(_only(node))
         name = name_of(beneath) if beneath is not None else ""
-        self.after, self.after_dim, self.after_shape = "", None, []
-        if name == "LogBackward" or name == "LogSoftmaxBackward":
-            self.after = "log" if name == "LogBackward" else "log_softmax"
-        elif name in ACTIVATIONS:
-            self.after = ACTIVATIONS[name]
-        if self.after:
-            self.after_dim, self.after_shape = _number(beneath, "_saved_dim"), shape_of(beneath) or []
+        self.after = FED_BY.get(name, "")
+        self.after_dim = _number(beneath, "_saved_dim") if self.after else None
+        self.after_shape = shape_of(beneath) or [] if self.after else []
+
+
+class KnownHead:
+    """One loss function, at one call of backward, with what it was given over the sampled batches."""
+
+    def __init__(self, head: Head, site: Site | None, called: Site | None, copies: gpu.Copies) -> None:
+        self.head, self.site, self.called = head, site, called
+        self.times = 0
+        self.targets = TargetStats(head.op, copies)
+
+    def take(self, given: Given, frame: FrameType | None) -> None:
+        dispatch.ask("data", "loss_given", given.target, self.head.op, given.ignored)
+        self.targets.take(given.target, given.prediction, given.dim, given.ignored)
+        if self.targets.batches == 1 and given.target is not None:
+            self.targets.look_for_ids(given.target, user_frame(frame))
+
+    def record(self) -> LossHead:
+        head = self.head
+        return LossHead(
+            op=head.op, times=self.times, site=self.site, called=self.called, shape=head.shape, dim=head.dim,
+            after=head.after, after_dim=head.after_dim, after_shape=head.after_shape, broadcast=head.broadcast,
+            bare=head.bare, signed=head.signed, weighted=head.weighted, target=self.targets.record(),
+            prediction=self.targets.predictions.record(),
+        )  # fmt: skip
+
+
+class Heads:
+    """The loss functions of the training."""
+
+    def __init__(self, saved: SavedTensors, copies: gpu.Copies) -> None:
+        self._saved, self._copies = saved, copies
+        self._known: dict[tuple[object, ...], KnownHead] = {}
+
+    def note(self, root: Any, frame: FrameType | None) -> None:
+        """Read the end of a graph."""
+        head = find(root, self._saved)
+        if head is None:
+            return
+        called = user_code.site_of(frame)
+        key = head.op, head.after, head.after_dim, head.broadcast is not None, called[1] if called else 0
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MAX_HEADS:
+                return
+            site = source_lines.loss_line(frame, head.op) or called
+            known = self._known[key] = KnownHead(head, site, called, self._copies)
+        known.times += 1
+        given, head.given = head.given, None  # the graph's own tensors are not kept
+        if given is not None:
+            known.take(given, frame)
+
+    def records(self) -> list[LossHead]:
+        return [known.record() for known in self._known.values()]
 
 
 def find(root: Any, saved: SavedTensors) -> Head | None:
@@ -92,9 +146,9 @@ def find(root: Any, saved: SavedTensors) -> Head | None:
             return None
         head = _at(node, name, above, saved)
         if head is not None:
-            head.signed = all(name_of(each).removesuffix("Backward") in SIGNED for each in above)
+            head.signed = all(name_of(over).removesuffix("Backward") in KEEP_SIGN for over in above)
             return head
-        if len(above) < FURTHEST and name.removesuffix("Backward") in PLAIN:
+        if len(above) < MAX_ABOVE and name.removesuffix("Backward") in ABOVE:
             for following in graph_reading.before(node):
                 if following not in seen:
                     seen.add(following)
@@ -110,7 +164,7 @@ def _at(node: Any, name: str, above: list[Any], saved: SavedTensors) -> Head | N
     if name == "PowBackward" or name == "AbsBackward":
         head = _of_difference(node, name, saved)
         if head is not None and head.op == "squared":
-            head.bare = [name_of(each) for each in above] == ["MeanBackward"]
+            head.bare = [name_of(over) for over in above] == ["MeanBackward"]
         return head
     return None
 
@@ -130,7 +184,7 @@ def _of_loss(node: Any, op: LossOp, saved: SavedTensors, *, alone: bool) -> Head
     weight = saved.of(node, "_saved_weight")
     head.bare = alone and weight is None and getattr(node, "_saved_reduction", 1) == 1
     head.weighted = weight is not None or saved.of(node, "_saved_pos_weight") is not None
-    if op in GIVEN:
+    if op in KEEP_TARGET:
         ignored = _number(node, "_saved_ignore_index")
         head.given = Given(saved.of(node, "_saved_target"), saved.of(node, "_saved_self"), ignored=ignored)
     return head
@@ -148,7 +202,7 @@ def _of_probabilities(node: Any, above: list[Any], saved: SavedTensors) -> Head:
         result = saved.of(node, "_saved_result")
         if target is not None and result is not None and target.shape == result.shape:
             head.given = Given(target, result, head.dim or 0)
-    head.bare = [name_of(each) for each in above] == PROBABILITIES
+    head.bare = [name_of(over) for over in above] == PROBABILITIES
     return head
 
 
@@ -178,24 +232,17 @@ def _output(node: Any, saved: SavedTensors) -> Any:
     if name_of(beneath) in ("SigmoidBackward", "TanhBackward", "ReluBackward"):
         result = saved.of(beneath, "_saved_result")
         return result.reshape(shape) if result is not None else None
-    if name_of(beneath) != "AddmmBackward" or _size(shape) > SMALL:
+    if name_of(beneath) != "AddmmBackward" or _size(shape) > MAX_RECOMPUTED:
         return None
     bias, _, right = (following for following, _ in beneath.next_functions)
     left: Any = saved.of(beneath, "_saved_mat1")
     weight: Any = _only(right) if right is not None else None
-    if left is None or left.numel() > SMALL * 16 or not (_is_leaf(bias) and _is_leaf(weight)):
+    if left is None or left.numel() > MAX_RECOMPUTED * 16 or not (is_leaf(bias) and is_leaf(weight)):
         return None
-    if name_of(right) != "TBackward" or not _computable(left, weight.variable):
+    plain = left.dtype == torch.float32 == weight.variable.dtype and left.device == weight.variable.device
+    if name_of(right) != "TBackward" or not plain:
         return None
     return torch.addmm(bias.variable.detach(), left.detach(), weight.variable.detach().t()).reshape(shape)
-
-
-def _is_leaf(node: Any) -> bool:
-    return node is not None and name_of(node).endswith(LEAF)
-
-
-def _computable(left: Any, weight: Any) -> bool:
-    return bool(left.dtype == torch.float32 == weight.dtype and left.device == weight.device)
 
 
 def _blown_up(difference: Any) -> tuple[list[int], list[int]] | None:
@@ -226,10 +273,7 @@ def _only(node: Any) -> Any:
 
 
 def _size(shape: list[int] | None) -> int:
-    size = 1
-    for part in shape or ():
-        size *= part
-    return size
+    return prod(shape or ())
 
 
 def _number(node: Any, name: str) -> int | None:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import isfinite as is_finite
 from sys import float_info
 from types import CodeType, FrameType
 from typing import Any
 
-from ... import flight, loading
+from ... import flight, loading, user_code
 from ...gpu import Copies
 from ...records import Site
 from ...records.learning import Loss
 from ...records.numerics import DrawnBatch
-from . import sites
 
-POINTS = 256
-RAW = 32
-KNOWN = 8
-"""Values after which a single one moves the usual level only so far."""
-SETTLED = 100
-"""Values after which there is a usual level."""
-SOON = SETTLED - 64
-"""… after which one that stands out must be handed over at once: so many may come in one go."""
-RATE = 0.02
-FAR = 12.0
-"""Mean deviations above the usual level, and at least three times it."""
-NEAR = 4.0
-"""Mean deviations that a usual value may be off."""
-EACH, EVERY = 64, 8
-"""On a GPU: so many values are read at first, then two of every eight, one after the other."""
-SERIES = 12
-"""Losses told apart by the line that calls backward; a script with more of them than that is not a training."""
-ROUND = 32
-"""Values of sampled steps, from which the order of several losses is known."""
-PENDING = 4096
+MAX_POINTS = 256
+RAW_VALUES = 32  # the first and the last values of a loss that are kept as they were
+MAX_SERIES = 12  # a script with more calls of backward than that is not a training
+MAX_PENDING = 4096
+ROUND = 32  # values of sampled steps, from which the order of several losses is known
+RATE = 0.02  # at which the usual level follows
+EARLY = 8  # values after which a single one moves the usual level only so far
+SETTLED = 100  # values after which there is a usual level
+SOON = SETTLED - 64  # … after which one that stands out must be handed over at once: so many may come in one go
+FAR = 12.0  # mean deviations above the usual level at which a value stands out, if it is also …
+FAR_TIMES = 3  # … so many times that level
+NEAR = 4.0  # mean deviations that a usual value may be off
+GPU_FIRST, GPU_EVERY = 64, 8  # on a GPU so many are read at first, then two of so many, one after the other
 FINITE = (-float_info.max, float_info.max)
 
 
@@ -45,19 +38,19 @@ class Series:
         self.site, self._code = site, code
         self.first: list[float] = []
         self.points: list[tuple[int, float]] = []
-        self.recent: deque[float] = deque(maxlen=RAW)
+        self.recent: deque[float] = deque(maxlen=RAW_VALUES)
         self.stride = 1
         self.count = self.nonfinite = self._held = 0
         self.nonfinite_step = -1
         self.doubtful = False
-        """It was no number some steps ago: the next value is waited for, while its graph is there."""
+        """It was NaN or infinite some steps ago: the next value is waited for, while its graph is there."""
         self.last = self._sum = 0.0
         self.usual = self.spread = 0.0
         """Where it usually is, and how far from that."""
         self.far = False
         """The last value stood out."""
         self.steep: list[tuple[tuple[int, ...], str]] = []
-        """Ways to the nodes of its graph that are looked at each time."""
+        """Paths to the nodes of its graph that are looked at each time, and their names."""
         self.look_at = 1
         """Number of the value at which its graph is searched for such nodes."""
 
@@ -66,14 +59,14 @@ class Series:
         self.last = value
         self._move(value)
         self.recent.append(value)
-        if len(self.first) < RAW:
+        if len(self.first) < RAW_VALUES:
             self.first.append(value)
         self._sum += value
         self._held += 1
         if self._held == self.stride:
             self.points.append((step, self._sum / self._held))
             self._sum, self._held = 0.0, 0
-            if len(self.points) >= POINTS:
+            if len(self.points) >= MAX_POINTS:
                 pairs = zip(self.points[::2], self.points[1::2], strict=False)
                 self.points = [(late[0], (early[1] + late[1]) / 2) for early, late in pairs]
                 self.stride *= 2
@@ -83,12 +76,12 @@ class Series:
         if self.count == 1:
             self.usual = value
         off, most = value - self.usual, FAR * self.spread
-        self.far = self.count > SETTLED and off > most > 0 and value > 3 * self.usual
+        self.far = self.count > SETTLED and off > most > 0 and value > FAR_TIMES * self.usual
         if self.far:
             self.usual += RATE * most
             return
         rate = RATE if self.count > 50 else 1 / self.count
-        if self.count > KNOWN and off > most > 0:
+        if self.count > EARLY and off > most > 0:
             off = most  # one bad batch early on must not hide all later ones
         self.usual += rate * off
         self.spread += rate * (abs(off) - self.spread)
@@ -104,7 +97,7 @@ class Series:
         """What a value that stands out is above."""
         if self.count < SOON or not self.spread > 0:
             return FINITE[1]
-        return max(self.usual + FAR * self.spread, 3 * self.usual)
+        return max(self.usual + FAR * self.spread, FAR_TIMES * self.usual)
 
     def record(self) -> Loss:
         return Loss(
@@ -134,16 +127,16 @@ class Losses:
             frame = frame.f_back  # Tensor.backward
         key = (id(frame.f_code), frame.f_lasti)  # a code's own hash goes through all of it
         known = self.series.get(key)
-        if known is None and len(self.series) < SERIES:
-            known = self.series[key] = Series(sites.of(frame), frame.f_code)
+        if known is None and len(self.series) < MAX_SERIES:
+            known = self.series[key] = Series(user_code.site_of(frame), frame.f_code)
         if known is not None:
-            self._settle(known)
+            self.settle(known)
         return known
 
     def read(self, values: list[float], frame: FrameType | None) -> None:
         """Values that were read, in order; `frame` called backward on the last, which is the only one then."""
         if frame is None:
-            self._pending += values[: PENDING - len(self._pending)]
+            self._pending += values[: MAX_PENDING - len(self._pending)]
             return
         series = self.of(frame)
         if series is not None:
@@ -153,18 +146,18 @@ class Losses:
     def take(self, series: Series, value: float) -> None:
         """A value that is known to be of this loss."""
         self._order.append(series)
-        if value - value == 0.0:
+        if is_finite(value):
             series.add(value, flight.steps() or series.count)
         else:
             series.broke(flight.steps())
 
-    def _settle(self, following: Series | None) -> None:
-        """Values that wait go where they belong; `following` is the loss that comes right after them."""
+    def settle(self, following: Series | None = None) -> None:
+        """Values that wait go where they belong; `following`: the loss that comes right after them, if there is one."""
         pending, self._pending = self._pending, []
         start, self._read_at = self._read_at, flight.steps()
         owners = self._owners(len(pending), following)
-        for place, (series, value) in enumerate(zip(owners, pending, strict=False), 1):
-            step = start + place * (self._read_at - start) // (len(pending) + 1)
+        for number, (series, value) in enumerate(zip(owners, pending, strict=False), 1):
+            step = start + number * (self._read_at - start) // (len(pending) + 1)
             series.add(value, step or series.count)
             if series.far:
                 self._stood_out(series, value, step, None)
@@ -178,18 +171,14 @@ class Losses:
         turns = next((n for n in range(1, len(order) // 2 + 1) if order[n:] == order[:-n]), 0)
         if not turns:
             return []
-        expected = [order[place % turns - turns] for place in range(count + 1)]
+        expected = [order[index % turns - turns] for index in range(count + 1)]
         if following is not None and expected[-1] is not following:
             self._order.clear()
             return []
         return expected[:-1]
 
-    def last(self) -> None:
-        """At the end of the process."""
-        self._settle(None)
-
     def limits(self) -> tuple[float, float]:
-        """Between these a value of any loss needs no word."""
+        """Between these a value of any loss need not be handed over."""
         known = [series for series in self.series.values() if series.count]
         if not known:
             return FINITE
@@ -201,11 +190,11 @@ class Losses:
 
     def read_later(self, series: Series, plain: Any, again: Callable[[Series], object]) -> bool:
         """Have the value copied, if this one is wanted. False: it must be waited for. `again` hears of further values
-        that are no numbers."""
+        that are NaN or infinite."""
         if self.copies.exact or series.doubtful:
             series.doubtful = False
             return False
-        if series.count < EACH or flight.state[flight.BACKWARDS] % EVERY < 2:
+        if series.count < GPU_FIRST or flight.state[flight.BACKWARDS] % GPU_EVERY < 2:
             self.copies.read([plain], self._arrival(series, again))
         return True
 
@@ -214,7 +203,7 @@ class Losses:
 
         def arrived(values: list[float]) -> None:
             value = values[0]
-            if value - value == 0.0:
+            if is_finite(value):
                 series.add(value, step or series.count)
                 if series.far:
                     self._stood_out(series, value, step, batch)

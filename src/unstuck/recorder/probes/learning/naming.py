@@ -1,6 +1,7 @@
 """Names of modules and parameters, as the training's own frames reach them: `model.fc1.weight`, `self.net`, `nets[2]`.
 
-A walk over names, lists, dicts and instances that is bounded in depth and number; nothing of the user's is run.
+Walks over names, lists, dicts and instances that are bounded in depth and number, and over modules by their own dicts:
+nothing of the user's is run.
 """
 
 from __future__ import annotations
@@ -15,21 +16,57 @@ from typing import Any
 import torch
 
 from ... import objects
-from . import layers, sites
+from . import script_lines
 
-THINGS = 3000
-"""Visited in one walk."""
-FRAMES = 24
-DEEP = 4
-INSIDE = 64
-"""Elements of a list, attributes of an instance."""
-PARAMETERS = 5000
-CALLED = 32
-"""Outermost modules seen called that are remembered."""
-TORCHS_OWN = ("_modules", "_parameters", "_buffers")
+MAX_MODULES = 4000
+MAX_VISITED = 3000  # objects, in one walk from the frames
+MAX_FRAMES = 24
+MAX_DEPTH = 4
+MAX_INSIDE = 64  # elements of a list, attributes of an instance
+MAX_PARAMETERS = 5000
+MAX_CALLED = 32  # outermost modules seen called that are remembered
+OF_TORCH = ("_modules", "_parameters", "_buffers")
 PLAIN = objects.ids(
     type(None), bool, int, float, complex, str, bytes, range, slice, type, ModuleType, FunctionType, BuiltinFunctionType
 )
+
+
+# --- modules within modules ------------------------------------------------------------------------------------------
+
+
+def table(module: Any, name: str) -> dict[str, Any]:
+    """Of a module its own `_modules`, `_parameters` or `_buffers`."""
+    found = (objects.instance_dict(module) or {}).get(name)
+    if type(found) is not dict and type(found) is not OrderedDict:
+        return {}
+    return {key: value for key, value in objects.some_of(dict.items(found), MAX_MODULES) if value is not None}
+
+
+def own_parameters(module: Any) -> list[Any]:
+    return list(table(module, "_parameters").values())
+
+
+def all_parameters(module: Any) -> list[Any]:
+    """Its own and those of all modules within."""
+    return [parameter for _, part in tree(module) for parameter in own_parameters(part)]
+
+
+def is_training(module: Any) -> bool:
+    return (objects.instance_dict(module) or {}).get("training") is not False
+
+
+def tree(module: Any, name: str = "") -> list[tuple[str, Any]]:
+    """(name, module) of it and all within, each once."""
+    found, seen = [(name, module)], {id(module)}
+    for path, outer in found:  # it grows
+        for part, inner in table(outer, "_modules").items():
+            if id(inner) not in seen and len(found) < MAX_MODULES:
+                seen.add(id(inner))
+                found.append((f"{path}.{part}", inner))
+    return found
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
 
 
 class Names:
@@ -56,13 +93,24 @@ class Names:
         """Names of all modules within the roots, by identity."""
         found: dict[int, str] = {}
         for name, root in self.roots:
-            for path, module in layers.tree(root, name):
+            for path, module in tree(root, name):
                 found.setdefault(id(module), path)
         return found
 
+    def makers(self, path: str) -> Iterator[tuple[type, str]]:
+        """Classes of the modules on the way to a layer, each with the attribute that leads on."""
+        for root, module in self.roots:
+            if not path.startswith(f"{root}."):
+                continue
+            for part in path[len(root) + 1 :].split("."):
+                yield type(module), part
+                module = table(module, "_modules").get(part)
+                if module is None:
+                    break
+
     def saw(self, module: Any) -> None:
         """A module was called that no other one called."""
-        if len(self._called) < CALLED and not any(ref() is module for ref in self._called):
+        if len(self._called) < MAX_CALLED and not any(ref() is module for ref in self._called):
             self._called.append(weakref.ref(module))
             self.stale = self.stale or id(module) not in self.modules()
 
@@ -74,22 +122,22 @@ class Names:
             module = ref()
             if module is not None:
                 modules.setdefault(id(module), (objects.class_name(type(module)), module))
-        within = {id(part) for _, module in modules.values() for _, part in layers.tree(module)[1:]}
+        within = {id(part) for _, module in modules.values() for _, part in tree(module)[1:]}
         self.names, self.kinds, self._roots = {}, {}, []
         for key, (name, module) in modules.items():
             if key not in within:
                 self._add(name, module)
         for name, tensor in tensors:
-            if len(self.names) < PARAMETERS:
+            if len(self.names) < MAX_PARAMETERS:
                 self.names.setdefault(id(tensor), name)
 
     def _add(self, name: str, root: Any) -> None:
-        found = [(path, part, own) for path, part in layers.tree(root, name) if (own := layers.named(part))]
+        found = [(path, part, own) for path, part in tree(root, name) if (own := table(part, "_parameters"))]
         if found:
             self._roots.append((name, weakref.ref(root)))
         for path, part, own in found:
             for attribute, parameter in own.items():
-                if len(self.names) < PARAMETERS:
+                if len(self.names) < MAX_PARAMETERS:
                     self.names.setdefault(id(parameter), f"{path}.{attribute}")
                     self.kinds.setdefault(id(parameter), objects.class_name(type(part)))
 
@@ -98,9 +146,9 @@ def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tup
     """Modules by identity, and tensors that are trained and have a name of their own; nearest names first."""
     modules: dict[int, tuple[str, Any]] = {}
     tensors: list[tuple[str, Any]] = []
-    waiting = deque((name, value, 0) for name, value in _held(frame))
+    waiting = deque((name, value, 0) for name, value in _named_in_frames(frame))
     seen: set[int] = set()
-    while waiting and len(seen) < THINGS:
+    while waiting and len(seen) < MAX_VISITED:
         name, thing, depth = waiting.popleft()
         kind = type(thing)
         if id(kind) in PLAIN or id(thing) in seen:
@@ -111,39 +159,39 @@ def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tup
                 tensors.append((name, thing))  # a list of parameters is no name for them
         elif issubclass(kind, torch.nn.Module):
             modules[id(thing)] = name, thing
-            for path, part in layers.tree(thing, name):
+            for path, part in tree(thing, name):
                 if part is thing or id(part) not in seen:
                     seen.add(id(part))
-                    waiting.extend(_within(path, part, 2, THINGS - len(waiting)))
-        elif depth < DEEP and not issubclass(kind, torch.optim.Optimizer):
-            waiting.extend(_within(name, thing, depth + 1, THINGS - len(waiting)))
+                    waiting.extend(_within(path, part, 2, MAX_VISITED - len(waiting)))
+        elif depth < MAX_DEPTH and not issubclass(kind, torch.optim.Optimizer):
+            waiting.extend(_within(name, thing, depth + 1, MAX_VISITED - len(waiting)))
     return modules, tensors
 
 
-def _held(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
+def _named_in_frames(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
     """What the user's frames have, innermost first: the names of its file, then its own."""
     files: set[int] = set()
-    for here in islice(sites.user_frames(frame), FRAMES):
+    for here in islice(script_lines.user_frames(frame), MAX_FRAMES):
         if id(here.f_globals) not in files:
             files.add(id(here.f_globals))
             yield from ((name, value) for name, value in list(here.f_globals.items()) if not name.startswith("__"))
-        if sites.is_function(here):
-            yield from sites.names(here).items()
+        if script_lines.is_function(here):
+            yield from script_lines.names_in(here).items()
 
 
 def _within(name: str, thing: Any, depth: int, room: int) -> list[tuple[str, Any, int]]:
-    inside = [(at, inner) for at, inner in _in(thing) if id(type(inner)) not in PLAIN]
-    return [(f"{name}{at}", inner, depth) for at, inner in inside[: max(0, room)]]
+    inside = [(suffix, inner) for suffix, inner in _inside(thing) if id(type(inner)) not in PLAIN]
+    return [(f"{name}{suffix}", inner, depth) for suffix, inner in inside[: max(0, room)]]
 
 
-def _in(thing: Any) -> list[tuple[str, Any]]:
+def _inside(thing: Any) -> list[tuple[str, Any]]:
     """One step into a list, a dict or an instance."""
     kind = type(thing)
     if kind is list or kind is tuple:
-        return [(f"[{place}]", inner) for place, inner in enumerate(thing[:INSIDE])]
+        return [(f"[{index}]", inner) for index, inner in enumerate(thing[:MAX_INSIDE])]
     if kind is dict or kind is OrderedDict:
-        items = objects.some_of(dict.items(thing), INSIDE)
+        items = objects.some_of(dict.items(thing), MAX_INSIDE)
         return [(f"[{key!r}]", inner) for key, inner in items if type(key) is str or type(key) is int]
-    own = objects.some_of((objects.instance_dict(thing) or {}).items(), INSIDE)
+    own = objects.some_of((objects.instance_dict(thing) or {}).items(), MAX_INSIDE)
     named = [(name, inner) for name, inner in own if type(name) is str and not name.startswith("__")]
-    return [(f".{name}", inner) for name, inner in named if name not in TORCHS_OWN and not name.endswith("_hooks")]
+    return [(f".{name}", inner) for name, inner in named if name not in OF_TORCH and not name.endswith("_hooks")]

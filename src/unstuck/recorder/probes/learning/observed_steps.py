@@ -1,51 +1,43 @@
 """One training step seen from its modules, now and then: which were called, in which mode, and with a graph or without.
 
 torch's global module hooks are in place for that step only. Where a parameter that an optimizer has is never reached
-by a loss, a few steps are looked at more closely (with the interpreter's profiling seam, where nobody uses it): between
-which two modules the graph ends, and at which line. Never where a compiler is in use.
+by a loss, a few steps are looked at more closely (`cut_search`): between which two modules the graph ends, and at which
+line. Never where a compiler is in use.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 import torch
 
-from ... import dispatch, flight, governor, gpu, guard, hiding, objects
-from ...hooks import modules as seam
+from ... import dispatch, flight, governor, gpu, guard, hiding, objects, tensors
+from ...hooks import modules as hooks
 from ...records.learning import GraphCut
-from . import sites
-from .calls import Call, Observation
-from .graph_cut import Cut
-from .graph_events import Print, tensors
-from .modes import Modes
+from . import script_lines
+from .module_calls import Call, Modes, Observation
 from .naming import Names
-from .ownership import Ownership
-from .updates import Updates
+from .optimizers import Optimizers, parameters_of
+from .parameters import Parameters
 
-FORWARD = "forward"
-"""A fault here switches only this part off."""
-CALLS = 3000
-MOST = 200
-"""Steps that are observed in all."""
-DEEP, TRIES = 3, 12
-"""Closer looks in all that found something, of so many"""
-RAW = 3
-"""Observed steps in which it is looked at what layers are given that are given data as it came,"""
-LAYERS = 6
-"""and of how many."""
-ENOUGH = 3
-"""Sampled steps without a gradient, before a closer look is taken."""
-PRINTS, FRAMES = 4, 12
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .cut_search import Print
+
+FORWARD = "forward"  # a fault here switches only this part off
+MAX_CALLS = 3000
+MAX_OBSERVED = 200  # steps
+MAX_CLOSE, MAX_TRIES = 3, 12  # closer looks that found something, and closer looks in all
+CLOSE_AFTER = 3  # sampled steps without a gradient
+RAW_STEPS, RAW_LAYERS = 3, 6  # observed steps, and layers in each, of which it is read what data they are given
+MAX_PRINTS, MAX_FRAMES, MAX_DEPTH = 4, 12, 3
 
 
 class ObservedSteps:
-    def __init__(self, updates: Updates, ownership: Ownership, names: Names, copies: gpu.Copies) -> None:
-        self._updates, self._ownership, self._names = updates, ownership, names
+    def __init__(self, parameters: Parameters, optimizers: Optimizers, names: Names, copies: gpu.Copies) -> None:
+        self._parameters, self._optimizers, self._names = parameters, optimizers, names
         self.now: Observation | None = None
         self.observed = self.leaf_losses = 0
         self.modes = Modes(copies)
@@ -53,9 +45,9 @@ class ObservedSteps:
         self.compiled = False
         """A compiled module was made."""
         self._due = 2
-        self._after_which = -1
+        self._begun_after = -1
         """The optimizer after whose step the last observation began."""
-        self._found = self._tries = 0
+        self._cuts = self._tries = 0
         self._handles: list[Any] = []
 
     # --- when a step is observed -------------------------------------------------------------------------------------
@@ -78,21 +70,25 @@ class ObservedSteps:
         """Where several optimizers take turns, not always after the same one: each has a part of the step."""
         if flight.steps() < self._due or not governor.allows("learning"):
             return
-        if after == self._after_which and len(self._updates.optimizers) > 1:
-            self._after_which = -1
+        if after == self._begun_after and self._optimizers.take_turns():
+            self._begun_after = -1
         else:
-            self._after_which = after
+            self._begun_after = after
             self.begin()
 
     def begin(self) -> None:
-        if FORWARD in guard.OFF or self.compiled or hiding.has_compiled() or self.observed >= MOST or self._handles:
+        off = FORWARD in guard.OFF or self.compiled or hiding.has_compiled()
+        if off or self.observed >= MAX_OBSERVED or self._handles:
             return
-        deep = self._found < DEEP and self._tries < TRIES and bool(self.suspects())
-        self._tries += deep
-        self.now = Observation(deep)
+        self.now = Observation()
+        if self._cuts < MAX_CLOSE and self._tries < MAX_TRIES and self.suspects():
+            from . import cut_search
+
+            self._tries += 1
+            self.now.events = cut_search.Events()
         guard.on(FORWARD, self.end)
-        self._handles = seam.watch(self._before, self._after)
-        if deep and not seam.is_profiled():
+        self._handles = hooks.watch(self._before, self._after)
+        if self.now.events is not None and not hooks.is_profiled():
             self.now.events.start()
 
     def end(self) -> None:
@@ -100,18 +96,18 @@ class ObservedSteps:
         observation, self.now = self.now, None
         while self._handles:
             self._handles.pop().remove()
-        if observation is not None:
+        if observation is not None and observation.events is not None:
             observation.events.stop()
 
     def suspects(self) -> set[int]:
         """Parameters that an optimizer has, that want a gradient, never had one and were in no graph."""
-        held = self._ownership.holders()
+        held = self._optimizers.holders()
         found = set()
-        for key, each in self._updates.parameters.items():
-            parameter = each.ref()
-            if parameter is None or each.in_graph or key not in held or not parameter.requires_grad:
+        for key, entry in self._parameters.known.items():
+            parameter = entry.ref()
+            if parameter is None or entry.in_graph or key not in held or not parameter.requires_grad:
                 continue
-            if each.seen >= ENOUGH and each.none == each.seen and parameter.grad is None:
+            if entry.seen >= CLOSE_AFTER and entry.none == entry.seen and parameter.grad is None:
                 found.add(key)
         return found
 
@@ -127,7 +123,7 @@ class ObservedSteps:
                 self.now.ended = self.now.next()
 
     def nothing_reached(self) -> None:
-        """Backward was called on a loss that has no graph at all, and was only told to want a gradient."""
+        """Backward was called on a leaf: a loss without any graph, on which `requires_grad_()` was called."""
         self.leaf_losses += 1
         self.at_backward([], whole=True)
 
@@ -139,9 +135,9 @@ class ObservedSteps:
     def _before(self, module: Any, arguments: Any) -> None:
         try:
             observation = self.now
-            if observation is None or seam.is_tracing():
+            if observation is None or hooks.is_tracing():
                 return
-            if len(observation.calls) >= CALLS:
+            if len(observation.calls) >= MAX_CALLS:
                 observation.whole = False
                 self.end()
                 return
@@ -159,12 +155,14 @@ class ObservedSteps:
         if outermost is None:
             self._names.saw(module)
         call = Call(module, module if outermost is None else outermost, observation.next(), torch.is_grad_enabled())
-        given = tensors(arguments)
+        every = _tensors(arguments)
+        given = [tensor for tensor in every if tensor.is_floating_point()]
         call.input_graph = any(tensor.requires_grad for tensor in given)
-        if observation.deep and not call.input_graph:
-            call.given = [Print(tensor) for tensor in tensors(arguments, whole=True)[:PRINTS]]
-            call.stack = [(here.f_code, here.f_lineno) for here in islice(_above(), FRAMES)]
-        if self.observed < RAW and given and not call.input_graph and call.own():
+        if observation.events is not None and not call.input_graph:
+            call.given = _prints(every)
+            frames = islice(script_lines.user_frames(sys._getframe(1)), MAX_FRAMES)
+            call.stack = [(frame.f_code, frame.f_lineno) for frame in frames]
+        if self.observed < RAW_STEPS and given and not call.input_graph and call.own():
             self._note_raw(observation, call, given[0])
         observation.calls.append(call)
         observation.open.append(call)
@@ -172,7 +170,7 @@ class ObservedSteps:
     def _note_raw(self, observation: Observation, call: Call, tensor: Any) -> None:
         """A layer is given something without a graph: what that is like, where no layer made it."""
         came = dispatch.ask("data", "came", tensor)
-        if observation.raw >= LAYERS or (observation.graphless and not came) or not governor.allows("learning"):
+        if observation.raw >= RAW_LAYERS or (observation.graphless and not came) or not governor.allows("learning"):
             return
         observation.raw += 1
         call.raw = dispatch.ask("data", "scale_of", objects.class_name(type(call.module())), tensor)
@@ -180,7 +178,7 @@ class ObservedSteps:
     def _after(self, module: Any, arguments: Any, output: Any) -> None:
         try:
             observation = self.now
-            if observation is None or seam.is_tracing():
+            if observation is None or hooks.is_tracing():
                 return
             while observation.open:
                 call = observation.open.pop()
@@ -194,12 +192,12 @@ class ObservedSteps:
 
     def _note_result(self, observation: Observation, call: Call, output: Any) -> None:
         call.left = observation.next()
-        given = tensors(output)
+        given = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
         call.output_graph = any(tensor.requires_grad for tensor in given)
         if not call.output_graph and call.own():
             observation.graphless = True
-        if observation.deep:
-            call.gives = [Print(tensor) for tensor in given[:PRINTS]]
+        if observation.events is not None:
+            call.gives = _prints(given)
 
     # --- what it tells -----------------------------------------------------------------------------------------------
 
@@ -221,30 +219,48 @@ class ObservedSteps:
         self._due = max(flight.steps() + 3, int(flight.steps() * 1.5))
         self.modes.note(observation, names)
         self._note_called(observation)
-        if observation.deep:
+        if observation.events is not None:
             self._look_for_cut(observation, names, optimizer)
 
     def _note_called(self, observation: Observation) -> None:
-        seen: dict[int, bool] = {}
+        with_graph: dict[int, bool] = {}
         for call in observation.calls:
             for parameter in call.own():
-                seen[id(parameter)] = seen.get(id(parameter), False) or call.grad
-        for key, graph in seen.items():
-            state = self._ownership.states.get(key)
-            if state is not None:
-                state.called += 1
-                state.idle += not graph
+                with_graph[id(parameter)] = with_graph.get(id(parameter), False) or call.grad
+        for key, graph in with_graph.items():
+            entry = self._parameters.known.get(key)
+            if entry is not None and entry.begun:
+                entry.called += 1
+                entry.idle += not graph
 
     def _look_for_cut(self, observation: Observation, names: dict[int, str], optimizer: Any) -> None:
-        lost = (self.suspects() - observation.leaves) & self._updates.held_by(optimizer)
+        held = {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else set()
+        lost = (self.suspects() - observation.leaves) & held
         if not lost:  # the step of another optimizer: the next one may be theirs
             self._due = flight.steps()
             return
-        found = Cut(observation, lost, names, 1 + (self.cut.times if self.cut is not None else 0)).find()
-        self._found += found is not None
-        if found is not None and (self.cut is None or found.proven >= self.cut.proven):
-            self.cut = found
+        from . import cut_search
+
+        cut = cut_search.Search(observation, lost, names, 1 + (self.cut.times if self.cut is not None else 0)).find()
+        self._cuts += cut is not None
+        if cut is not None and (self.cut is None or cut.proven >= self.cut.proven):
+            self.cut = cut
 
 
-def _above() -> Iterator[FrameType]:
-    return sites.user_frames(sys._getframe(1))
+def _tensors(value: Any) -> list[Any]:
+    """Plain tensors in the arguments or the result of a module."""
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    if type(value) is torch.Tensor:
+        found = [value]
+    elif type(value) is tuple and len(value) == 1 and type(value[0]) is torch.Tensor:
+        found = [value[0]]
+    else:
+        leaves = tensors.Walk(deep=MAX_DEPTH).leaves(value)
+        found = [leaf.value for leaf in leaves if any(type(leaf.value) is kind for kind in kinds)]
+    return [tensor for tensor in found if not tensor.is_complex()]
+
+
+def _prints(given: list[Any]) -> list[Print]:
+    from . import cut_search
+
+    return [cut_search.Print(tensor) for tensor in given[:MAX_PRINTS]]

@@ -1,39 +1,46 @@
-"""Schedulers, clipping and the loss scaler, as far as the seams tell of them."""
+"""Schedulers, clipping and the loss scaler, as far as the hooks show them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ... import flight, gpu, objects, user_code
-from ...records import Site
+from ...records import Site, numerics
 from ...records import learning as records
 from ...records.learning import Setting
-from ...records.numerics import Clips as ClipsRecord
-from ...records.numerics import Scaler as ScalerRecord
 
-SCHEDULERS = 16
-EACH, EVERY = 64, 4
-"""On a GPU: so many scales are read at first, then one of every four."""
+MAX_SCHEDULERS = 16
+SCALES_READ, SCALES_EVERY = 64, 4  # on a GPU: so many scales at first, then one in so many
 SETTINGS = (
     "step_size", "gamma", "T_max", "eta_min", "milestones", "total_steps", "patience", "mode", "factor", "total_iters",
 )  # fmt: skip
 
 
-class Scheduler:
-    """One scheduler; its steps are counted by the seam."""
+class Schedulers:
+    """By identity: class, settings, the counts that the hook keeps, and where the script steps it."""
 
-    def __init__(self, scheduler: Any, counts: Any) -> None:
-        self.kind = objects.class_name(type(scheduler))
-        self.site: Site | None = None
-        self._counts = counts
-        own = objects.instance_dict(scheduler) or {}
-        self._settings = {name: _plain(own[name]) for name in SETTINGS if name in own}
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[str, dict[str, Setting], Any]] = {}
+        self._sites: dict[int, Site | None] = {}
 
-    def record(self) -> records.Scheduler:
-        counts = self._counts
-        return records.Scheduler(
-            kind=self.kind, site=self.site, steps=counts.steps, per_batch=counts.per_batch, settings=self._settings
-        )
+    def stepped(self, scheduler: Any, counts: Any) -> None:
+        """At the first calls of its step: its constructor makes one, the next shows where the script does."""
+        key = id(scheduler)
+        if key in self._known:
+            if self._sites.get(key) is None:
+                self._sites[key] = user_code.call_site_of(("torch/optim/",))
+        elif len(self._known) <= MAX_SCHEDULERS:
+            own = objects.instance_dict(scheduler) or {}
+            settings = {name: _setting(own[name]) for name in SETTINGS if name in own}
+            self._known[key] = objects.class_name(type(scheduler)), settings, counts
+
+    def records(self) -> list[records.Scheduler]:
+        return [
+            records.Scheduler(
+                kind=kind, site=self._sites.get(key), steps=counts.steps, per_batch=counts.per_batch, settings=settings
+            )
+            for key, (kind, settings, counts) in self._known.items()
+        ]
 
 
 class Clips:
@@ -66,11 +73,11 @@ class Clips:
             self._sum_ratio += calls * ratio
             self._hardest = max(self._hardest, ratio)
 
-    def record(self) -> ClipsRecord | None:
+    def record(self) -> numerics.Clips | None:
         if not self._calls:
             return None
         scaled = round(self._calls * self._scaled / self._sampled) if self._sampled else 0
-        return ClipsRecord(
+        return numerics.Clips(
             calls=self._calls, clipped=self._clipped, hardest=self._hardest, sum_ratio=self._sum_ratio,
             max_norm=self._max_norm, scaled=scaled, site=self._site,
         )  # fmt: skip
@@ -97,15 +104,12 @@ class Scaler:
             self._scale = float(tensor)
             self._first = self._first or self._scale
 
-    def unscaled(self) -> None:
-        self.scaled = False
-
     def updated(self, scaler: Any) -> None:
         own = objects.instance_dict(scaler) or {}
         tensor: Any = own.get("_scale")
         if own.get("_enabled") is not True or not gpu.plain(tensor):
             return
-        if gpu.near(tensor) or flight.steps() < EACH or not flight.steps() % EVERY:
+        if gpu.near(tensor) or flight.steps() < SCALES_READ or not flight.steps() % SCALES_EVERY:
             self._copies.numbers([tensor], lambda values: self._take(values[0]))
 
     def _take(self, value: float) -> None:
@@ -115,34 +119,16 @@ class Scaler:
         self._scale = value
         self._lowest = value if self._lowest is None else min(self._lowest, value)
 
-    def record(self) -> ScalerRecord | None:
+    def record(self) -> numerics.Scaler | None:
         if self._scale is None:
             return None
-        return ScalerRecord(
+        return numerics.Scaler(
             scale=self._scale, first=self._first, lowest=self._lowest, updates=self._updates,
             skipped_in_row=self._skipped,
         )  # fmt: skip
 
 
-class Schedules:
-    def __init__(self, copies: gpu.Copies) -> None:
-        self._schedulers: dict[int, Scheduler] = {}
-        self.clips, self.scaler = Clips(copies), Scaler(copies)
-
-    def stepped(self, scheduler: Any, counts: Any) -> None:
-        """At the first calls of its step: its constructor makes one, the next tells where the script does."""
-        known = self._schedulers.get(id(scheduler))
-        if known is None:
-            if len(self._schedulers) <= SCHEDULERS:
-                self._schedulers[id(scheduler)] = Scheduler(scheduler, counts)
-        elif known.site is None:
-            known.site = user_code.call_site_of(("torch/optim/",))
-
-    def records(self) -> list[records.Scheduler]:
-        return [each.record() for each in self._schedulers.values()]
-
-
-def _plain(value: Any) -> Setting:
+def _setting(value: Any) -> Setting:
     kind = type(value)
     if kind in (bool, int, float, str):
         return value  # type: ignore[no-any-return]  # its type was just looked at

@@ -1,81 +1,100 @@
-"""Lines of the script worth naming: where a layer is made, where weights are given, where something is written."""
+"""Places in the training's code: the user's frames, and lines worth naming that are found by how they read."""
 
 from __future__ import annotations
 
 import linecache
 import re
 import sys
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType
+from typing import Any
 
 from ... import objects, user_code
 from ...records import Site
-from . import layers
-from .naming import Names
 
 CONSTANT = r"(constant_|zeros_|ones_|fill_|(?<!\.)zero_|torch\.(zeros|ones|full)(_like)?)\("
 DRAWN = r"(normal_|uniform_|torch\.randn?(_like)?)\("
+
+
+def site_at(code: CodeType, line: int) -> Site:
+    return user_code.absolute(code.co_filename), line, user_code.name_of(code)
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    return next(user_frames(frame), None)
+
+
+def user_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Innermost first."""
+    return (caller for caller in user_code.frames(frame) if user_code.is_user_file(caller.f_code.co_filename))
+
+
+def is_function(frame: FrameType) -> bool:
+    """Its locals are its own, not those of a module or a class."""
+    return frame.f_code.co_flags & objects.FAST == objects.FAST
+
+
+def names_in(frame: FrameType | None) -> dict[str, Any]:
+    """What the function of that frame calls by a name; where it is a module's own code, its globals."""
+    if frame is None:
+        return {}
+    return objects.locals_of(frame) if is_function(frame) else dict(frame.f_globals)
 
 
 class ScriptLines:
     """Remembers what it found: at the end of the process the script's name is gone."""
 
     def __init__(self) -> None:
-        self._places: dict[object, Site] = {}
+        self._known: dict[object, Site] = {}
         self.files: list[str] = []
         """In which an optimizer is built: the training is there, or near."""
 
-    def layer(self, path: str, names: Names) -> Site | None:
-        """Where the class that has a layer makes it: the nearest class of the user's on its path."""
-        for root, module in names.roots:
-            if not path.startswith(f"{root}."):
-                continue
-            found: Site | None = None
-            for part in path[len(root) + 1 :].split("."):
-                found = self.assigned(type(module), part) or found
-                module = layers.parts(module).get(part)
-                if module is None:
-                    break
-            if found is not None:
-                return found
-        return None
+    def layer(self, makers: Iterable[tuple[type, str]]) -> Site | None:
+        """Where a layer is made; `makers`: the classes on the path to it, each with the attribute that leads on."""
+        sites = [site for kind, attribute in makers if (site := self.assigned(kind, attribute)) is not None]
+        return sites[-1] if sites else None
 
     def assigned(self, kind: type, attribute: str) -> Site | None:
         """The line of the class, or of one of its bases, that gives `self.<attribute>` its value."""
         key = (kind, attribute)
-        if key not in self._places:
+        if key not in self._known:
             pattern = re.compile(rf"\bself\.{re.escape(attribute)}\s*(:[^=]+)?=[^=]")
-            found = next(
-                (site for each in objects.mro_of(kind) if (site := _in_class(each, pattern)) is not None), None
-            )
-            if found is None:
+            sites = (_in_class(base, pattern) for base in objects.mro_of(kind))
+            site = next((site for site in sites if site is not None), None)
+            if site is None:
                 return None
-            self._places[key] = found
-        return self._places[key]
+            self._known[key] = site
+        return self._known[key]
 
     def first_weights(self) -> Site | None:
         """A line that gives weights one value each: where matrices with rows alike most likely come from."""
-        likely = rf"^(?!.*bias).*(weight.*{CONSTANT}|{CONSTANT}.*weight|Parameter\(.*{CONSTANT})"
-        return self.written(likely) or self.written(rf"^(?!.*bias).*{CONSTANT}")
+        return self._first(_weights(CONSTANT)) or self._first(rf"^(?!.*bias).*{CONSTANT}")
 
     def drawn_weights(self) -> Site | None:
         """A line that draws weights at random."""
-        return self.written(rf"^(?!.*bias).*(weight.*{DRAWN}|{DRAWN}.*weight|Parameter\(.*{DRAWN})")
+        return self._first(_weights(DRAWN))
 
     def eval_call(self) -> Site | None:
-        return self.written(r"\.(eval\(\)|train\(False\))")
+        return self._first(r"\.(eval\(\)|train\(False\))")
 
-    def written(self, pattern: str) -> Site | None:
+    def _first(self, pattern: str) -> Site | None:
         """The first line of the script, or of a file that builds an optimizer, that reads like this."""
-        if pattern in self._places:
-            return self._places[pattern]
+        if pattern in self._known:
+            return self._known[pattern]
         main = getattr(sys.modules.get("__main__"), "__dict__", {}).get("__file__")
         for file in dict.fromkeys([main, *self.files]):
             if type(file) is not str or not user_code.is_user_file(file):
                 continue
             for number, line in enumerate(linecache.getlines(file), 1):
                 if re.search(pattern, line.partition("#")[0]):
-                    self._places[pattern] = user_code.absolute(file), number, ""
-                    return self._places[pattern]
+                    self._known[pattern] = user_code.absolute(file), number, ""
+                    return self._known[pattern]
         return None
+
+
+def _weights(given: str) -> str:
+    """A line that gives weights, and no bias, their values in this way."""
+    return rf"^(?!.*bias).*(weight.*{given}|{given}.*weight|Parameter\(.*{given})"
 
 
 def _in_class(kind: type, pattern: re.Pattern[str]) -> Site | None:

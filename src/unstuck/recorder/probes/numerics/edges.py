@@ -1,7 +1,7 @@
-"""Operations at the edge of what they are defined for: log 0, 0/0, a root of 0 whose slope has no end.
+"""Operations at the edge of what they are defined for: log 0, 0/0, a root of 0 whose slope is infinite.
 
-`forward` says whether a node's own operation made what is no number, `slope` whether its gradient is none although its
-result is one.
+`forward` says whether a node's own operation made NaN or infinity of finite numbers, `slope` whether its gradient is
+NaN or infinite although its result is finite. Loaded when a graph has an operation that can do so.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import torch
 
 from ...records.numerics import Operation, Why
 from ..learning.graph_reading import before, name_of, operation_of, saved, signed
+from .steep import LOGS
 
-LOGS = ("Log", "Log2", "Log10", "Log1P")
-ROWS = 6
-BETWEEN = ("ViewBackward", "AddBackward", "UnsafeViewBackward", "DivBackward", "ToCopyBackward")
+MAX_ROWS = 6
+UNDER_SOFTMAX = ("ViewBackward", "AddBackward", "UnsafeViewBackward", "DivBackward", "ToCopyBackward")
 """What may lie between a mask and its softmax."""
 
 
 class Edge:
-    """Why an operation, given numbers, gave what is none; where; and an example of what it was given."""
+    """Why an operation made NaN or infinity; where; and an example of what it was given."""
 
     def __init__(
         self, why: Why, mask: Any = None, example: str = "", detail: str = "", *, backward: bool = False
@@ -83,7 +83,7 @@ def _by_result(result: Any, kind: str) -> Edge | None:
         return None if of_nan else Edge("exp-overflow", bad, f"above {most:.4g}")
     if kind == "Reciprocal":
         return None if of_nan else Edge("division-by-zero", bad, "0.0")
-    if of_nan:  # of a negative number; or of what was none before: older nodes would show it
+    if of_nan:  # of a negative number; or it was NaN before: older nodes would show it
         return Edge("root-of-negative", bad)
     return Edge("root-overflow", bad) if kind == "Sqrt" else Edge("reciprocal-root-of-zero", bad, "0.0")
 
@@ -135,7 +135,7 @@ def _behind_mask(node: Any) -> bool:
         name = name_of(here)
         if name in ("MaskedFillBackward", "WhereBackward") or (name == "AddBackward" and len(list(before(here))) == 1):
             return True
-        if name not in BETWEEN:
+        if name not in UNDER_SOFTMAX:
             return False
         here = here.next_functions[0][0]
     return False
@@ -149,10 +149,10 @@ def _power(node: Any, value: Any) -> Edge | None:
 
 
 def slope(node: Any, kind: str) -> Edge | None:
-    """Why its slope is infinite, though what it gave may be a number."""
+    """Why its slope is infinite, though its result may be finite."""
     if kind == "Sqrt":
         result = saved(node, "_saved_result")
-        if result is None or not result.numel() or float(result.min()) != 0.0:  # the usual way: one small operation
+        if result is None or not result.numel() or float(result.min()) != 0.0:  # the usual case: one small operation
             return None
         return Edge("slope-of-root", result == 0, "0.0", backward=True)
     value = _real(node)
@@ -191,7 +191,7 @@ def rows_of(mask: Any) -> dict[str, Any]:
     """The fields of records.numerics.BadRows."""
     count = int(mask.sum())
     rows = mask.reshape(mask.shape[0], -1).any(dim=1).nonzero().flatten().tolist() if mask.dim() and count else []
-    return {"count": count, "of": int(mask.numel()), "rows": [int(row) for row in rows[:ROWS]], "bad_rows": len(rows)}
+    return {"count": count, "of": int(mask.numel()), "rows": rows[:MAX_ROWS], "bad_rows": len(rows)}
 
 
 def finite(tensor: Any) -> bool:

@@ -1,11 +1,12 @@
-"""Where a value that is no number was born: the oldest operation of the graph that was given numbers and gave none.
+"""Where NaN was born: the oldest operation of the graph that was given finite numbers and made NaN or infinity.
 
-At the backward call of a non-finite loss the graph is still there. Each node that keeps its input or its result is
-looked at; nothing is run again, nothing of the training is touched.
+Loaded at the backward call of the first loss that is NaN or infinite, while its graph is still there. Each node that
+keeps its input or its result is looked at; nothing is run again, nothing of the training is touched.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from time import thread_time
 from types import FrameType
@@ -13,29 +14,30 @@ from typing import Any
 
 import torch
 
-from ... import flight, loading
+from ... import flight, loading, user_code
+from ...records import Site
 from ...records.numerics import BadTensor, Birth, BrokenParameter, GrownWeight, Operation
-from ..learning import activations, graph_reading
+from ..learning import graph_reading
 from ..learning.graph_reading import SavedTensors, operation_of, saved
 from ..learning.losses import Series
 from ..learning.naming import Names
-from ..learning.updates import Updates
+from ..learning.parameters import Parameters
 from . import bad_tensors, edges, source_lines
-from .steep import Steep
 
-BIRTHS = 4
-NODES = 20_000
-SECONDS = 0.4
-"""For the one look that a run gets when its loss is no number any more."""
-OLDEST, BROKEN, SIZES = 4, 8, 24
-WEIGHTS, TENSORS = 4, 160
+MAX_BIRTHS = 4
+MAX_NODES = 20_000
+SEARCH_SECONDS = 0.4  # for the one look that a run gets when its loss is NaN
+MAX_OLDEST, MAX_BROKEN, MAX_SIZES = 4, 8, 24
+MAX_WEIGHTS, MAX_PARAMETERS = 4, 160
+TRIES = 4  # steps in which the line of an operation is looked for
 GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "batch1", "batch2", "query", "key",
          "value", "x1", "x2", "tensor1", "tensor2")  # fmt: skip
 """Names under which nodes keep what they were given."""
+STACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
 
 
 class Search:
-    """Through one graph: operations that made what is no number, data that came so, parameters that are so."""
+    """Through one graph: operations that made NaN, data that came so, parameters that are so."""
 
     def __init__(self, root: Any, names: Names) -> None:
         self._names = names
@@ -43,9 +45,9 @@ class Search:
         self.outside: list[BadTensor] = []
         self.broken: list[BrokenParameter] = []
         self.sizes: list[tuple[int, str, float]] = []
-        until = thread_time() + SECONDS
-        for node, path in graph_reading.with_paths(root, NODES):
-            if graph_reading.name_of(node).endswith(graph_reading.LEAF):
+        until = thread_time() + SEARCH_SECONDS
+        for node, path in graph_reading.with_paths(root, MAX_NODES) if root is not None else ():
+            if graph_reading.is_leaf(node):
                 self._take_leaf(node.variable)
             else:
                 self._take(node, path)
@@ -54,92 +56,140 @@ class Search:
         self.sizes.sort()
 
     def _take_leaf(self, leaf: Any) -> None:
-        if not edges.finite(leaf) and len(self.broken) < BROKEN:
+        if not edges.finite(leaf) and len(self.broken) < MAX_BROKEN:
             self.broken.append(BrokenParameter(name=self._names.name(leaf), shape=[int(n) for n in leaf.shape]))
 
     def _take(self, node: Any, path: tuple[int, ...]) -> None:
         order, operation = node._sequence_nr(), operation_of(node)
-        suspect = self._suspect(node, path, order)
-        if suspect is not None:
-            self.made.append(suspect)
+        result = saved(node, "_saved_result")
+        if result is not None and not result.is_floating_point():
+            result = None
+        self._take_operation(node, path, order, result)
         for role in GIVEN:
             tensor = saved(node, "_saved_" + role)
             if tensor is None or not tensor.is_floating_point() or tensor.requires_grad or tensor.grad_fn is not None:
                 continue
             if not edges.finite(tensor):
-                about = bad_tensors.describe(tensor, operation=operation, role=role, path=list(path), order=order)
-                self.outside.append(about)
-        result = saved(node, "_saved_result")
-        if result is not None and result.is_floating_point() and result.numel():
+                bad = bad_tensors.describe(tensor, operation=operation, role=role, path=list(path), order=order)
+                self.outside.append(bad)
+        if result is not None and result.numel():
             self.sizes.append((order, operation, float(result.abs().max())))
 
-    def _suspect(self, node: Any, path: tuple[int, ...], order: int) -> Operation | None:
-        """What in the node's saved tensors makes, or is, a value that is no number."""
+    def _take_operation(self, node: Any, path: tuple[int, ...], order: int, result: Any) -> None:
+        """What in the node's saved tensors makes, or is, NaN or infinity."""
         kind = graph_reading.name_of(node).removesuffix("Backward")
         edge = edges.forward(node, kind) or edges.of_loss(node, kind)
+        if edge is None and (result is None or edges.finite(result)):
+            return
+        layer = graph_reading.layer_behind(node, self._names)
         if edge is not None:
-            return edge.record(node, path, order=order, layer=activations.layer_behind(node, self._names))
-        result = saved(node, "_saved_result")
-        if result is None or not result.is_floating_point() or edges.finite(result):
-            return None
-        return Operation(
+            self.made.append(edge.record(node, path, order=order, layer=layer))
+            return
+        bad = Operation(
             operation=operation_of(node), why="result", dtype=str(result.dtype), order=order, path=list(path),
-            layer=activations.layer_behind(node, self._names), **edges.rows_of(~torch.isfinite(result)),
+            layer=layer, **edges.rows_of(~torch.isfinite(result)),
         )  # fmt: skip
+        self.made.append(bad)
 
 
 class NanOrigins:
-    """The first losses that were no number, and what is known of where that came from."""
+    """The first losses that were NaN or infinite, and what is known of where that came from."""
 
-    def __init__(self, saved_tensors: SavedTensors, names: Names, updates: Updates, steep: Steep) -> None:
-        self._saved, self._names, self._updates, self._steep = saved_tensors, names, updates, steep
+    def __init__(self, saved_tensors: SavedTensors, names: Names, parameters: Parameters) -> None:
+        self._saved, self._names, self._parameters = saved_tensors, names, parameters
         self.births: list[Birth] = []
 
     def of(self, series: Series) -> Birth | None:
         return next((birth for birth in self.births if birth.site == series.site), None)
 
-    def look(self, root: Any, value: float, frame: FrameType | None, series: Series, *, late: bool) -> None:
-        """`late`: it was read some steps after it happened."""
-        if len(self.births) >= BIRTHS:
+    def look(
+        self, root: Any, value: float, frame: FrameType | None, series: Series, steep: Operation | None, *, late: bool
+    ) -> None:
+        """`late`: it was read some steps after it happened; `steep`: the last infinite slope."""
+        if len(self.births) >= MAX_BIRTHS:
             return
         with torch.no_grad():
-            self.births.append(self._birth(root, value, frame, series, late))
-
-    def _birth(self, root: Any, value: float, frame: FrameType | None, series: Series, late: bool) -> Birth:
-        made: list[Operation] = []
-        outside: list[BadTensor] = []
-        broken: list[BrokenParameter] = []
-        sizes: list[tuple[str, float]] = []
-        if root is not None and root.grad_fn is not None and not self._saved.hooked:
-            found = Search(root.grad_fn, self._names)
-            made, outside, broken = _oldest(found.made), _oldest(found.outside), found.broken
-            sizes = [(operation, size) for _, operation, size in found.sizes[:: max(1, len(found.sizes) // SIZES)]]
-        steep = self._steep.last
-        if broken and steep is not None and flight.steps() - steep.step <= 1:
-            made = [steep]
-        for operation in made[:2]:
-            if operation.site is None:
-                operation.site = source_lines.written(operation.operation, frame)  # type: ignore[misc]  # it is written anew
-        return Birth(
-            value=value, step=flight.steps(), site=series.site, before=series.count, last=series.last,
-            since=series.nonfinite_step, late=late, batch=loading.batches()[:1], weights=self._weights(),
-            operations=made, outside=outside, broken_parameters=broken, sizes=sizes,
-            inputs=bad_tensors.in_frames(frame),
-        )  # fmt: skip
+            found = Search(root.grad_fn if root is not None and not self._saved.hooked else None, self._names)
+            operations = _oldest(found.made)
+            if found.broken and steep is not None and flight.steps() - steep.step <= 1:
+                operations = [steep]
+            for operation in operations[:2]:
+                if operation.site is None:
+                    site = source_lines.only_line(operation.operation, frame)
+                    operation.site = site
+            every = max(1, len(found.sizes) // MAX_SIZES)
+            birth = Birth(
+                value=value, step=flight.steps(), site=series.site, before=series.count, last=series.last,
+                since=series.nonfinite_step, late=late, batch=loading.batches()[:1], weights=self._weights(),
+                operations=operations, outside=_oldest(found.outside), broken_parameters=found.broken,
+                sizes=[(operation, size) for _, operation, size in found.sizes[::every]],
+                inputs=bad_tensors.in_frames(frame),
+            )  # fmt: skip
+        self.births.append(birth)
 
     def _weights(self) -> list[GrownWeight]:
         """Weight matrices, those first whose norm is farthest from what it was when last looked at."""
         found = []
-        for key, each in list(self._updates.parameters.items())[:TENSORS]:
-            parameter = each.ref()
-            if parameter is None or len(each.shape) < 2 or not each.weights:
+        for key, entry in list(self._parameters.known.items())[:MAX_PARAMETERS]:
+            parameter = entry.ref()
+            if parameter is None or len(entry.shape) < 2 or not entry.weights:
                 continue
-            before, now = min(each.weights[-4:]), float(torch.linalg.vector_norm(parameter.detach().float()))
+            before, now = min(entry.weights[-4:]), float(torch.linalg.vector_norm(parameter.detach().float()))
             if before > 0 and before - before == 0.0:
                 found.append((now / before, GrownWeight(name=self._names.names.get(key, ""), before=before, now=now)))
-        found.sort(key=lambda entry: -entry[0] if entry[0] == entry[0] else float("-inf"))
-        return [about for _, about in found[:WEIGHTS]]
+        found.sort(key=lambda grown: -grown[0] if grown[0] == grown[0] else float("-inf"))
+        return [weight for _, weight in found[:MAX_WEIGHTS]]
 
 
 def _oldest(found: Iterable[Any]) -> list[Any]:
-    return sorted(found, key=lambda about: about.order)[:OLDEST]
+    return sorted(found, key=lambda bad: bad.order)[:MAX_OLDEST]
+
+
+class Tracing:
+    """The user's line that an operation of the graph stands in, seen in the next step's own stack.
+
+    A broken run goes on breaking: its next forward pass is made with torch's own bookkeeping of stacks switched on
+    (anomaly mode without its checks, which changes no result), the node at the same place is asked, and it is off
+    again."""
+
+    def __init__(self, birth: Birth) -> None:
+        self._wanted: list[Operation | BadTensor] = [*birth.operations[:2], *birth.outside[:1]]
+        self._left = TRIES
+        self.on = any(bad.site is None for bad in self._wanted) and not torch.is_anomaly_enabled()
+        if self.on:
+            torch.set_anomaly_enabled(True, False)
+
+    def look(self, root: Any) -> bool:
+        """Before the backward pass of that step: ask the nodes, and switch it off. True: something was found."""
+        self._left -= 1
+        found = False
+        for bad in self._wanted:
+            site = _site_of(root, bad)
+            if site is not None:
+                bad.site = site  # type: ignore[misc]  # it is written anew
+                found = True
+        if found or self._left <= 0:
+            self.stop()
+        return found
+
+    def stepped(self) -> None:
+        """Steps without a loss of that kind: it is given up after some."""
+        self._left -= 1
+        if self._left < -TRIES:
+            self.stop()
+
+    def stop(self) -> None:
+        if self.on:
+            self.on = False
+            torch.set_anomaly_enabled(False)
+
+
+def _site_of(root: Any, bad: Operation | BadTensor) -> Site | None:
+    node = graph_reading.at(root.grad_fn, bad.path) if root.grad_fn is not None else None
+    if node is None or operation_of(node) != bad.operation:
+        return None
+    for entry in reversed(node.metadata.get("traceback_") or []):
+        line = STACK_LINE.search(entry)
+        if line is not None and user_code.is_user_file(line[1]):
+            return user_code.absolute(line[1]), int(line[2]), line[3].strip()
+    return None

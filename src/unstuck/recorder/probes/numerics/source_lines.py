@@ -1,8 +1,10 @@
-"""Operations found in the user's source: the line that has one, the line that gives a name its value."""
+"""Lines of the user's source: where an operation stands, where a loss is computed, where a name gets its value."""
 
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -10,17 +12,17 @@ from typing import Any
 
 from ... import user_code
 from ...records import Site
+from ..learning.script_lines import site_at, user_frame
 
-FILES = 24
-LARGEST = 2_000_000
-WRITTEN: dict[str, tuple[tuple[str, ...], Any]] = {  # operation: calls that make it, and the operator
-    **{
-        name: ((name,), None)
-        for name in (
-            "log", "log2", "log10", "exp", "sqrt", "rsqrt", "std", "var", "softmax", "mean", "sign", "sgn", "round",
-            "floor", "ceil", "trunc",
-        )
-    },
+MAX_FILES = 24
+MAX_BYTES = 2_000_000  # of a file
+LINES_BACK = 80  # in which the loss is assigned
+SAME_NAME = (
+    "log", "log2", "log10", "exp", "sqrt", "rsqrt", "std", "var", "softmax", "mean", "sign", "sgn", "round", "floor",
+    "ceil", "trunc",
+)  # fmt: skip
+OPERATIONS: dict[str, tuple[tuple[str, ...], Any]] = {  # operation: calls that make it, and the operator
+    **{name: ((name,), None) for name in SAME_NAME},
     "log1_p": (("log1p",), None),
     "pow": (("pow",), ast.Pow),
     "div": (("div", "divide", "true_divide"), ast.Div),
@@ -30,51 +32,92 @@ WRITTEN: dict[str, tuple[tuple[str, ...], Any]] = {  # operation: calls that mak
     "atanh": (("atanh", "arctanh"), None),
     "log_softmax": (("log_softmax", "cross_entropy"), None),
     "nll_loss": (("cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"), None),
-}  # fmt: skip
+}
+LOSSES = {  # operation: the function, and the module
+    "cross_entropy": ("cross_entropy", "CrossEntropyLoss"),
+    "nll": ("nll_loss", "NLLLoss"),
+    "mse": ("mse_loss", "MSELoss"),
+    "smooth_l1": ("smooth_l1_loss", "SmoothL1Loss"),
+    "huber": ("huber_loss", "HuberLoss"),
+    "bce": ("binary_cross_entropy", "BCELoss"),
+    "bce_logits": ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss"),
+    "kl_div": ("kl_div", "KLDivLoss"),
+    "ctc": ("ctc_loss", "CTCLoss"),
+}
+EVALUATES = re.compile(r"val|test|eval|predict|infer", re.IGNORECASE)
+CALLED_ON = (
+    re.compile(r"scale\(\s*(\w+)"),
+    re.compile(r"\b(\w+)\s*(?:/\s*[\w.]+\s*\)\s*)?\.backward\("),
+    re.compile(r"backward\(\s*(\w+)"),
+)
 
 
-def written(operation: str, frame: FrameType | None) -> Site | None:
+def only_line(operation: str, frame: FrameType | None) -> Site | None:
     """The one line of the user's source that has such an operation; None where there are several, or none."""
-    calls, operator = WRITTEN.get(operation, ((), None))
-    if not calls:
+    calls, operator = OPERATIONS.get(operation, ((), None))
+    sites = [site for file in _files(frame) for site in _uses(file, calls, operator)] if calls else []
+    return sites[0] if len({site[:2] for site in sites}) == 1 else None
+
+
+def loss_line(frame: FrameType | None, op: str = "") -> Site | None:
+    """Where the name that backward is called on was last assigned, in the same function; else the call itself.
+
+    Where a framework calls backward, the one line of the script that calls this loss function."""
+    here = user_frame(frame)
+    if here is None:
         return None
-    places = [site for file in files(frame) for site in _places(file, calls, operator)]
-    return places[0] if len({place[:2] for place in places}) == 1 else None
+    assigned = _loss_assigned(here.f_code.co_filename, here.f_lineno, here.f_code.co_firstlineno)
+    if assigned is None and frame is not here and op in LOSSES:
+        call = _loss_call(op, here)
+        if call is not None:
+            return call
+    return site_at(here.f_code, assigned or here.f_lineno)
 
 
-def files(frame: FrameType | None) -> list[str]:
-    """Files of the user's: those on the stack, then those of imported modules."""
-    found: dict[str, None] = {}
-    while frame is not None:
-        found[frame.f_code.co_filename] = None
-        frame = frame.f_back
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__dict__", {}).get("__file__")
-        if type(file) is str and file.endswith(".py"):
-            found[file] = None
-    return [file for file in found if user_code.is_user_file(file)][:FILES]
-
-
-def parse(file: str) -> ast.Module | None:
-    try:
-        with open(file, "rb") as source:
-            return ast.parse(source.read(LARGEST))
-    except (OSError, SyntaxError, ValueError):
+def _loss_assigned(file: str, line: int, first: int) -> int | None:
+    lines = linecache.getlines(file)
+    if not 0 < line <= len(lines):
         return None
+    name = next((match[1] for pattern in CALLED_ON if (match := pattern.search(lines[line - 1]))), None)
+    if name is None:
+        return None
+    assigned = re.compile(rf"^\s*(?:[\w, ]+,\s*)?{re.escape(name)}(?:\s*,[\w, ]+)?\s*=[^=]")
+    divided = re.compile(rf"^\s*{re.escape(name)}\s*=\s*{re.escape(name)}\s*[/*]")
+    for number in range(line - 1, max(first, line - LINES_BACK) - 1, -1):
+        text = lines[number - 1]
+        if assigned.match(text) and not divided.match(text):
+            return number
+    return None
 
 
-def _places(file: str, calls: tuple[str, ...], operator: Any) -> Iterator[Site]:
-    tree = parse(file)
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")] if tree is not None else []
-    while waiting:
-        node, function = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            function = f"{function}.{node.name}" if function else node.name
-        named = isinstance(node, ast.Call) and called(node) in calls
-        if named or (operator is not None and isinstance(node, ast.BinOp) and isinstance(node.op, operator)):
-            assert isinstance(node, ast.expr)
-            yield user_code.absolute(file), node.lineno, function or "<module>"
-        waiting.extend((part, function) for part in reversed(list(ast.iter_child_nodes(node))))
+def _loss_call(op: str, frame: FrameType) -> Site | None:
+    """The only call of a loss function in the files of the script, by its name or by that of the module made of it;
+    where there are several, the only one that is not in a function that evaluates."""
+    function, module = LOSSES[op]
+    files = _files(frame)
+    sites = {site for file in files for site in _uses(file, (function,))}
+    if not sites:
+        made = [name for file in files for name in _made(file, module)]
+        sites = {site for file in files for site in _uses(file, (made[0],))} if len(made) == 1 else set()
+    if len(sites) > 1:
+        sites = {site for site in sites if not EVALUATES.search(site[2].rpartition(".")[2])}
+    return sites.pop() if len(sites) == 1 else None
+
+
+def assignments(name: str, file: str, function: str) -> tuple[list[ast.Assign | ast.AnnAssign], bool]:
+    """Where a name of that function gets values by assignment, and whether it gets them in no other way."""
+    found: list[ast.Assign | ast.AnnAssign] = []
+    stores = 0
+    wanted = function.replace("<locals>.", "")  # before Python 3.11 code knows its last name only
+    for node, inside in _nodes(file):
+        if wanted != (inside if "." in wanted else inside.rpartition(".")[2]):
+            continue
+        stores += isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(part, ast.Name) and part.id == name for target in targets for part in ast.walk(target)):
+                found.append(node)
+    return found, len(found) == stores
 
 
 def called(call: ast.Call) -> str:
@@ -86,19 +129,48 @@ def called(call: ast.Call) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def assigned(name: str, file: str, function: str) -> Site | None:
-    """Where a name of that function first gets its value."""
-    for node in _inside(file, function):
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(part, ast.Name) and part.id == name for each in targets for part in ast.walk(each)):
-                return user_code.absolute(file), node.lineno, function
-    return None
+def _files(frame: FrameType | None) -> list[str]:
+    """Files of the user's: those on the stack, then those of imported modules."""
+    found = {caller.f_code.co_filename: None for caller in user_code.frames(frame)}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if type(file) is str and file.endswith(".py"):
+            found[file] = None
+    return [file for file in found if user_code.is_user_file(file)][:MAX_FILES]
 
 
-def _inside(file: str, function: str) -> Iterator[ast.AST]:
-    """All nodes of every function of that name; of the whole file where it is the module's own code."""
-    tree, last = parse(file), function.rpartition(".")[2]
-    for scope in ast.walk(tree) if tree is not None else ():
-        if getattr(scope, "name", "<module>" if isinstance(scope, ast.Module) else "") == last:
-            yield from ast.walk(scope)
+def _nodes(file: str) -> Iterator[tuple[ast.AST, str]]:
+    """All nodes of a file in their order, each with the function or class it is in."""
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read(MAX_BYTES))
+    except (OSError, SyntaxError, ValueError):
+        return
+    waiting: list[tuple[ast.AST, str]] = [(tree, "<module>")]
+    while waiting:
+        node, function = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            function = node.name if function == "<module>" else f"{function}.{node.name}"
+        yield node, function
+        waiting.extend((part, function) for part in reversed(list(ast.iter_child_nodes(node))))
+
+
+def _uses(file: str, calls: tuple[str, ...], operator: Any = ()) -> Iterator[Site]:
+    for node, function in _nodes(file):
+        by_name = isinstance(node, ast.Call) and called(node) in calls
+        if by_name or (isinstance(node, ast.BinOp) and isinstance(node.op, operator or ())):
+            assert isinstance(node, ast.expr)
+            yield user_code.absolute(file), node.lineno, function
+
+
+def _made(file: str, module: str) -> Iterator[str]:
+    """Names that are given a module of this class: `loss = CrossEntropyLoss()`, `Trainer(loss=CrossEntropyLoss())`."""
+    for node, _ in _nodes(file):
+        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.keyword) or node.value is None:
+            continue
+        if any(isinstance(part, ast.Call) and called(part) == module for part in ast.walk(node.value)):
+            if isinstance(node, ast.keyword):
+                yield node.arg or ""
+            else:
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                yield target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")

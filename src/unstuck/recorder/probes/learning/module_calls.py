@@ -1,0 +1,147 @@
+"""What is seen of one observed step: each call of a module in its order, and how dropouts and batch norms were set."""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType
+from typing import Any
+
+from ... import flight, gpu, objects
+from ...hooks import modules as hooks
+from ...records.learning import Mode
+from . import naming
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .cut_search import Events, Print
+
+MAX_ROOTS = 8
+MAX_MODES = 24
+
+
+class Call:
+    """One call of one module."""
+
+    __slots__ = (
+        "came", "given", "gives", "grad", "input_graph", "left", "module", "outermost", "output_graph", "raw", "stack",
+        "training",
+    )  # fmt: skip
+
+    def __init__(self, module: Any, outermost: Any, came: int, grad: bool) -> None:
+        self.module, self.outermost = weakref.ref(module), weakref.ref(outermost)
+        self.came, self.left = came, -1
+        self.grad = grad
+        """Graphs are recorded."""
+        self.training = naming.is_training(module)
+        self.input_graph = self.output_graph = False
+        self.given: list[Print] = []
+        self.gives: list[Print] = []
+        self.stack: list[tuple[CodeType, int]] = []
+        """The user's frames, innermost first."""
+        self.raw: Any = None
+        """Of a layer that is given data as it came: how large and how uneven that is."""
+
+    def own(self) -> list[Any]:
+        """Parameters of the module itself."""
+        module = self.module()
+        return naming.own_parameters(module) if module is not None else []
+
+    def name(self, names: dict[int, str]) -> str:
+        module = self.module()
+        return names.get(id(module)) or objects.class_name(type(module))
+
+    def holds(self, other: Call) -> bool:
+        """The other was made and ended within it."""
+        return self.came < other.came and other.left < self.left
+
+
+class Observation:
+    """What is seen until the next optimizer step."""
+
+    def __init__(self) -> None:
+        self.events: Events | None = None
+        """Calls that can end a graph, where it is looked at closely."""
+        self.calls: list[Call] = []
+        self.open: list[Call] = []
+        self.leaves: set[int] = set()
+        """Parameters that the graphs of its losses end in."""
+        self.backwards = 0
+        self.whole = True
+        self.missed = False
+        """A backward pass was not looked at."""
+        self.raw = 0
+        """Layers of which it was looked at what they are given."""
+        self.graphless = False
+        """A layer gave something without a graph: what comes without one after it may be made of that."""
+        self.ended = -1
+        """Where in the order of events the first backward pass came."""
+        self.step = flight.steps()
+        self._order = 0
+
+    def next(self) -> int:
+        self._order += 1
+        if self.events is not None:
+            self.events.order = self._order
+        return self._order
+
+    def forward(self) -> list[Call]:
+        """Calls before the first backward pass, of modules that are still there."""
+        return [c for c in self.calls if c.module() is not None and (self.ended < 0 or c.came < self.ended)]
+
+
+class Modes:
+    """How the dropouts and batch norms of each trained module were set."""
+
+    def __init__(self, copies: gpu.Copies) -> None:
+        self._copies = copies
+        self.by_root: dict[str, list[Mode]] = {}
+        self._tracked: dict[int, float] = {}
+        """Batches that a batch norm on a GPU has seen, by its module."""
+
+    @property
+    def idle(self) -> bool:
+        """A module was last seen in eval mode."""
+        return any(not history[-1].training for history in self.by_root.values())
+
+    def note(self, observation: Observation, names: dict[int, str]) -> None:
+        last = {id(call.module()): call for call in observation.forward() if call.grad}
+        roots: dict[int, tuple[Any, list[Call]]] = {}
+        for call in last.values():
+            outermost = call.outermost()
+            if outermost is not None and hooks.regularizes(call.module()):
+                roots.setdefault(id(outermost), (outermost, []))[1].append(call)
+        for root, calls in roots.values():
+            own = naming.all_parameters(root)
+            if any(parameter.requires_grad and id(parameter) in observation.leaves for parameter in own):
+                outer = last.get(id(root))
+                training = outer.training if outer is not None else naming.is_training(root)
+                name = names.get(id(root)) or objects.class_name(type(root))
+                self._add(name, self._mode(own, calls, training, observation.step))
+
+    def _mode(self, own: list[Any], calls: list[Call], training: bool, step: int) -> Mode:
+        idle = [call for call in calls if not call.training]
+        return Mode(
+            step=step,
+            training=training,
+            idle=len(idle),
+            of=len(calls),
+            never_updated=sum(1 for call in calls if self._never_updated(call.module())),
+            kinds=sorted({objects.class_name(type(call.module())) for call in idle}),
+            frozen=sum(1 for parameter in own if not parameter.requires_grad),
+        )
+
+    def _add(self, name: str, mode: Mode) -> None:
+        if name in self.by_root or len(self.by_root) < MAX_ROOTS:
+            history = self.by_root.setdefault(name, [])
+            history.append(mode)
+            if len(history) > MAX_MODES:
+                del history[8:-8:2]
+
+    def _never_updated(self, module: Any) -> bool:
+        count: Any = naming.table(module, "_buffers").get("num_batches_tracked")
+        if not gpu.plain(count):
+            return False
+        if gpu.away(count):
+            self._copies.read([count], lambda values: self._tracked.__setitem__(id(module), values[0]))
+            return self._tracked.get(id(module)) == 0
+        return gpu.near(count) and int(count) == 0
