@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from .plan import Plan
 
     Progress = Callable[[int, int | None], object]
+    Task = tuple[Sequence[int], bool]  # positions, and whether they must be read one by one
 
-MOST_AT_ONCE = 4096  # samples that a worker is given at a time
+MOST_AT_ONCE = 16384  # samples that a worker is given at a time,
+LEAST_SECONDS = 0.1  # and what they take at least: each answer costs some milliseconds
 TICK_SECONDS = 0.1
 START_SECONDS = 120.0  # that a worker may take to begin (a spawned one imports the script again)
 MOST_BAD = 20  # samples that hang or kill their worker, after which the scan gives up
@@ -50,8 +52,8 @@ class FullPass:
         self.died: list[KillingSample] = []
         self.gave_up = False
         self.took = 0.0
-        self._todo: deque[tuple[Sequence[int], bool]] = deque()
-        """Positions that nobody reads yet; whether they must be read one by one."""
+        self._todo: deque[Task] = deque()
+        """What nobody reads yet."""
         self._put_back(range(self.count or 0), False)
         self._given_folder = folder
         self._started = 0
@@ -87,7 +89,8 @@ class FullPass:
         while self._workers and not self.interrupted:
             self._hear()
             self._look_for_hanging()
-            if self._workers and all(worker.idle for worker in self._workers) and not self._todo:
+            waiting = all(worker.ready and not worker.tasks for worker in self._workers)
+            if waiting and not self._todo and self.plan.keys is not None and not self.again.began:
                 self._finish()
             progress(self.done(), self.count)
             if self._needs_this_process():
@@ -110,26 +113,26 @@ class FullPass:
             worker.ready = True
             if kind == "seen":
                 self.seen.merge(pickle.loads(said[0]))
-                self._put_back(worker.positions[said[1] :], worker.singly)
-                worker.positions = ()
+                positions, singly = worker.tasks.popleft() if worker.tasks else ((), False)
+                self._put_back(positions[said[1] :], singly)
             elif kind == "again":
                 self.again.came(said[0])
             if kind == "end" or self.again.began:
                 self._workers.remove(worker)
                 worker.kill()
-            elif self.plan.keys is not None:
-                worker.idle = True
         for worker in self._workers:
-            if worker.idle and self._todo and not self.again.began:
-                self._give(worker)
+            while worker.ready and len(worker.tasks) < 2 and self._todo and not self.again.began:
+                worker.give(self._next_task())  # one more than it works on, so that it never waits for us
 
-    def _give(self, worker: _Worker) -> None:
+    def _next_task(self) -> Task:
         """Towards the end in small pieces, so that all workers end together."""
         positions, singly = self._todo.popleft()
         left = len(positions) + sum(len(other) for other, _ in self._todo)
-        size = max(1, min(MOST_AT_ONCE, left // (2 * self.plan.workers)))
+        median = self.seen.median()
+        size = max(1, left // (3 * self.plan.workers), int(LEAST_SECONDS / median) if median else 0)
+        size = min(size, MOST_AT_ONCE)
         self._put_back(positions[size:], singly)
-        worker.give(positions[:size], singly)
+        return positions[:size], singly
 
     def _put_back(self, positions: Sequence[int], singly: bool) -> None:
         if positions:
@@ -140,7 +143,6 @@ class FullPass:
         wanted = self.again.wanted() if not self.gave_up else []
         busy = self._workers[: len(wanted)]
         for number, worker in enumerate(busy):
-            worker.idle = False
             worker.pipe.send(("again", wanted[number :: len(busy)]))
         for worker in self._workers[len(busy) :]:
             worker.kill()
@@ -185,12 +187,13 @@ class FullPass:
         """`bad`: the sample that is not to be read again; None: it is one of several, which are then read singly."""
         worker.kill()
         self._workers.remove(worker)
-        left = [position for position in worker.positions if position != bad]
-        self._put_back(left, worker.singly or bad is None)
+        for number, (positions, singly) in enumerate(worker.tasks):
+            left = [position for position in positions if position != bad]
+            self._put_back(left, singly or (bad is None and not number))
         self.gave_up = self.gave_up or len(self.hung) + len(self.died) > MOST_BAD
         if self.gave_up:
             self._todo.clear()
-        elif self.plan.keys is not None and not self.again.began and (left or self._todo):
+        elif self.plan.keys is not None and not self.again.began and self._todo:
             self._workers.append(self._start(worker.number))
 
     # --- in the script's own process -------------------------------------------------------------------------------
@@ -267,7 +270,7 @@ class _Timer:
 
 
 class _Worker:
-    """One worker, and the positions of which it has not told the result."""
+    """One worker, and the tasks of which it has not told the result."""
 
     def __init__(self, plan: Plan, number: int, seed: int, folder: str) -> None:
         context = multiprocessing.get_context(plan.method)
@@ -281,13 +284,13 @@ class _Worker:
         )
         self.process.start()
         theirs.close()
-        self.positions: Sequence[int] = ()
-        self.singly = self.idle = self.ready = False
+        self.tasks: deque[Task] = deque()
+        self.ready = False
         self.began = monotonic()
 
-    def give(self, positions: Sequence[int], singly: bool) -> None:
-        self.positions, self.singly, self.idle = positions, singly, False
-        self.pipe.send((positions, singly))
+    def give(self, task: Task) -> None:
+        self.tasks.append(task)
+        self.pipe.send(task)
 
     def in_work(self) -> tuple[int, int]:
         """The position, and since when (0: none)."""

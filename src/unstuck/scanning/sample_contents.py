@@ -173,16 +173,23 @@ class Printer:
 
     def _of_rows(self, tensor: Any) -> list[int | None]:
         """Of each row, as it would be alone."""
-        head, body = _head(tensor.dtype, tensor.shape[1:]), memoryview(_memory(tensor))
-        rows = int(tensor.shape[0])
-        width = len(body) // rows
-        return [self._digest(head + body[row * width : (row + 1) * width]) for row in range(rows)]
+        head, whole = self._head(tensor.dtype, tensor.shape[1:]), _in_one_piece(tensor)
+        memory, rows = _memory(whole), int(tensor.shape[0])
+        width = len(memory) // rows
+        return [hash((head, self._digest(memory[row * width : (row + 1) * width]))) for row in range(rows)]
+
+    def _of_tensor(self, tensor: Any) -> int:
+        whole = _in_one_piece(tensor)
+        return hash((self._head(tensor.dtype, tensor.shape), self._digest(_memory(whole))))
+
+    def _head(self, dtype: Any, shape: Any) -> int:
+        return self._digest(f"{dtype}{tuple(shape)}".encode())
 
     def _of_anything(self, sample: Any) -> int | None:
         """None: its content cannot be had."""
         try:
             if isinstance(sample, sys.modules["torch"].Tensor):
-                return self._digest(_tensor_bytes(sample))
+                return self._of_tensor(sample)
             content = io.BytesIO()
             pickler = _Contents(content, protocol=4)
             pickler.fast = True  # that a part is used twice is not content
@@ -200,7 +207,8 @@ class _Contents(pickle.Pickler):
         if kind is object:
             raise pickle.PicklingError("nothing tells it from another")
         if isinstance(value, sys.modules["torch"].Tensor):
-            return bytes, (_tensor_bytes(value),)
+            whole = _in_one_piece(value)
+            return bytes, (f"{value.dtype}{tuple(value.shape)}".encode() + bytes(_memory(whole)),)
         if kind.__module__.startswith("PIL.") and hasattr(kind, "tobytes"):
             return bytes, (f"{value.mode}{value.size}".encode() + value.tobytes(),)
         return NotImplemented
@@ -210,17 +218,20 @@ def _sha1(raw: Any) -> int:
     return int.from_bytes(hashlib.sha1(raw, usedforsecurity=False).digest()[:8], "big", signed=True)
 
 
-def _tensor_bytes(tensor: Any) -> bytes:
-    return _head(tensor.dtype, tensor.shape) + _memory(tensor)
-
-
-def _head(dtype: Any, shape: Any) -> bytes:
-    return f"{dtype}{tuple(shape)}".encode()
-
-
-def _memory(tensor: Any) -> bytes:
+def _in_one_piece(tensor: Any) -> Any:
     plain = tensor.detach()
     if plain.layout is not sys.modules["torch"].strided or plain.is_quantized:
         raise pickle.PicklingError("its numbers are not in one piece")
-    plain = plain.cpu().resolve_conj().resolve_neg().contiguous()
-    return ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size())
+    return plain.cpu().resolve_conj().resolve_neg().contiguous()
+
+
+def _memory(tensor: Any) -> memoryview:
+    """Not a copy: it is to be read while the tensor is at hand."""
+    size = tensor.numel() * tensor.element_size()
+    view: memoryview = _view(tensor.data_ptr(), size, 0x100) if size else memoryview(b"")  # to be read only
+    return view
+
+
+_view = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)(
+    ("PyMemoryView_FromMemory", ctypes.pythonapi)
+)
