@@ -26,7 +26,7 @@ SEAMS = (
     "torch.autograd",
     "torch.optim.optimizer",
 )
-BUILT_AT = "_unstuck_built_at"
+BUILT_AT, LOADER = "_unstuck_built_at", "_unstuck_loader"  # of a loader; of an iterator
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STEPS = 24  # steps from which what a step takes is known well,
 FEW_STEPS, FEW_SECONDS = 4, 3.0  # or fewer, after so long
@@ -73,7 +73,6 @@ class LoaderInUse:
 
     def asked(self, iterator: Any) -> float:
         """A batch is asked for; when."""
-        self.loading = iterator.__dict__.get(hook.OPENED)
         if self._handed is not None and self._handed[0] == id(iterator):
             wait_for_gpu()  # else the work of a step would go on while its time is taken
             self._gaps.append((time.perf_counter() - self._handed[1], time.process_time() - self._handed[2]))
@@ -154,85 +153,73 @@ class Watching:
     # --- the seams ---------------------------------------------------------------------------------------
 
     def _install(self, module: Any) -> None:
-        self._wrap_next(module._BaseDataLoaderIter)
-        self._wrap_iter(module.DataLoader)
-        self._wrap_init(module.DataLoader)
+        self._wrap(module._BaseDataLoaderIter, "__next__", self._next)
+        self._wrap(module.DataLoader, "__iter__", self._iter)
+        self._wrap(module.DataLoader, "__init__", self._build)
 
     def _install_stateful(self, module: Any) -> None:
         """torchdata's iterators have their own `__next__`."""
-        self._wrap_next(module._StatefulBaseDataLoaderIter)
-        self._wrap_iter(module.StatefulDataLoader)
+        self._wrap(module._StatefulBaseDataLoaderIter, "__next__", self._next)
+        self._wrap(module.StatefulDataLoader, "__iter__", self._iter)
 
-    def _wrap(self, kind: Any, name: str, made: Any) -> None:
+    def _wrap(self, kind: Any, name: str, instead: Any) -> None:
+        """Call `instead` with the original method and its arguments."""
         original = getattr(kind, name)
-        setattr(kind, name, wraps(original)(made(original)))
+
+        @wraps(original)
+        def wrapper(*arguments: Any, **options: Any) -> Any:
+            return instead(original, *arguments, **options)
+
+        setattr(kind, name, wrapper)
         self._removers.append(lambda: setattr(kind, name, original))
 
-    def _wrap_next(self, kind: Any) -> None:
-        def made(original: Any) -> Any:
-            def __next__(iterator: Any) -> Any:
-                known, since = self._before(iterator)
-                if known is not None:
-                    self._asked(known)
-                try:
-                    batch = original(iterator)
-                except BaseException as error:
-                    if known is not None and not isinstance(error, StopIteration):
-                        self._failed(known, error)
-                    raise
-                if known is not None:
-                    self._after(known, iterator, batch, since)
-                return batch
-
-            return __next__
-
-        self._wrap(kind, "__next__", made)
-
-    def _wrap_iter(self, kind: Any) -> None:
-        def made(original: Any) -> Any:
-            def __iter__(loader: Any) -> Any:
-                iterator = original(loader)
-                if hasattr(iterator, "__dict__"):
-                    iterator.__dict__["_unstuck_loader"] = loader
-                return iterator
-
-            return __iter__
-
-        self._wrap(kind, "__iter__", made)
-
-    def _wrap_init(self, kind: Any) -> None:
-        def made(original: Any) -> Any:
-            def __init__(loader: Any, *arguments: Any, **options: Any) -> None:
-                spot = loader.__dict__[BUILT_AT] = _calling_line()
-                original(loader, *arguments, **options)
-                if spot is not None:
-                    self._built.setdefault(spot, set()).add(id(loader.__dict__.get("dataset")))
-
-            return __init__
-
-        self._wrap(kind, "__init__", made)
-
-    def _before(self, iterator: Any) -> tuple[LoaderInUse | None, float]:
+    def _next(self, original: Any, iterator: Any) -> Any:
+        known = self._guarded(self._used, iterator)
+        since = self._guarded(known.asked, iterator) if known is not None else None
+        if known is None or since is None:
+            return original(iterator)
+        self._asked(known)
         try:
-            loader = iterator.__dict__.get("_unstuck_loader")
-            if loader is None:
-                return None, 0.0
-            spot = loader.__dict__.get(BUILT_AT)
-            key = id(loader) if spot is None else (*spot, id(loader.dataset))
-            known = self._known.get(key)
-            if known is None:
-                known = self._known[key] = LoaderInUse(loader)
-            known.loader = loader
-            return known, known.asked(iterator)
+            batch = original(iterator)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            self._failed(known, error)
+            raise
+        self._guarded(known.came, iterator, batch, since)
+        return batch
+
+    def _iter(self, original: Any, loader: Any) -> Any:
+        iterator = original(loader)
+        if hasattr(iterator, "__dict__"):
+            iterator.__dict__[LOADER] = loader  # nobody else may keep it: `for batch in DataLoader(...)`
+        return iterator
+
+    def _used(self, iterator: Any) -> LoaderInUse | None:
+        loader = iterator.__dict__.get(LOADER)
+        if loader is None:
+            return None
+        spot = loader.__dict__.get(BUILT_AT)
+        key = id(loader) if spot is None else (*spot, id(loader.dataset))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = LoaderInUse(loader)
+        known.loader, known.loading = loader, iterator.__dict__.get(hook.OPENED)
+        return known
+
+    def _build(self, original: Any, loader: Any, *arguments: Any, **options: Any) -> None:
+        spot = loader.__dict__[BUILT_AT] = self._guarded(_calling_line)
+        original(loader, *arguments, **options)
+        if spot is not None:
+            self._built.setdefault(spot, set()).add(id(loader.__dict__.get("dataset")))
+
+    def _guarded(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        """None after a fault of ours."""
+        try:
+            return action(*arguments)
         except Exception as fault:
             self._faulty(fault)
-            return None, 0.0
-
-    def _after(self, known: LoaderInUse, iterator: Any, batch: Any, since: float) -> None:
-        try:
-            known.came(iterator, batch, since)
-        except Exception as fault:
-            self._faulty(fault)
+            return None
 
 
 def samples_in(batch: Any) -> int:
