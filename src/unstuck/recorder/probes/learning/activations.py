@@ -28,10 +28,8 @@ class Layer:
         self.batches = 0
         self.zero = self.saturated = 0.0
         self.block_before: Any = None
-        self.block: Any = None
-        """Units that were active in the present block of batches,"""
-        self.in_block = 0
-        """which are so many."""
+        self.block: Any = None  # units that were active in the present block of batches
+        self.in_block = 0  # batches in it so far
         self.early = self.late = 0.0
         self.gated = False
 

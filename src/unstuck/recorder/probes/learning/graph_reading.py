@@ -40,10 +40,8 @@ class Graph:
         self.leaves: list[Any] = []
         self.activations: list[tuple[int, ActivationKind, Any]] = []
         """Number in the order of the forward pass, kind, node."""
-        self.gates: set[Any] = set()
-        """Nodes whose result is multiplied with another one."""
-        self.flat: list[Any] = []
-        """Nodes of operations whose slope is 0 everywhere."""
+        self.gates: set[Any] = set()  # nodes whose result is multiplied with another one
+        self.flat: list[Any] = []  # nodes of operations whose slope is 0 everywhere
         self.nodes = 0
         self.capped = self.compiled = False
 

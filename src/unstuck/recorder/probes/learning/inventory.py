@@ -32,8 +32,7 @@ class Inventory:
         self._names, self._lines, self._copies = names, lines, copies
         self._chosen: dict[int, Parameter] = {}
         self._built = 0
-        self.sites: dict[int, Site | None] = {}
-        """Where a layer is made, by its number among the activations."""
+        self.sites: dict[int, Site | None] = {}  # where a layer is made, by its number among the activations
         self.kept_in: list[KeptInList] = []
         self.strays: list[Stray] = []
         self.first_weights: Site | None = None

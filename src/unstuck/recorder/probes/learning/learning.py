@@ -18,7 +18,7 @@ from ...probe import Probe
 from ...records.learning import FlatOperation, Learning
 from ...records.numerics import DrawnBatch, Spike
 from ..numerics.steep import Steep
-from . import graph_reading
+from . import graph_reading, script_lines
 from .activations import Activations
 from .graph_reading import Graph
 from .inventory import Inventory
@@ -71,12 +71,9 @@ class LearningProbe(Probe):
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.flat: FlatOperation | None = None
         self.compiled = False
-        self._counts: Any = None
-        """By the identity of an optimizer: its steps, and how often its gradients were cleared."""
-        self._named = 0
-        """Parameters known when names were last looked for."""
-        self._watching = False
-        """Each loss is handed over with its graph."""
+        self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
+        self._named = 0  # parameters known when names were last looked for
+        self._watching = False  # each loss is handed over with its graph
         self._next_telling = self._next_look = FIRST_STEPS
         """Steps until the next telling, and until who owns what is looked at once more."""
         self._told_at = self._first_told_at = 0.0
@@ -211,12 +208,10 @@ class LearningProbe(Probe):
             self.names.find(frame)
 
     def _note_flat(self, root: Any, graph: Graph, frame: FrameType) -> None:
-        from ..numerics import source_lines
-
         lost = [name for leaf in graph_reading.only_behind(root, graph.flat) if (name := self.names.name(leaf))]
         if lost:
             operation = graph_reading.FLAT[graph_reading.name_of(graph.flat[0])]
-            site = source_lines.only_line(operation, frame)
+            site = script_lines.only_line(operation, frame)
             self.flat = FlatOperation(operation=operation, lost=lost[:MAX_LOST], site=site)
 
     # --- steps -------------------------------------------------------------------------------------------------------

@@ -12,10 +12,8 @@ import torch
 from ... import dispatch, gpu, user_code
 from ...records import Site
 from ...records.learning import ActivationKind, LossHead, LossOp
-from ..numerics import source_lines
-from . import graph_reading
+from . import graph_reading, script_lines
 from .graph_reading import ACTIVATIONS, SavedTensors, is_leaf, name_of, shape_of, signed
-from .script_lines import user_frame
 from .targets import TargetStats
 
 MAX_HEADS = 8
@@ -25,8 +23,7 @@ KEEP_SIGN = (
     "Neg", "Mean", "Sum", "Div", "Mul", "View", "Reshape", "Squeeze", "Unsqueeze", "ToCopy", "Clone",
 )  # fmt: skip
 """Operations between the two that keep the sign, but for a minus that is written: no second term is added."""
-ABOVE = (*KEEP_SIGN, "Add", "Sub", "Sqrt")
-"""All that may lie between the two."""
+ABOVE = (*KEEP_SIGN, "Add", "Sub", "Sqrt")  # all that may lie between the two
 VIEWS = (
     "View", "Reshape", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Transpose", "T", "Permute",
     "Slice", "Select", "Expand",
@@ -55,8 +52,7 @@ class Given:
 
     def __init__(self, target: Any, prediction: Any, dim: int = 1, ignored: int | None = None) -> None:
         self.target, self.prediction = target, prediction
-        self.dim, self.ignored = dim, ignored
-        """Dimension of the classes; the class to ignore."""
+        self.dim, self.ignored = dim, ignored  # dimension of the classes; the class to ignore
 
 
 class Head:
@@ -94,7 +90,7 @@ class KnownHead:
         dispatch.ask("data", "loss_given", given.target, self.head.op, given.ignored)
         self.targets.take(given.target, given.prediction, given.dim, given.ignored)
         if self.targets.batches == 1 and given.target is not None:
-            self.targets.look_for_ids(given.target, user_frame(frame))
+            self.targets.look_for_ids(given.target, script_lines.user_frame(frame))
 
     def record(self) -> LossHead:
         head = self.head
@@ -124,7 +120,7 @@ class Heads:
         if known is None:
             if len(self._known) >= MAX_HEADS:
                 return
-            site = source_lines.loss_line(frame, head.op) or called
+            site = script_lines.loss_line(frame, head.op) or called
             known = self._known[key] = KnownHead(head, site, called, self._copies)
         known.times += 1
         given, head.given = head.given, None  # the graph's own tensors are not kept

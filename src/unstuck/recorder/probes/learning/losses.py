@@ -45,14 +45,11 @@ class Series:
         self.doubtful = False
         """It was NaN or infinite some steps ago: the next value is waited for, while its graph is there."""
         self.last = self._sum = 0.0
-        self.usual = self.spread = 0.0
-        """Where it usually is, and how far from that."""
-        self.far = False
-        """The last value stood out."""
+        self.usual = self.spread = 0.0  # where it usually is, and how far from that
+        self.far = False  # the last value stood out
         self.steep: list[tuple[tuple[int, ...], str]] = []
         """Paths to the nodes of its graph that are looked at each time, and their names."""
-        self.look_at = 1
-        """Number of the value at which its graph is searched for such nodes."""
+        self.look_at = 1  # number of the value at which its graph is searched for such nodes
 
     def add(self, value: float, step: int) -> None:
         self.count += 1
@@ -117,8 +114,7 @@ class Losses:
         """By the call of backward: the identity of its code, which each keeps, and the instruction."""
         self._pending: list[float] = []
         """Values of ordinary steps: whose they are is known at the next one that comes with its frame."""
-        self._order: deque[Series] = deque(maxlen=ROUND)
-        """Whose the last values were."""
+        self._order: deque[Series] = deque(maxlen=ROUND)  # whose the last values were
         self._read_at = 0
 
     def of(self, frame: FrameType) -> Series | None:

@@ -30,16 +30,13 @@ class Call:
     def __init__(self, module: Any, outermost: Any, came: int, grad: bool) -> None:
         self.module, self.outermost = weakref.ref(module), weakref.ref(outermost)
         self.came, self.left = came, -1
-        self.grad = grad
-        """Graphs are recorded."""
+        self.grad = grad  # graphs are recorded
         self.training = naming.is_training(module)
         self.input_graph = self.output_graph = False
         self.given: list[Print] = []
         self.gives: list[Print] = []
-        self.stack: list[tuple[CodeType, int]] = []
-        """The user's frames, innermost first."""
-        self.raw: Any = None
-        """Of a layer that is given data as it came: how large and how uneven that is."""
+        self.stack: list[tuple[CodeType, int]] = []  # the user's frames, innermost first
+        self.raw: Any = None  # of a layer that is given data as it came: how large and how uneven that is
 
     def own(self) -> list[Any]:
         """Parameters of the module itself."""
@@ -59,22 +56,17 @@ class Observation:
     """What is seen until the next optimizer step."""
 
     def __init__(self) -> None:
-        self.events: Events | None = None
-        """Calls that can end a graph, where it is looked at closely."""
+        self.events: Events | None = None  # calls that can end a graph, where it is looked at closely
         self.calls: list[Call] = []
         self.open: list[Call] = []
-        self.leaves: set[int] = set()
-        """Parameters that the graphs of its losses end in."""
+        self.leaves: set[int] = set()  # parameters that the graphs of its losses end in
         self.backwards = 0
         self.whole = True
-        self.missed = False
-        """A backward pass was not looked at."""
-        self.raw = 0
-        """Layers of which it was looked at what they are given."""
+        self.missed = False  # a backward pass was not looked at
+        self.raw = 0  # layers of which it was looked at what they are given
         self.graphless = False
         """A layer gave something without a graph: what comes without one after it may be made of that."""
-        self.ended = -1
-        """Where in the order of events the first backward pass came."""
+        self.ended = -1  # where in the order of events the first backward pass came
         self.step = flight.steps()
         self._order = 0
 
@@ -95,8 +87,7 @@ class Modes:
     def __init__(self, copies: gpu.Copies) -> None:
         self._copies = copies
         self.by_root: dict[str, list[Mode]] = {}
-        self._tracked: dict[int, float] = {}
-        """Batches that a batch norm on a GPU has seen, by its module."""
+        self._tracked: dict[int, float] = {}  # batches that a batch norm on a GPU has seen, by its module
 
     @property
     def idle(self) -> bool:

@@ -7,28 +7,30 @@ nothing of the user's is run.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
-from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
 from ... import objects
+from ..object_walk import ObjectWalk, held_by
 from . import script_lines
 
 MAX_MODULES = 4000
 MAX_VISITED = 3000  # objects, in one walk from the frames
 MAX_FRAMES = 24
-MAX_DEPTH = 4
+MAX_DEPTH = 5  # steps from a name: `self.trainer.model.nets[0]`
 MAX_INSIDE = 64  # elements of a list, attributes of an instance
 MAX_PARAMETERS = 5000
 MAX_CALLED = 32  # outermost modules seen called that are remembered
 OF_TORCH = ("_modules", "_parameters", "_buffers")
 PLAIN = objects.ids(
-    type(None), bool, int, float, complex, str, bytes, range, slice, type, ModuleType, FunctionType, BuiltinFunctionType
-)
+    type(None), bool, int, float, complex, str, bytes, range, slice, type, ModuleType, FunctionType, MethodType,
+    BuiltinFunctionType, CellType, GeneratorType,
+)  # fmt: skip
 
 
 # --- modules within modules ------------------------------------------------------------------------------------------
@@ -76,10 +78,8 @@ class Names:
         self.names: dict[int, str] = {}
         self.kinds: dict[int, str] = {}
         self._roots: list[tuple[str, weakref.ref[Any]]] = []
-        self._called: list[weakref.ref[Any]] = []
-        """Outermost modules that were seen called, under whatever name."""
-        self.stale = True
-        """There is a module that was not there when they were found."""
+        self._called: list[weakref.ref[Any]] = []  # outermost modules that were seen called, under whatever name
+        self.stale = True  # there is a module that was not there when they were found
 
     @property
     def roots(self) -> list[tuple[str, Any]]:
@@ -145,27 +145,32 @@ class Names:
 def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tuple[str, Any]]]:
     """Modules by identity, and tensors that are trained and have a name of their own; nearest names first."""
     modules: dict[int, tuple[str, Any]] = {}
-    tensors: list[tuple[str, Any]] = []
-    waiting = deque((name, value, 0) for name, value in _named_in_frames(frame))
-    seen: set[int] = set()
-    while waiting and len(seen) < MAX_VISITED:
-        name, thing, depth = waiting.popleft()
+    found: list[tuple[str, Any]] = []
+
+    def inside(thing: Any) -> list[tuple[str, Any]]:
         kind = type(thing)
-        if id(kind) in PLAIN or id(thing) in seen:
-            continue
-        seen.add(id(thing))
+        if kind is torch.Tensor or kind is torch.nn.Parameter or issubclass(kind, torch.optim.Optimizer):
+            return []
+        parts = tree(thing) if issubclass(kind, torch.nn.Module) else [("", thing)]
+        walk.seen.update(id(part) for _, part in parts)
+        return [(f"{path}{step}", inner) for path, part in parts for step, inner in _held_by(part)]
+
+    walk = ObjectWalk(inside, MAX_VISITED, MAX_DEPTH, skip=PLAIN)
+    for name, thing in walk.over(_named_in_frames(frame)):
+        kind = type(thing)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
-            if thing.requires_grad and thing.is_leaf and (kind is torch.Tensor or not depth):
-                tensors.append((name, thing))  # a list of parameters is no name for them
+            if thing.requires_grad and thing.is_leaf and (kind is torch.Tensor or name.isidentifier()):
+                found.append((name, thing))  # a list of parameters is no name for them
         elif issubclass(kind, torch.nn.Module):
             modules[id(thing)] = name, thing
-            for path, part in tree(thing, name):
-                if part is thing or id(part) not in seen:
-                    seen.add(id(part))
-                    waiting.extend(_within(path, part, 2, MAX_VISITED - len(waiting)))
-        elif depth < MAX_DEPTH and not issubclass(kind, torch.optim.Optimizer):
-            waiting.extend(_within(name, thing, depth + 1, MAX_VISITED - len(waiting)))
-    return modules, tensors
+    return modules, found
+
+
+def _held_by(thing: Any) -> Iterator[tuple[str, Any]]:
+    """What it holds, less what torch keeps in a module."""
+    for step, part in held_by(thing, MAX_INSIDE):
+        if step[1:] not in OF_TORCH and not step.startswith(".__") and not step.endswith("_hooks"):
+            yield step, part
 
 
 def _named_in_frames(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
@@ -177,21 +182,3 @@ def _named_in_frames(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
             yield from ((name, value) for name, value in list(here.f_globals.items()) if not name.startswith("__"))
         if script_lines.is_function(here):
             yield from script_lines.names_in(here).items()
-
-
-def _within(name: str, thing: Any, depth: int, room: int) -> list[tuple[str, Any, int]]:
-    inside = [(suffix, inner) for suffix, inner in _inside(thing) if id(type(inner)) not in PLAIN]
-    return [(f"{name}{suffix}", inner, depth) for suffix, inner in inside[: max(0, room)]]
-
-
-def _inside(thing: Any) -> list[tuple[str, Any]]:
-    """One step into a list, a dict or an instance."""
-    kind = type(thing)
-    if kind is list or kind is tuple:
-        return [(f"[{index}]", inner) for index, inner in enumerate(thing[:MAX_INSIDE])]
-    if kind is dict or kind is OrderedDict:
-        items = objects.some_of(dict.items(thing), MAX_INSIDE)
-        return [(f"[{key!r}]", inner) for key, inner in items if type(key) is str or type(key) is int]
-    own = objects.some_of((objects.instance_dict(thing) or {}).items(), MAX_INSIDE)
-    named = [(name, inner) for name, inner in own if type(name) is str and not name.startswith("__")]
-    return [(f".{name}", inner) for name, inner in named if name not in OF_TORCH and not name.endswith("_hooks")]

@@ -42,11 +42,9 @@ class ObservedSteps:
         self.observed = self.leaf_losses = 0
         self.modes = Modes(copies)
         self.cut: GraphCut | None = None
-        self.compiled = False
-        """A compiled module was made."""
+        self.compiled = False  # a compiled module was made
         self._due = 2
-        self._begun_after = -1
-        """The optimizer after whose step the last observation began."""
+        self._begun_after = -1  # the optimizer after whose step the last observation began
         self._cuts = self._tries = 0
         self._handles: list[Any] = []
 

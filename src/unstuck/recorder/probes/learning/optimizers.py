@@ -72,8 +72,7 @@ class Optimizer:
 
     def __init__(self, optimizer: Any, site: Site | None = None) -> None:
         self.ref: Callable[[], Any] = weakref.ref(optimizer, self._gone) if optimizer is not None else lambda: None
-        self.key = id(optimizer)
-        """By which the hook counts; 0 once another one lies there."""
+        self.key = id(optimizer)  # by which the hook counts; 0 once another one lies there
         self.kind = objects.class_name(type(optimizer)) if optimizer is not None else ""
         self.site = site
         self.steps = self.clears = self.stale = self.checked = 0
@@ -81,10 +80,8 @@ class Optimizer:
         self.lrs: list[tuple[int, float]] = []
         self.settings: dict[str, Setting] = {}
         self.cosines: list[float] = []
-        self.chosen: list[weakref.ref[Any]] = []
-        """Parameters that are read at its steps."""
-        self.last_move: Any = None
-        """All its moves of the step before, one after another."""
+        self.chosen: list[weakref.ref[Any]] = []  # parameters that are read at its steps
+        self.last_move: Any = None  # all its moves of the step before, one after another
         self.last_at = 0
         self._held: list[weakref.ref[Any]] = []
         self._looked: dict[str, int] = {}

@@ -29,8 +29,7 @@ class Parameter:
 
     def __init__(self, parameter: Any) -> None:
         self.ref = weakref.ref(parameter)
-        self.owner: int | None = None
-        """Number of the first optimizer that has it and steps."""
+        self.owner: int | None = None  # number of the first optimizer that has it and steps
         self.shape = [int(size) for size in parameter.shape]
         self.numel = int(parameter.numel())
         self.requires = bool(parameter.requires_grad)
@@ -104,8 +103,7 @@ class Parameters:
     def __init__(self, copies: gpu.Copies) -> None:
         self._copies = copies
         self.known: dict[int, Parameter] = {}
-        self.last_reached: list[weakref.ref[Any]] = []
-        """Those that the last graph ended in."""
+        self.last_reached: list[weakref.ref[Any]] = []  # those that the last graph ended in
         self._new: list[Parameter] = []
         self._begun = 0
 

@@ -92,8 +92,7 @@ class Scaler:
         self._first: float | None = None
         self._lowest: float | None = None
         self._updates = self._skipped = 0
-        self.scaled = False
-        """The gradients are multiplied by it now."""
+        self.scaled = False  # the gradients are multiplied by it now
 
     def scaling(self, scaler: Any) -> None:
         """A loss was multiplied."""

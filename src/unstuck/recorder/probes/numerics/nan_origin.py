@@ -6,6 +6,7 @@ keeps its input or its result is looked at; nothing is run again, nothing of the
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from time import thread_time
@@ -14,15 +15,15 @@ from typing import Any
 
 import torch
 
-from ... import flight, loading, user_code
+from ... import flight, loading, tensors, user_code
 from ...records import Site
-from ...records.numerics import BadTensor, Birth, BrokenParameter, GrownWeight, Operation
-from ..learning import graph_reading
+from ...records.numerics import BadTensor, Birth, BrokenParameter, ComputedValue, GrownWeight, Operation
+from ..learning import graph_reading, script_lines
 from ..learning.graph_reading import SavedTensors, operation_of, saved
 from ..learning.losses import Series
 from ..learning.naming import Names
 from ..learning.parameters import Parameters
-from . import bad_tensors, edges, source_lines
+from . import edges
 
 MAX_BIRTHS = 4
 MAX_NODES = 20_000
@@ -33,6 +34,10 @@ TRIES = 4  # steps in which the line of an operation is looked for
 GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "batch1", "batch2", "query", "key",
          "value", "x1", "x2", "tensor1", "tensor2")  # fmt: skip
 """Names under which nodes keep what they were given."""
+MAX_TENSORS = 6  # of the user's frames that are described
+MAX_DEPTH = 3
+EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
+"""Calls that can make NaN or infinity out of finite numbers."""
 STACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
 
 
@@ -70,7 +75,7 @@ class Search:
             if tensor is None or not tensor.is_floating_point() or tensor.requires_grad or tensor.grad_fn is not None:
                 continue
             if not edges.finite(tensor):
-                bad = bad_tensors.describe(tensor, operation=operation, role=role, path=list(path), order=order)
+                bad = describe(tensor, operation=operation, role=role, path=list(path), order=order)
                 self.outside.append(bad)
         if result is not None and result.numel():
             self.sizes.append((order, operation, float(result.abs().max())))
@@ -115,7 +120,7 @@ class NanOrigins:
                 operations = [steep]
             for operation in operations[:2]:
                 if operation.site is None:
-                    site = source_lines.only_line(operation.operation, frame)
+                    site = script_lines.only_line(operation.operation, frame)
                     operation.site = site
             every = max(1, len(found.sizes) // MAX_SIZES)
             birth = Birth(
@@ -123,7 +128,7 @@ class NanOrigins:
                 since=series.nonfinite_step, late=late, batch=loading.batches()[:1], weights=self._weights(),
                 operations=operations, outside=_oldest(found.outside), broken_parameters=found.broken,
                 sizes=[(operation, size) for _, operation, size in found.sizes[::every]],
-                inputs=bad_tensors.in_frames(frame),
+                inputs=in_frames(frame),
             )  # fmt: skip
         self.births.append(birth)
 
@@ -193,3 +198,82 @@ def _site_of(root: Any, bad: Operation | BadTensor) -> Site | None:
         if line is not None and user_code.is_user_file(line[1]):
             return user_code.absolute(line[1]), int(line[2]), line[3].strip()
     return None
+
+
+# --- tensors without a graph that hold NaN or infinity: in the user's frames, or given to an operation of the graph ---
+
+
+def in_frames(frame: FrameType | None) -> list[BadTensor]:
+    """Tensors of the user's frames that were not computed with a gradient and hold NaN or infinity: the data."""
+    found: list[BadTensor] = []
+    seen: set[int] = set()
+    for here in script_lines.user_frames(frame):
+        if len(found) >= MAX_TENSORS:
+            break
+        local = script_lines.names_in(here)
+        function, file = user_code.name_of(here.f_code), user_code.absolute(here.f_code.co_filename)
+        for name, value in local.items():
+            for path, tensor in tensors.plain_tensors(value, MAX_DEPTH):
+                if id(tensor) in seen or not _is_bad(tensor):
+                    continue
+                seen.add(id(tensor))
+                nodes, _ = script_lines.assignments(name, file, function)
+                assigned = (file, nodes[0].lineno, function) if nodes else None
+                made = computed(name, file, function, local) if not path else None
+                found.append(
+                    describe(tensor, name=f"{name}{path}", function=function, computed=made, assigned=assigned)
+                )
+    return found
+
+
+def _is_bad(tensor: Any) -> bool:
+    if tensor.requires_grad or not tensor.is_floating_point() or tensor.is_sparse or tensor.is_meta:
+        return False
+    return tensor.dim() > 0 and not edges.finite(tensor)  # a single number is a logged loss: a consequence
+
+
+def describe(tensor: Any, **more: Any) -> BadTensor:
+    mask = ~torch.isfinite(tensor)
+    columns: list[int] = []
+    whole: list[int] = []
+    if tensor.dim() == 2:
+        columns = mask.any(dim=0).nonzero().flatten().tolist()
+        whole = mask.all(dim=0).nonzero().flatten().tolist() if tensor.shape[0] > 1 else []
+    return BadTensor(
+        shape=[int(size) for size in tensor.shape],
+        nan=int(torch.isnan(tensor).sum()),
+        inf=int(torch.isinf(tensor).sum()),
+        negative_inf_only=bool((tensor[mask] == float("-inf")).all()),
+        columns=columns[: edges.MAX_ROWS],
+        bad_columns=len(columns),
+        whole_columns=whole[: edges.MAX_ROWS],
+        address=tensor.data_ptr(),
+        **edges.rows_of(mask),
+        **more,
+    )
+
+
+def computed(name: str, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
+    """The operation that made it in the only assignment of that name, if all tensors it was given are finite."""
+    nodes, only = script_lines.assignments(name, file, function)
+    plain = only and len(nodes) == 1 and isinstance(getattr(nodes[0], "targets", [None])[0], ast.Name)
+    value = nodes[0].value if plain else None
+    operation = _edge(value) if value is not None else None
+    if value is None or operation is None:
+        return None
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    given = [local[name] for name in names if type(local.get(name)) is torch.Tensor]
+    if not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
+        return None
+    site = user_code.absolute(file), nodes[0].lineno, function
+    if operation in ("std", "var") and any(tensor.numel() <= 1 for tensor in given):
+        return ComputedValue(operation=operation, why="spread-of-too-few", detail="of 1 value", site=site)
+    return ComputedValue(operation=operation, why="computed", site=site)
+
+
+def _edge(value: ast.expr) -> str | None:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and script_lines.called(node) in EDGES:
+            return script_lines.called(node)
+    divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
+    return "div" if divides else None

@@ -10,7 +10,7 @@ import torch
 from ... import flight
 from ...records import Site
 from ...records.numerics import Operation
-from ..learning import graph_reading
+from ..learning import graph_reading, script_lines
 from ..learning.graph_reading import SavedTensors
 from ..learning.losses import Series
 
@@ -25,8 +25,7 @@ KINDS = ("Sqrt", "Pow", "Acos", "Asin", *LOGS, "Div", "Reciprocal", "Rsqrt", "Ex
 class Steep:
     def __init__(self, saved: SavedTensors) -> None:
         self._saved = saved
-        self.last: Operation | None = None
-        """The last infinite slope that a backward pass went through."""
+        self.last: Operation | None = None  # the last infinite slope that a backward pass went through
         self._sites: dict[str, Site | None] = {}
 
     def look(self, root: Any, series: Series, frame: FrameType | None) -> None:
@@ -54,9 +53,7 @@ class Steep:
     def _site(self, node: Any, frame: FrameType | None) -> Site | None:
         operation = graph_reading.operation_of(node)
         if operation not in self._sites:
-            from . import source_lines
-
-            self._sites[operation] = source_lines.only_line(operation, frame)
+            self._sites[operation] = script_lines.only_line(operation, frame)
         return self._sites[operation]
 
 
