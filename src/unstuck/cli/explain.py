@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     from unstuck.explain import MESSAGES
     from unstuck.explain.manual import list_rules
-    from unstuck.explain.page import list_messages
+    from unstuck.explain.message_page import list_messages
     from unstuck.report.page import Page
     from unstuck.report.status import wants_color, wants_unicode, width_of
     from unstuck.rules import RULES
@@ -56,7 +56,7 @@ def _explain(page: Page, asked: str) -> int:
     from unstuck.errors import UsageError
     from unstuck.explain import MESSAGES, message_named, messages_of
     from unstuck.explain.manual import show_rule
-    from unstuck.explain.page import show_found, show_message, show_rule_by_messages, show_unknown
+    from unstuck.explain.message_page import show_found, show_message, show_rule_by_messages, show_unknown
     from unstuck.explain.search import find, nearest
     from unstuck.rules import RULES, rule_named
 
