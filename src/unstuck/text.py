@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def seconds(value: float) -> str:
     """A duration as a person says it: 40 µs, 2.1 ms, 0.5 s, 12 s, 3 min 20 s, 1 h 2 min."""
@@ -30,6 +34,13 @@ def size(value: float) -> str:
             return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.2g} {unit}"
         value /= 1024
     return f"{value:.0f} GB" if value >= 100 else f"{value:.2g} GB"
+
+
+def listed(names: Sequence[object], total: int | None = None, shown: int = 8) -> str:
+    """The first of them, and how many more there are: 3, 5, 8 and 12 more."""
+    rest = (len(names) if total is None else total) - min(len(names), shown)
+    first = ", ".join(map(str, names[:shown]))
+    return f"{first} and {rest:,} more" if rest > 0 else first
 
 
 def spot(file: str, line: int, function: str = "") -> str:

@@ -29,7 +29,7 @@ OPEN = ("layout", "records", "cores")
 """What of the recorder may be used outside; the rest runs inside the training only."""
 INSIDE = ("api", "takeover", "scanning", "tuning")
 """These run in the training's process themselves."""
-OUTSIDE = ("script", "scan_result", "tune_page")
+OUTSIDE = ("script", "scan_result", "tune_page", "edit")
 """Of the packages that are injected into a script: what stays outside."""
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "site" not in path.parent.name)

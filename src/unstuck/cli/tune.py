@@ -13,6 +13,7 @@ Ctrl-C ends the search and shows the best so far.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from unstuck.cli import parser as parsers
@@ -70,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(event: dict[str, Any], bar: Bar, seconds: float) -> None:
     if event["event"] == "found":
-        from unstuck.tuning.edit import shown
+        from unstuck.report.json_report import relative
 
         built_at = event["built_at"]
-        where = f" built at {shown(built_at[0])}:{built_at[1]}" if built_at else ""
+        where = f" built at {relative(built_at[0], os.getcwd())}:{built_at[1]}" if built_at else ""
         what = "training loader" if event["trains"] else "loader"
         bar.line(f"measuring the {what} of {event['dataset']}{where}; the script does not go on (Ctrl-C: best so far)")
     elif event["event"] == "progress":

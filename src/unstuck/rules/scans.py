@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from unstuck import text
 from unstuck.model import Case, Finding, Fix, Where
@@ -11,7 +11,6 @@ from unstuck.recorder.records.data import Scanned
 from unstuck.rules.rule import Rule
 
 SHOWN = 5  # findings of one kind
-NAMED = 8  # samples that one finding names
 
 
 def raising(rule: Rule, case: Case) -> Iterator[Finding]:
@@ -28,7 +27,7 @@ def raising(rule: Rule, case: Case) -> Iterator[Finding]:
                 title=f"{which} {errors.type}",
                 evidence=(
                     f"sample {first.sample}{key}: {errors.type}: {first.message}",
-                    f"samples {_listed(samples, errors.count)}; {scan.failed:,} of {scan.done:,} raise in all",
+                    f"samples {text.listed(samples, errors.count)}; {scan.failed:,} of {scan.done:,} raise in all",
                 ),
                 where=_where(scan, errors.site, first.sample),
                 fix=Fix("Repair or drop these samples, or catch the error in the dataset and return another sample."),
@@ -73,9 +72,3 @@ def killing(rule: Rule, case: Case, *, by_signal: bool) -> Iterator[Finding]:
 def _where(scan: Scanned, site: Site | None, sample: int | None) -> Where:
     file, line, function = site or (None, None, None)
     return Where(file=file, line=line, function=function, pid=scan.pid, sample=sample)
-
-
-def _listed(names: Sequence[int | None], of: int) -> str:
-    rest = of - min(len(names), NAMED)
-    shown = ", ".join(map(str, names[:NAMED]))
-    return f"{shown} and {rest:,} more" if rest > 0 else shown

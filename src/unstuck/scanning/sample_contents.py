@@ -37,9 +37,9 @@ def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tupl
     whole = _whole(samples) if kind is torch.Tensor else None
     if whole is not None:
         yield path, whole
-    elif any(type(each) is not kind for each in samples) or depth > DEEP:
+    elif any(type(sample) is not kind for sample in samples) or depth > DEEP:
         yield path, Raw(samples)
-    elif kind is list and depth and all(_numbers(each) for each in samples):
+    elif kind is list and depth and all(_numbers(sample) for sample in samples):
         yield from _vectors(samples, path)
     elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         yield from _columns(samples, path, depth)
@@ -47,12 +47,12 @@ def stacked(samples: list[Any], path: str = "", depth: int = 0) -> Iterator[tupl
         yield from _entries(samples, dicts, path, depth)
     elif kind is str:
         yield path, samples
-    elif kind in (int, float, bool) and (kind is not int or all(abs(each) < 1 << 62 for each in samples)):
+    elif kind in (int, float, bool) and (kind is not int or all(abs(sample) < 1 << 62 for sample in samples)):
         types = {int: torch.int64, float: torch.float64, bool: torch.bool}
         yield path, torch.tensor(samples, dtype=types[kind], device="cpu")
     else:
-        tensors = [_tensor(each) for each in samples]
-        yield path, Raw(samples) if any(each is None for each in tensors) else _together(tensors)
+        rows = [_tensor(sample) for sample in samples]
+        yield path, Raw(samples) if any(row is None for row in rows) else _together(rows)
 
 
 def _columns(samples: list[Any], path: str, depth: int) -> Iterator[tuple[str, Any]]:
@@ -73,8 +73,8 @@ def _as_dicts(samples: list[Any], kind: type) -> list[dict[Any, Any]] | None:
     by_name = tensors.is_user_dict(kind)
     if not by_name and not _is_dataclass(kind):
         return None
-    own = [objects.instance_dict(each) or {} for each in samples]
-    return [each.get("data") or {} for each in own] if by_name else own
+    own = [objects.instance_dict(sample) or {} for sample in samples]
+    return [attributes.get("data") or {} for attributes in own] if by_name else own
 
 
 def _is_dataclass(kind: type) -> bool:
@@ -84,12 +84,12 @@ def _is_dataclass(kind: type) -> bool:
 def _entries(samples: list[Any], dicts: list[dict[Any, Any]], path: str, depth: int) -> Iterator[tuple[str, Any]]:
     """What all of them have; where that is not all there is, they are told apart as a whole."""
     keys = list(islice(dicts[0], PARTS)) if depth < DEEP else []
-    shared = [key for key in keys if type(key) in (str, int) and all(key in each for each in dicts)]
+    shared = [key for key in keys if type(key) in (str, int) and all(key in entries for entries in dicts)]
     attributes = dicts is not samples and not tensors.is_user_dict(type(samples[0]))
     for key in shared:
         name = f".{key}" if attributes else f"[{key!r}]"
-        yield from stacked([each[key] for each in dicts], path + name, depth + 1)
-    if any(len(each) != len(shared) for each in dicts):
+        yield from stacked([entries[key] for entries in dicts], path + name, depth + 1)
+    if any(len(entries) != len(shared) for entries in dicts):
         yield path, Raw(samples)
 
 
@@ -110,7 +110,7 @@ def _numbers(values: list[Any]) -> bool:
 
 def _together(tensors: list[Any]) -> Any:
     first = tensors[0]
-    alike = all(each.shape == first.shape and each.dtype == first.dtype for each in tensors)
+    alike = all(tensor.shape == first.shape and tensor.dtype == first.dtype for tensor in tensors)
     return sys.modules["torch"].stack(tensors) if alike else tensors
 
 
@@ -122,7 +122,7 @@ def _whole(samples: list[Any]) -> Any:
         whole = torch.stack(samples).detach()
     except (RuntimeError, TypeError):
         return None
-    alike = whole.layout is torch.strided and all(each.dtype == first for each in samples)
+    alike = whole.layout is torch.strided and all(sample.dtype == first for sample in samples)
     return whole.cpu() if alike and not whole.is_quantized else None
 
 
@@ -164,12 +164,12 @@ class Printer:
         for path, part in parts:
             name = self._digest(path.encode())
             several = part.samples if isinstance(part, Raw) else part
-            rows = [self._of_anything(each) for each in several] if type(several) is list else self._of_rows(part)
+            rows = [self._of_anything(value) for value in several] if type(several) is list else self._of_rows(part)
             prints = [
                 None if before is None or row is None else hash((before, name, row))
                 for before, row in zip(prints, rows, strict=True)
             ]
-        return [NONE if each is None else each or 1 for each in prints]
+        return [NONE if number is None else number or 1 for number in prints]
 
     def _of_rows(self, tensor: Any) -> list[int | None]:
         """Of each row, as it would be alone."""

@@ -15,6 +15,7 @@ from unstuck.model.case import Case
 from unstuck.model.finding import Finding
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import Scanned
+from unstuck.report.json_report import relative
 from unstuck.rules.diagnose import Diagnosis, diagnose
 
 NAMED = 8  # samples that one line names
@@ -109,7 +110,7 @@ class Scan:
         if about.slow:
             slow = [f"{sample} ({text.seconds(took)})" for took, sample in about.slow]
             median = text.seconds(about.median)
-            yield f"slow samples (half of all take less than {median}): {_listed(slow)}"
+            yield f"slow samples (half of all take less than {median}): {text.listed(slow)}"
         if about.duplicates:
             groups = "; ".join(" = ".join(map(str, group[:4])) for group in about.duplicates[:NAMED])
             many = about.duplicated > 1
@@ -133,15 +134,7 @@ class Scan:
         return f"the dataset is {data.dataset}{self._at(data.dataset_site)}{loader}"
 
     def _at(self, site: Site | None) -> str:
-        if not site:
-            return ""
-        near = os.path.relpath(site[0], self.case.cwd)
-        return f" at {site[0] if near.startswith('..') else near}:{site[1]}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + rest
+        return f" at {relative(site[0], self.case.cwd)}:{site[1]}" if site else ""
 
 
 def scan(

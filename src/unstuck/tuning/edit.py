@@ -6,14 +6,14 @@ import ast
 import difflib
 import os
 
+from unstuck.report.json_report import relative
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-POSITIONS = {"num_workers": 5, "pin_memory": 7, "timeout": 9, "multiprocessing_context": 11}
-"""Where DataLoader takes them without a name."""
-DEFAULTS = (None, False, 0)
-"""Values that need not be written where nothing is."""
+POSITIONS = {"num_workers": 5, "pin_memory": 7, "timeout": 9, "multiprocessing_context": 11}  # without a name
+DEFAULTS = (None, False, 0)  # values that need not be written where nothing is
 
 
 def diff(file: str, line: int, kind: str, changes: dict[str, Any]) -> str | None:
@@ -26,10 +26,10 @@ def diff(file: str, line: int, kind: str, changes: dict[str, Any]) -> str | None
         return None
     if after is None or after == before:
         return None
-    name = shown(file)
+    name = relative(file, os.getcwd()) or file
     old, new = (text.decode("utf-8").splitlines(keepends=True) for text in (before, after))
     lines = difflib.unified_diff(old, new, name, name, n=2)
-    return "".join(each if each.endswith("\n") else each + "\n\\ No newline at end of file\n" for each in lines)
+    return "".join(text if text.endswith("\n") else text + "\n\\ No newline at end of file\n" for text in lines)
 
 
 def given_by(file: str, line: int, kind: str, changes: dict[str, Any]) -> dict[str, str]:
@@ -120,8 +120,8 @@ def _added(lines: list[bytes], call: ast.Call, missing: list[str]) -> bytes:
     indent = text[: len(text) - len(text.lstrip())]
     if last.lineno != call.lineno and last.col_offset == len(indent):
         newline = b"\r\n" if text.endswith(b"\r\n") else b"\n"
-        return b"".join(b"," + newline + indent + each.encode() for each in missing)
-    return b"".join(b", " + each.encode() for each in missing)
+        return b"".join(b"," + newline + indent + argument.encode() for argument in missing)
+    return b"".join(b", " + argument.encode() for argument in missing)
 
 
 def _says(source: bytes, before: ast.Call, kind: str, changes: dict[str, Any]) -> bool:
@@ -133,12 +133,3 @@ def _says(source: bytes, before: ast.Call, kind: str, changes: dict[str, Any]) -
         if (node is not None or value not in DEFAULTS) and not (isinstance(node, ast.Constant) and node.value == value):
             return False
     return len(call.args) == len(before.args)
-
-
-def shown(file: str) -> str:
-    """Relative to here if it lies below."""
-    try:
-        relative = os.path.relpath(file)
-    except (OSError, ValueError):
-        return file
-    return file if relative.startswith("..") else relative

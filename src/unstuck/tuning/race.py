@@ -104,9 +104,9 @@ class Duel:
         return low > 1 + TIE or high < 1 - TIE or (low > 1 - TIE and high < 1 + TIE)
 
     def is_better(self) -> bool:
-        """The second is the better one: in all pairs, or of eight in all but one."""
+        """The second is the better one: in all pairs, or of eight in all but one; a single pair must be far apart."""
         better = sum(ratio > 1 for ratio in self.ratios)
-        return len(self.ratios) >= 3 and better >= len(self.ratios) - len(self.ratios) // 8
+        return self.interval()[0] > 1 if len(self.ratios) < 3 else better >= len(self.ratios) - len(self.ratios) // 8
 
 
 class OutOfTime(Exception):

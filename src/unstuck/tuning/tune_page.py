@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+from unstuck.report.json_report import relative
 from unstuck.report.status import wants_color, wants_unicode, width_of
 from unstuck.report.wording import clean, duration
-from unstuck.tuning.edit import diff, given_by, shown
+from unstuck.tuning.edit import diff, given_by
 from unstuck.tuning.tuned import Row, Training, Tuned
 
 
@@ -103,7 +105,7 @@ def change_of(tuned: Tuned, found: dict[str, Any]) -> str:
     call = (site[0], site[1], found.get("built_by", "DataLoader"), tuned.changes) if site and tuned.changes else None
     made = diff(*call) if call else None
     if made is None and tuned.changes:
-        where = f" built at {shown(site[0])}:{site[1]}" if site else ""
+        where = f" built at {relative(site[0], os.getcwd())}:{site[1]}" if site else ""
         given = ", ".join(f"{name}={value!r}" for name, value in tuned.changes.items())
         notes.append(f"Set for the DataLoader{where}: {given}")
         for name, expression in (given_by(*call) if call else {}).items():

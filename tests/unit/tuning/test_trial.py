@@ -117,7 +117,10 @@ def test_a_duel_is_decided_when_all_pairs_agree() -> None:
 @pytest.mark.parametrize(
     ("ratios", "better"),
     [
-        ([1.2, 1.2], False),
+        ([], False),
+        ([1.3], False),
+        ([1.6], True),
+        ([1.2, 1.0], False),
         ([1.1, 1.2, 1.3], True),
         ([1.1, 0.99, 1.3], False),
         ([1.1, 1.2, 1.1, 0.9, 1.1, 1.2, 1.1, 1.1], True),
