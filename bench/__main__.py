@@ -58,14 +58,14 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
 
 
 def _run(scale: float) -> Iterator[Row]:
-    always, whole, step = step_cost.per_step(max(4, int(40 * scale)))
+    always, whole, step = step_cost.per_step(max(4, int(24 * scale)))
     yield _row(f"cost of an ordinary step, at steps of {step * 1e3:.2f} ms", always, 1e6, "µs", 8)
     yield _row("the same with the one step in 32 that is sampled", whole, 1e6, "µs", 15)
     for milliseconds, limit in ((1, 0.02), (3, 0.01), (10, 0.005)):
-        more, step = step_cost.ratio(max(4, int(24 * scale)), milliseconds)
+        more, step = step_cost.ratio(max(4, int(12 * scale)), milliseconds)
         measured = f"× {1 + more.mean:.4f} ({1 + more.low:.4f}–{1 + more.high:.4f})"
         yield f"steps of {step * 1e3:.1f} ms, sampled ones included", measured, f"≤ × {1 + limit:g}", more.high <= limit
-    batch = step_cost.per_batch(max(4, int(20 * scale)))
+    batch = step_cost.per_batch(max(4, int(12 * scale)))
     yield _row("noting the samples of a batch of 32, where it is fetched", batch, 1e6, "µs", 10)
     start = processes.start_up(int(60 * scale))
     yield _row("start-up and end added to `python train.py`, CPU", start, 1e3, "ms", 60)

@@ -19,7 +19,7 @@ from typing import Any
 
 WARM, COUNTED = 16, 96
 """Steps of a block that are not counted, and that are."""
-FIRST_SECONDS, FIRST_STEPS = 20.0, 60_000
+FIRST_SECONDS, FIRST_STEPS = 15.0, 60_000
 """Of the hooked training, before the first block: what is spent in advance is spent, the first losses are all read."""
 WIDTHS = {"1 ms": 220, "3 ms": 480, "10 ms": 950}
 """Of a model of three layers, at which a step takes about so long on one core."""
@@ -45,7 +45,8 @@ def main() -> None:
             guard.remove("fetch")
         away = Away()
         first(hooked, plain, 1000 if kind == "fetch" else FIRST_STEPS, away)
-        measured = [pair(hooked, plain, flight.state, flight.FULL, away) for _ in range(blocks)]
+        state = [0] if kind == "fetch" else flight.state  # no step is counted there, so none is sampled
+        measured = [pair(hooked, plain, state, flight.FULL, away) for _ in range(blocks)]
         guard.remove_all()
     print(json.dumps(measured))
 
@@ -59,8 +60,12 @@ class Away:
         from unstuck.recorder import governor
         from unstuck.recorder.hooks import backward
 
-        backward.monotonic_ns = lambda: time.monotonic_ns() - self._spent
-        governor.monotonic = lambda: time.monotonic() - self._spent / 1e9
+        for module, name, scale in ((backward, "monotonic_ns", 1.0), (governor, "monotonic", 1e-9)):
+            self._correct(module, name, scale)
+
+    def _correct(self, module: ModuleType, name: str, scale: float) -> None:
+        clock = getattr(time, name)
+        setattr(module, name, lambda: clock() - self._spent * scale)
 
     def during(self, action: Callable[[], object]) -> None:
         began = time.monotonic_ns()
@@ -119,16 +124,15 @@ class Twins:
         import torch
 
         self._torch = torch
-        self._loaders = {hooked: _copy("torch.utils.data.dataloader") for hooked in (False,)}
-        fetch = _copy("torch.utils.data._utils.fetch")
+        self._loader = _copy("torch.utils.data.dataloader")
         utils = ModuleType("utils")
-        utils.__dict__.update(torch.utils.data._utils.__dict__, fetch=fetch)
-        self._loaders[False].__dict__["_utils"] = utils
+        utils.__dict__.update(torch.utils.data._utils.__dict__, fetch=_copy("torch.utils.data._utils.fetch"))
+        self._loader.__dict__["_utils"] = utils
         self._plain_backward = torch.autograd.backward
 
     def steps(self, kind: str, hooked: bool) -> Iterator[None]:
         torch = self._torch
-        loader: Any = torch.utils.data.DataLoader if hooked else self._loaders[False].DataLoader
+        loader: Any = torch.utils.data.DataLoader if hooked else self._loader.DataLoader
         make = _own_code(small if kind in ("small", "fetch") else wide)
         backward = self._backward(torch.autograd.backward if hooked else self._plain_backward)
         size = 32 if kind == "fetch" else WIDTHS.get(kind, 1)
@@ -138,7 +142,7 @@ class Twins:
         """A copy of `Tensor.backward` that ends in `target`."""
         torch = ModuleType("torch")
         torch.__dict__.update(autograd=ModuleType("autograd"))
-        torch.autograd.backward = target  # type: ignore[attr-defined]
+        torch.autograd.backward = target
         original = self._torch.Tensor.backward
         made = FunctionType(original.__code__.replace(), {**original.__globals__, "torch": torch}, "backward")
         made.__defaults__ = original.__defaults__
@@ -148,7 +152,7 @@ class Twins:
 def _only_ours(optimizer: Any, hooked: bool) -> None:
     """Our hook after a step is one of all optimizers: have it hear of the hooked training's only."""
     module = sys.modules["torch.optim.optimizer"]
-    if hooked:
+    if hooked and module._global_optimizer_post_hooks:
         _, after = module._global_optimizer_post_hooks.popitem()
         optimizer.register_step_post_hook(after)
 

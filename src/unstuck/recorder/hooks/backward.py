@@ -162,8 +162,10 @@ def install(module: Any) -> None:
 
 
 def _same_parameters(one: Any, other: Any) -> bool:
-    codes = getattr(one, "__code__", None), other.__code__
-    return codes[0] is not None and len({code.co_varnames[: code.co_argcount] for code in codes}) == 1
+    names = [
+        each.__code__.co_varnames[: each.__code__.co_argcount] for each in (one, other) if hasattr(each, "__code__")
+    ]
+    return len(names) == 2 and names[0] == names[1]
 
 
 def before(given: Any, frame: FrameType) -> None:
