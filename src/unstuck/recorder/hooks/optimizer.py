@@ -146,7 +146,9 @@ def install(module: Any) -> None:
             return
         if leader() is optimizer:
             rival = nobody
-            made = state[steps] = state[steps] + 1  # written into the flight file where a batch is looked at, and by `turn`
+            made = state[steps] = (
+                state[steps] + 1
+            )  # written into the flight file where a batch is looked at, and by `turn`
             if made >= state[due]:
                 guard.attempt("optimizer", sampling.stepped, optimizer, True)
             return
