@@ -39,7 +39,7 @@ ENDS_GRAPH = re.compile(
 )
 
 
-class Print:
+class Fingerprint:
     """Enough of a tensor to know its values again, also when they were copied or reshaped."""
 
     __slots__ = ("graph", "numel", "shape", "size", "sum")
@@ -53,13 +53,13 @@ class Print:
         self.sum = float(value.double().sum()) if small else float("nan")
         self.size = float(value.double().abs().sum()) if small else float("nan")
 
-    def same(self, other: Print) -> bool:
+    def same(self, other: Fingerprint) -> bool:
         if self.numel != other.numel or not self.numel > 1 or not self.size > 0:
             return False
         near = 1e-5 * self.size
         return abs(self.sum - other.sum) <= near and abs(self.size - other.size) <= near
 
-    def may_become(self, other: Print) -> bool:
+    def may_become(self, other: Fingerprint) -> bool:
         """What comes of it by rounding it, or by choosing along its last dimension, has the other's shape."""
         return self.shape == other.shape or (len(self.shape) > 1 and self.shape[:-1] == other.shape)
 
@@ -69,13 +69,13 @@ class Event:
 
     __slots__ = ("code", "final", "given", "line", "name", "order")
 
-    def __init__(self, name: str, frame: FrameType, order: int, given: Print | None) -> None:
+    def __init__(self, name: str, frame: FrameType, order: int, given: Fingerprint | None) -> None:
         self.name, self.code, self.line = name, frame.f_code, frame.f_lineno
         self.order, self.given, self.final = order, given, name in FINAL
 
-    def is_of(self, prints: list[Print]) -> bool:
+    def is_of(self, tensors: list[Fingerprint]) -> bool:
         """It was called on one of these."""
-        return self.given is not None and any(self.given.same(known) for known in prints)
+        return self.given is not None and any(self.given.same(tensor) for tensor in tensors)
 
 
 class Events:
@@ -119,9 +119,9 @@ class Events:
     def _note(self, name: str, frame: FrameType, given: Any) -> None:
         if len(self.found) >= MAX_FOUND:
             return
-        printed = Print(given) if type(given) is torch.Tensor and given.requires_grad else None
-        if printed is not None or name in LIKELY:
-            self.found.append(Event(name, frame, self.order, printed))
+        tensor = Fingerprint(given) if type(given) is torch.Tensor and given.requires_grad else None
+        if tensor is not None or name in LIKELY:
+            self.found.append(Event(name, frame, self.order, tensor))
 
 
 class Span:
@@ -240,7 +240,7 @@ class Search:
         return Line("", site_at(*consumer.stack[0])) if consumer is not None and consumer.stack else Line()
 
 
-def _ending(events: list[Event], gives: list[Print], *, last: bool) -> Event | None:
+def _ending(events: list[Event], gives: list[Fingerprint], *, last: bool) -> Event | None:
     """The call that ends the graph of what a module gives: before the loss the last one, else the first."""
     same = [event for event in events if event.is_of(gives)]
     final = [event for event in events if event.final]

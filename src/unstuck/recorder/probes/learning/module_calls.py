@@ -13,7 +13,7 @@ from . import naming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .cut_search import Events, Print
+    from .cut_search import Events, Fingerprint
 
 MAX_ROOTS = 8
 MAX_MODES = 24
@@ -33,8 +33,8 @@ class Call:
         self.grad = grad  # graphs are recorded
         self.training = naming.is_training(module)
         self.input_graph = self.output_graph = False
-        self.given: list[Print] = []
-        self.gives: list[Print] = []
+        self.given: list[Fingerprint] = []
+        self.gives: list[Fingerprint] = []
         self.stack: list[tuple[CodeType, int]] = []  # the user's frames, innermost first
         self.raw: Any = None  # of a layer that is given data as it came: how large and how uneven that is
 

@@ -24,7 +24,7 @@ from .parameters import Parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .cut_search import Print
+    from .cut_search import Fingerprint
 
 FORWARD = "forward"  # a fault here switches only this part off
 MAX_CALLS = 3000
@@ -32,7 +32,7 @@ MAX_OBSERVED = 200  # steps
 MAX_CLOSE, MAX_TRIES = 3, 12  # closer looks that found something, and closer looks in all
 CLOSE_AFTER = 3  # sampled steps without a gradient
 RAW_STEPS, RAW_LAYERS = 3, 6  # observed steps, and layers in each, of which it is read what data they are given
-MAX_PRINTS, MAX_FRAMES, MAX_DEPTH = 4, 12, 3
+MAX_FINGERPRINTS, MAX_FRAMES, MAX_DEPTH = 4, 12, 3
 
 
 class ObservedSteps:
@@ -157,7 +157,7 @@ class ObservedSteps:
         given = [tensor for tensor in every if tensor.is_floating_point()]
         call.input_graph = any(tensor.requires_grad for tensor in given)
         if observation.events is not None and not call.input_graph:
-            call.given = _prints(every)
+            call.given = _fingerprints(every)
             frames = islice(script_lines.user_frames(sys._getframe(1)), MAX_FRAMES)
             call.stack = [(frame.f_code, frame.f_lineno) for frame in frames]
         if self.observed < RAW_STEPS and given and not call.input_graph and call.own():
@@ -195,7 +195,7 @@ class ObservedSteps:
         if not call.output_graph and call.own():
             observation.graphless = True
         if observation.events is not None:
-            call.gives = _prints(given)
+            call.gives = _fingerprints(given)
 
     # --- what it tells -----------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ def _tensors(value: Any) -> list[Any]:
     return [tensor for tensor in found if not tensor.is_complex()]
 
 
-def _prints(given: list[Any]) -> list[Print]:
+def _fingerprints(given: list[Any]) -> list[Fingerprint]:
     from . import cut_search
 
-    return [cut_search.Print(tensor) for tensor in given[:MAX_PRINTS]]
+    return [cut_search.Fingerprint(tensor) for tensor in given[:MAX_FINGERPRINTS]]

@@ -27,6 +27,7 @@ LOOKED_AT, GRADIENTS = 24, 6  # parameters in which gradients are looked for, an
 MAX_STRAYS = 16
 STRAY_AFTER = 3  # sampled steps in which a parameter was in no graph
 COSINES = 48
+NUMBERS = objects.ids(bool, int, float)
 SETTINGS = ("lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
 
 
@@ -270,9 +271,10 @@ def within(room: int, parameters: list[Any]) -> list[Any]:
 
 
 def _setting(value: Any) -> Setting:
-    if type(value) in (tuple, list):
+    kind = type(value)
+    if kind is tuple or kind is list:
         return [_float(part) for part in value[:8]]
-    return value if type(value) in (bool, int, float) else _float(value)
+    return value if id(kind) in NUMBERS else _float(value)
 
 
 def _float(value: Any) -> float:

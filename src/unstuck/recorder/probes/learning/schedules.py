@@ -14,6 +14,7 @@ SCALES_READ, SCALES_EVERY = 64, 4  # on a GPU: so many scales at first, then one
 SETTINGS = (
     "step_size", "gamma", "T_max", "eta_min", "milestones", "total_steps", "patience", "mode", "factor", "total_iters",
 )  # fmt: skip
+PLAIN = objects.ids(bool, int, float, str)
 
 
 class Schedulers:
@@ -129,9 +130,9 @@ class Scaler:
 
 def _setting(value: Any) -> Setting:
     kind = type(value)
-    if kind in (bool, int, float, str):
+    if id(kind) in PLAIN:
         return value  # type: ignore[no-any-return]  # its type was just looked at
     if issubclass(kind, dict):  # milestones are kept as a Counter
         keys = list(dict.keys(value))[:64]
-        return sorted(key for key in keys if type(key) in (int, float))[:8]
+        return sorted(key for key in keys if type(key) is int or type(key) is float)[:8]
     return objects.class_name(kind)
