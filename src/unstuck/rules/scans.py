@@ -58,11 +58,13 @@ def killing(rule: Rule, case: Case, *, by_signal: bool) -> Iterator[Finding]:
     """Samples whose worker died: of a signal, or with an exit code."""
     for scan in case.scans:
         for bad in [bad for bad in scan.died if ((bad.exitcode or 0) < 0) == by_signal][:SHOWN]:
+            which = f"Sample {bad.sample} kills its worker" if bad.sample is not None else "A worker dies as it starts"
+            doing = f"while it fetched sample {bad.sample}" if bad.sample is not None else "before it fetched a sample"
             yield rule.finding(
                 severity="error",
                 confidence=0.9,
-                title=f"Sample {bad.sample} kills its worker (exit code {bad.exitcode})",
-                evidence=(f"the worker died with exit code {bad.exitcode} while it fetched sample {bad.sample}",),
+                title=f"{which} (exit code {bad.exitcode})",
+                evidence=(f"the worker died with exit code {bad.exitcode} {doing}",),
                 where=_where(scan, None, bad.sample),
                 fix=Fix("Fetch this sample alone with `python -X faulthandler` to see where it crashes."),
                 seen_by="exit",

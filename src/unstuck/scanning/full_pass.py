@@ -181,9 +181,9 @@ class FullPass:
         bad = position if since else None
         if not self.again.began:
             self.died.append(KillingSample(sample=bad, exitcode=worker.process.exitcode))
-        self._replace(worker, bad)
+        self._replace(worker, bad, again=worker.ready)  # one that never began: the next would not either
 
-    def _replace(self, worker: _Worker, bad: int | None) -> None:
+    def _replace(self, worker: _Worker, bad: int | None, again: bool = True) -> None:
         """`bad`: the sample that is not to be read again; None: it is one of several, which are then read singly."""
         worker.kill()
         self._workers.remove(worker)
@@ -193,7 +193,7 @@ class FullPass:
         self.gave_up = self.gave_up or len(self.hung) + len(self.died) > MOST_BAD
         if self.gave_up:
             self._todo.clear()
-        elif self.plan.keys is not None and not self.again.began and self._todo:
+        elif again and self.plan.keys is not None and not self.again.began and self._todo:
             self._workers.append(self._start(worker.number))
 
     # --- in the script's own process -------------------------------------------------------------------------------
