@@ -50,7 +50,7 @@ class FullPass:
         self.again = SecondFetch(plan, self.seen)
         self.hung: list[HungSample] = []
         self.died: list[KillingSample] = []
-        self.gave_up = False
+        self.gave_up = self._complete = False
         self.took = 0.0
         self._todo: deque[Task] = deque()
         """What nobody reads yet."""
@@ -61,7 +61,7 @@ class FullPass:
 
     @property
     def interrupted(self) -> bool:
-        return self._patience.stopped
+        return self._patience.stopped and not self._complete
 
     def done(self) -> int:
         known = sum(bad.sample is not None for bad in self.died)
@@ -75,6 +75,7 @@ class FullPass:
                 self._in_workers(progress)
             if self.plan.here and not self.interrupted:
                 self._in_this_process(progress)
+            self._complete = not self.interrupted
         finally:
             for worker in self._workers:
                 worker.kill()
