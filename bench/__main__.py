@@ -87,7 +87,7 @@ def _learning(kinds: tuple[str, ...], pairs: int, scale: float, limit: float) ->
 
 def _scan(scale: float) -> Iterator[Row]:
     for name, more, seconds in scan.ratios(max(4, int(20 * scale))):
-        what = f"`unstuck.scan`, {name}, beside a plain pass of {seconds:.1f} s with {scan.WORKERS} workers"
+        what = f"`unstuck.scan`, {name}, compared with a plain pass of {seconds:.1f} s with {scan.WORKERS} workers"
         measured = f"× {1 + more.mean:.2f} ({1 + more.low:.2f}–{1 + more.high:.2f})"
         yield what, measured, "≤ × 1.2", more.mean <= 0.2
 

@@ -1,4 +1,4 @@
-"""`unstuck.scan` beside a plain pass of a DataLoader with as many workers, over four kinds of samples."""
+"""`unstuck.scan` compared with a plain pass of a DataLoader with as many workers, over four kinds of samples."""
 
 from __future__ import annotations
 
