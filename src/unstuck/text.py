@@ -36,6 +36,11 @@ def size(value: float) -> str:
     return f"{value:.0f} GB" if value >= 100 else f"{value:.2g} GB"
 
 
+def count(number: int, noun: str) -> str:
+    """1 step, 1,200 steps."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def listed(names: Sequence[object], total: int | None = None, shown: int = 8) -> str:
     """The first of them, and how many more there are: 3, 5, 8 and 12 more."""
     rest = (len(names) if total is None else total) - min(len(names), shown)

@@ -203,7 +203,7 @@ def test_root_or_owner_sees_the_stacks(scene: Scene) -> None:
     said = ask(process.pid, *QUICK)
     assert said.code == 0, said
     assert "sleeping (script0.py:4)" in said.flat
-    assert "Could not be seen" not in said.out
+    assert "What could not be seen" not in said.out
 
 
 @needs_nobody

@@ -208,7 +208,7 @@ for number in range(3):
 
 def test_status_line_comes_and_goes(unstuck: Runner, terminal: Terminal) -> None:
     terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS)}")
-    screen = terminal.wait_for(r"^unstuck: no step for 1\d s.*looking …$")
+    screen = terminal.wait_for(r"^unstuck: no step for 1\d s.*finding out why …$")
     assert re.search(r"^half a line, *$", screen, re.MULTILINE)
     screen = terminal.wait_for_prompt()
     lines = screen.splitlines()

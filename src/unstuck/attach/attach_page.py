@@ -14,8 +14,10 @@ from unstuck.attach.state import State, doing
 from unstuck.model import Case, Frame, Look, Process
 from unstuck.report import wording
 from unstuck.report.json_report import report
-from unstuck.report.page import Page
+from unstuck.report.page import Page, Piece
+from unstuck.report.screen import Screen
 from unstuck.report.terminal import primary, short, unseen
+from unstuck.text import seconds
 
 _STYLES = {
     "stuck": ("error", "bold red"),
@@ -35,13 +37,11 @@ _MAX_ROWS = 12  # for processes; workers that do the same share one
 _MAX_NATIVE, _MAX_LOCALS = 8, 12
 
 
-def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bool, next_command: str = "") -> str:
-    page = Page(color=color, width=width, unicode=unicode)
+def render(answer: Answer, state: State, screen: Screen, next_command: str = "") -> str:
+    page = Page(screen)
     case = answer.case
-    age = f"running for {wording.duration(case.seconds)}" if case.seconds else ""
-    parts = ["unstuck", wording.program(case), f"pid {case.root}", age]
-    page.banner((part, "bold" if part == "unstuck" else "dim") for part in parts if part)
-    page.blank()
+    age = f"running for {seconds(case.seconds)}" if case.seconds else ""
+    page.banner(wording.program(case), f"pid {case.root}", age)
     if answer.note:
         page.line((answer.note, "dim"), indent=2)
         page.blank()
@@ -52,18 +52,15 @@ def render(answer: Answer, state: State, *, color: bool, width: int, unicode: bo
             short(page, case, finding)
     else:
         glyph, style = _STYLES[state.kind]
-        page.line((state.sentence, "bold"), lead=(f"{page.glyph(glyph)} ", style))
-        for reason in state.reasons:
-            page.line(reason, lead=(f"{page.glyph('bullet')} ", "dim"), indent=4)
+        page.verdict(glyph, style, state.sentence)
+        page.bullets(state.reasons)
         for finding in answer.diagnosis.findings[:3]:
             short(page, case, finding)
     _processes(page, answer)
     _native_and_locals(page, answer)
     _quiet(page, case)
     unseen(page, _curt(case) if state.kind == "blind" else case, answer.diagnosis)
-    if next_command:
-        page.blank()
-        page.whole(("next: ", "dim"), next_command, indent=2)
+    page.next_command(next_command)
     return f"\n{page}"
 
 
@@ -94,14 +91,9 @@ def _processes(page: Page, answer: Answer) -> None:
     look = _last(answer.case)
     if not look.processes:
         return
-    page.blank()
-    page.line(("The processes", "bold"), indent=2)
+    page.heading("Processes")
     rows = _rows(answer.case)
-    pids = max(len(row[0]) for row in rows)
-    names = max(len(row[1]) for row in rows)
-    for pid, name, word, cpu in rows[:_MAX_ROWS]:
-        lead = f"{pid.rjust(pids)}  {name.ljust(names)}  {cpu:>5}  "
-        page.line(word, lead=(lead, "dim"), indent=4)
+    page.table(("", "", "", ""), rows[:_MAX_ROWS], indent=4)
     if len(rows) > _MAX_ROWS:
         page.line((f"and {len(rows) - _MAX_ROWS} more lines in the JSON report", "dim"), indent=4)
 
@@ -114,27 +106,25 @@ def _native_and_locals(page: Page, answer: Answer) -> None:
         if thread is None or last is None:
             continue
         if thread.native:
-            page.blank()
-            page.line((f"Native frames of {_name(last)} (pid {last.pid}), innermost first", "bold"), indent=2)
+            page.heading(f"Native frames of {_name(last)} (pid {last.pid}), innermost first")
             page.line(" ← ".join(thread.native[:_MAX_NATIVE]), indent=4)
         user = next((f for f in thread.frames if f.user and f.arguments), None)
         if user is not None:
-            page.blank()
-            page.line((f"Locals of {user.function} in {_name(last)} (pid {last.pid})", "bold"), indent=2)
+            page.heading(f"Locals of {user.function} in {_name(last)} (pid {last.pid})")
             for name, value in user.arguments[:_MAX_LOCALS]:
                 page.cut((f"{name} = ", "dim"), value, indent=4)
 
 
-def _rows(case: Case) -> list[tuple[str, str, str, str]]:
-    """Pid, name, what it does, share of a core. Neighbours that do the same share a row."""
-    rows = []
+def _rows(case: Case) -> list[list[Piece]]:
+    """Pid, name, share of a core, what it does. Neighbours that do the same share a row."""
+    rows: list[list[Piece]] = []
     for _, neighbours in groupby(_last(case).processes, _row_key):
         group = list(neighbours)
         first, count = group[0], len(group)
         pid, name = str(first.pid), _name(first)
         if count > 1:
             pid, name = f"{pid} …", f"{count} workers" if first.role == "worker" else f"{count} × {name}"
-        rows.append((pid, name, _activity(first), _cpu(case, group)))
+        rows.append([*((cell, "dim") for cell in (pid, name, _cpu(case, group))), _activity(first)])
     return rows
 
 
@@ -184,7 +174,7 @@ def _quiet(page: Page, case: Case) -> None:
     quiet = min((process.quiet for process in mains if process.quiet is not None), default=None)
     if quiet is not None and quiet >= 60:
         page.blank()
-        page.line((f"It last wrote something to its output {wording.duration(quiet)} ago.", "dim"), indent=2)
+        page.line((f"Its last output was {seconds(quiet)} ago.", "dim"), indent=2)
 
 
 def _plain(process: Process, case: Case) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from unstuck.observer.look import Observer
 from unstuck.observer.proc import Trouble
 from unstuck.observer.stacks import PySpy
 from unstuck.observer.tree import Member, Tree, by_stack
-from unstuck.report.page import Page
-from unstuck.report.wording import count, duration, program
+from unstuck.report.page import Page, Piece
+from unstuck.report.wording import program
 from unstuck.rules.words import shorten
+from unstuck.text import count, seconds
 
 _CPU_SECONDS = 0.2  # over which the processor time is taken
 _PY_SPY_SECONDS = 1.0  # that py-spy may take for one line of the list
@@ -77,7 +78,7 @@ def hidden() -> int:
 
 def show(found: list[Candidate], as_json: bool) -> None:
     """On standard output."""
-    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.report.screen import Screen
     from unstuck.serial import dump_text
 
     unseen = hidden()
@@ -85,14 +86,13 @@ def show(found: list[Candidate], as_json: bool) -> None:
         sys.stdout.write(dump_text({"candidates": [asdict(one) for one in found], "hidden": unseen}))
         return
     out = sys.stdout
-    page = Page(color=wants_color(out), width=width_of(out), unicode=wants_unicode(out))
+    page = Page(Screen.of(out))
     _table(page, found)
     if unseen:
         page.blank()
         noun = "process" if unseen == 1 else "processes"
         page.whole((f"{unseen:,} Python {noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
-    page.blank()
-    page.whole(("next: ", "dim"), f"unstuck attach {found[0].pid}   (or another of these)", indent=2)
+    page.next_command(f"unstuck attach {found[0].pid}   (or another of these)")
     out.write(f"\n{page}")
 
 
@@ -146,24 +146,15 @@ def _doing(tree: tuple[Member, ...], with_stacks: bool) -> str:
 def _table(page: Page, found: list[Candidate]) -> None:
     """Two lines each: what it is, and beneath that what it does."""
     users = len({one.user for one in found}) > 1
-    rows = [_cells(one, users) for one in found]
-    head = ("pid", "age", "cpu", "processes", *(("user",) if users else ()))
-    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    head = ["pid", "age", "cpu", "processes", *["user"] * users, "command, and what it does"]
+    rows: list[list[Piece]] = []
+    for one in found:
+        age = " ".join(seconds(round(one.age)).split()[:2])
+        cells = [str(one.pid), age, f"{one.cpu:.0%}", str(one.processes), *[one.user] * users]
+        rows += [[*cells, (one.command, "bold")], [*[""] * len(cells), (one.doing, "dim")]]
     page.line((f"{count(len(found), 'training')} can be looked at here", "bold"))
     page.blank()
-    page.cut((_row(head, widths) + "command, and what it does", "dim"), indent=2)
-    for one, row in zip(found, rows, strict=True):
-        page.cut(_row(row, widths), (one.command, "bold"), indent=2)
-        page.line((one.doing, "dim"), indent=2 + len(_row(row, widths)))
-
-
-def _cells(one: Candidate, users: bool) -> tuple[str, ...]:
-    age = " ".join(duration(round(one.age)).split()[:2])
-    return (str(one.pid), age, f"{one.cpu:.0%}", str(one.processes), *((one.user,) if users else ()))
-
-
-def _row(cells: tuple[str, ...], widths: list[int]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) + "  "
+    page.table(head, rows)
 
 
 def _command(member: Member) -> str:

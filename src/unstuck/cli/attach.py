@@ -131,7 +131,7 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
     import json
 
     from unstuck.attach import attach_page
-    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.report.screen import Screen
     from unstuck.serial import dump_text, write_whole
 
     if args.report:
@@ -143,16 +143,7 @@ def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    sys.stdout.write(
-        attach_page.render(
-            answer,
-            state,
-            color=wants_color(sys.stdout),
-            width=width_of(sys.stdout),
-            unicode=wants_unicode(sys.stdout),
-            next_command=_next(answer, state),
-        )
-    )
+    sys.stdout.write(attach_page.render(answer, state, Screen.of(sys.stdout), _next(answer, state)))
 
 
 def _next(answer: Answer, state: State) -> str:

@@ -84,9 +84,9 @@ def _deep(python: str) -> Iterator[Row]:
 
 def _show(rows: list[Row]) -> None:
     from unstuck.report.page import Page
-    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.report.screen import Screen
 
-    page = Page(color=wants_color(sys.stdout), width=width_of(sys.stdout), unicode=wants_unicode(sys.stdout))
+    page = Page(Screen.of(sys.stdout))
     marks = {True: ("recovered", "green"), None: ("warning", "yellow"), False: ("error", "red")}
     widest = max(len(row.name) for row in rows) + 2
     for row in rows:

@@ -36,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.explain.manual import list_rules
     from unstuck.explain.message_page import list_messages
     from unstuck.report.page import Page
-    from unstuck.report.status import wants_color, wants_unicode, width_of
+    from unstuck.report.screen import Screen
     from unstuck.rules import RULES
 
     out = sys.stdout
-    page = Page(color=wants_color(out), width=width_of(out), unicode=wants_unicode(out))
+    page = Page(Screen.of(out))
     status = 0
     if not args.words:
         list_rules(page, RULES)

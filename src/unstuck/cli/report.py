@@ -23,6 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     from unstuck.report import json_report, terminal
     from unstuck.report import saved as saved_runs
+    from unstuck.report.screen import Screen
     from unstuck.rules.diagnose import diagnose
     from unstuck.serial import dump_text
     from unstuck.supervise.verdicts import as_reported
@@ -42,9 +43,7 @@ def run(args: argparse.Namespace) -> int:
     text = terminal.render(
         saved.case,
         diagnosis,
-        color=terminal.wants_color(sys.stdout),
-        width=terminal.width_of(sys.stdout),
-        unicode=terminal.wants_unicode(sys.stdout),
+        Screen.of(sys.stdout),
         next_command=f"unstuck explain {rule}" if rule else "",
         live=False,
     )

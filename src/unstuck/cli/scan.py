@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(result: Any, command: list[str], seconds: float, report: str | None) -> int:
     from unstuck.recorder.records.data import Scanned
-    from unstuck.report import terminal
+    from unstuck.report.screen import Screen
     from unstuck.scanning.scan_result import judge
     from unstuck.serial import from_plain
 
@@ -92,10 +92,7 @@ def _show(result: Any, command: list[str], seconds: float, report: str | None) -
         from unstuck.report.json_report import write_report
 
         write_report(report, scan.case, scan.diagnosis)
-    out = sys.stdout
-    out.write(
-        scan.text(color=terminal.wants_color(out), width=terminal.width_of(out), unicode=terminal.wants_unicode(out))
-    )
+    sys.stdout.write(scan.text(Screen.of(sys.stdout)))
     return FOUND if scan.findings else 0
 
 

@@ -11,19 +11,17 @@ from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.report.page import Page, Piece
 from unstuck.report.plot import Mark, draw, is_log
-from unstuck.report.wording import count
+from unstuck.text import count
 
 FAMILIES = ("numerics", "learning")
-FEWEST = 8
-"""Points of which a drawing says more than the evidence does."""
+MIN_POINTS = 8  # of fewer, a drawing shows no more than the evidence says
 
 
 @dataclass(frozen=True)
 class Curve:
     loss: Loss
     points: tuple[tuple[float, float], ...]
-    step: int | None
-    """Of the finding."""
+    step: int | None  # of the finding
 
     def same_as(self, other: Curve | None) -> bool:
         return other is not None and self.loss is other.loss
@@ -33,13 +31,13 @@ def curve_of(case: Case, finding: Finding) -> Curve | None:
     """None where the finding is not about learning, or too little was measured."""
     if finding.family not in FAMILIES:
         return None
-    measured = [each for each in case.learnings if each.losses]
-    learning = next((each for each in measured if each.pid == finding.where.pid), measured[0] if measured else None)
+    measured = [learning for learning in case.learnings if learning.losses]
+    learning = next((one for one in measured if one.pid == finding.where.pid), measured[0] if measured else None)
     if learning is None:
         return None
     loss = _loss(case, finding, learning)
     points = _points(learning, loss)
-    return Curve(loss, points, finding.where.step) if len(points) >= FEWEST else None
+    return Curve(loss, points, finding.where.step) if len(points) >= MIN_POINTS else None
 
 
 def show(page: Page, curve: Curve) -> None:
@@ -50,16 +48,16 @@ def show(page: Page, curve: Curve) -> None:
         marks.append(Mark(min(curve.step, round(last)), page.glyph("mark"), f"step {curve.step:,}"))
     if curve.loss.nonfinite_step >= 0:
         marks.append(Mark(curve.loss.nonfinite_step, page.glyph("error"), _broken(curve)))
-    rows = draw(curve.points, marks, width=page.width - 4, unicode=page.unicode)
+    rows = draw(curve.points, marks, width=page.width - 4, unicode=page.screen.unicode)
     if not rows:
         return
-    about: list[Piece] = [("Loss", "bold")]
+    caption: list[Piece] = [("Loss", "bold")]
     if curve.loss.site:
-        about.append((f"{os.path.basename(curve.loss.site[0])}:{curve.loss.site[1]}", "dim"))
-    about += [("log scale", "dim")] if is_log([value for _, value in curve.points]) else []
-    about += [(f"means of {count(curve.loss.stride, 'value')}", "dim")] if curve.loss.stride > 1 else []
+        caption.append((f"{os.path.basename(curve.loss.site[0])}:{curve.loss.site[1]}", "dim"))
+    caption += [("log scale", "dim")] if is_log([value for _, value in curve.points]) else []
+    caption += [(f"means of {count(curve.loss.stride, 'value')}", "dim")] if curve.loss.stride > 1 else []
     page.blank()
-    page.flow(about, indent=2)
+    page.flow(caption, indent=2)
     for row in rows:
         page.cut((row.label + row.axis, "dim"), row.body, indent=4)
 
@@ -67,8 +65,8 @@ def show(page: Page, curve: Curve) -> None:
 def _broken(curve: Curve) -> str:
     step, times = f"step {curve.loss.nonfinite_step:,}", curve.loss.nonfinite
     if curve.points[-1][0] <= curve.loss.nonfinite_step:
-        return f"no number from {step}"
-    return f"no number at {step}" if times <= 1 else f"no number {times:,} times, first at {step}"
+        return f"NaN/Inf from {step}"
+    return f"NaN/Inf at {step}" if times <= 1 else f"NaN/Inf {times:,} times, first at {step}"
 
 
 def _loss(case: Case, finding: Finding, learning: Learning) -> Loss:

@@ -1,53 +1,28 @@
-"""Numbers, places and outcomes in words, the same in every place that shows them."""
+"""A Case in words: its program, its outcome, where a finding is, and the one-line status of a run that stands still.
+
+Needs no rich: the status is drawn often."""
 
 from __future__ import annotations
 
 import os
 import signal
 
-from unstuck import text
-from unstuck.model import Case, Exit, Where
+from unstuck.model import Case, Exit, Flight, Phase, Stall, Where
 from unstuck.report.json_report import relative, training_flights
+from unstuck.report.screen import Screen
+from unstuck.text import count, seconds
 
-_ASCII = str.maketrans(
-    {
-        "·": "-",
-        "…": "...",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "→": "->",
-        "←": "<-",
-        "≥": ">=",
-        "≤": "<=",
-        "’": "'",
-        "‘": "'",
-        "“": '"',
-        "”": '"',
-        "µ": "u",
-        "•": "*",
-        "\u00a0": " ",
-        "\u202f": " ",
-    }
-)
-
-
-def clean(text: str, unicode: bool = True) -> str:
-    """Text that cannot disturb a terminal: names and source lines may hold escape codes and line ends."""
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text.expandtabs(4).replace("\n", " "))
-    return text if unicode else text.translate(_ASCII).encode("ascii", "replace").decode()
-
-
-duration = text.seconds
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+_STALLED: dict[Phase, str] = {
+    "start": "no first step",
+    "data": "no batch",
+    "fetch": "no sample",
+    "backward": "in backward",
+    "optimizer": "in the optimizer step",
+}
 
 
 def sure(confidence: float) -> str:
-    """How sure, in words and as a number; never 100 %, for that only a proof is."""
+    """How sure, in words and as a number; never 100 %: only a proof is that."""
     number = f"{min(99, round(confidence * 100))} % sure"
     if confidence >= 0.9:
         return number
@@ -92,11 +67,11 @@ def program(case: Case) -> str:
 
 def outcome(case: Case) -> str:
     """`stopped after 31 s`."""
-    after = f" after {duration(case.seconds)}" if case.seconds > 0 else ""
+    after = f" after {seconds(case.seconds)}" if case.seconds > 0 else ""
     if case.outcome == "running":
-        return "running" + (f" for {duration(case.seconds)}" if case.seconds > 0 else "")
+        return "running" + (f" for {seconds(case.seconds)}" if case.seconds > 0 else "")
     if case.outcome == "died":
-        return f"died{_how(case)}{after}"
+        return f"{_death(case)}{after}"
     return f"{case.outcome}{after}"
 
 
@@ -110,11 +85,45 @@ def progress(case: Case) -> str:
     return count(steps, "step") + (f" in {count(epochs, 'epoch')}" if epochs else "")
 
 
-def _how(case: Case) -> str:
+def _death(case: Case) -> str:
     end = next((end for end in case.exits if end.pid == case.root), Exit(0))
     if end.signal is not None:
         try:
-            return f" of {signal.Signals(end.signal).name}"
+            return f"killed by {signal.Signals(end.signal).name}"
         except ValueError:
-            return f" of signal {end.signal}"
-    return f" with exit code {end.code}" if end.code is not None else ""
+            return f"killed by signal {end.signal}"
+    return f"died with exit code {end.code}" if end.code is not None else "died"
+
+
+def status_line(stall: Stall, case: Case, screen: Screen) -> str:
+    """`unstuck: no batch for 12 s · waiting for worker 1 · sample 4711 · finding out why …`"""
+    parts = [f"unstuck: {standing(stall)}", *doing(stall, case), f"{stall.excuse}, not counted" if stall.excuse else ""]
+    line = screen.clean(" · ".join(part for part in parts if part) + ("" if stall.excuse else " · finding out why …"))
+    ellipsis = screen.clean("…")
+    # The last column stays free: a full line would wrap, and could not be wiped.
+    return line if len(line) < screen.width else line[: max(0, screen.width - 1 - len(ellipsis))] + ellipsis
+
+
+def standing(stall: Stall) -> str:
+    return f"{_STALLED.get(stall.phase, 'no step')} for {seconds(stall.standing)}"
+
+
+def doing(stall: Stall, case: Case) -> list[str]:
+    """What the stalled process is at, from the flight files alone."""
+    flight = next((flight for flight in case.flights if flight.pid == stall.pid), None)
+    if flight is None:
+        return []
+    said = [f"rank {flight.rank}"] if flight.rank is not None else []
+    if stall.phase == "data" and not flight.fetching:
+        # Batches come in order: main waits for the worker that has been at its own the longest.
+        fetching = [f for f in case.flights if f.role == "worker" and f.fetching]
+        worker = min(fetching, key=lambda f: f.moved or f.since, default=None)
+        if worker is not None and worker.worker is not None:
+            return [*said, f"waiting for worker {worker.worker}", *_sample(worker)]
+    return [*said, *_sample(flight)]
+
+
+def _sample(flight: Flight) -> list[str]:
+    if flight.sample is not None:
+        return [f"sample {flight.sample}"]
+    return [f"sample {flight.sample_key}"] if flight.sample_key else []

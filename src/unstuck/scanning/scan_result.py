@@ -16,6 +16,7 @@ from unstuck.model.finding import Finding
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import Scanned
 from unstuck.report.json_report import relative
+from unstuck.report.screen import Screen
 from unstuck.rules.diagnose import Diagnosis, diagnose
 
 NAMED = 8  # samples that one line names
@@ -77,21 +78,18 @@ class Scan:
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, *, color: bool = False, width: int = 80, unicode: bool = True) -> str:
+    def text(self, screen: Screen | None = None) -> str:
         from unstuck.report import terminal
         from unstuck.report.page import Page
 
-        shown = terminal.render(self.case, self.diagnosis, color=color, width=width, unicode=unicode, live=False)
-        page = Page(color=color, width=width, unicode=unicode)
+        screen = screen or Screen()
+        shown = terminal.render(self.case, self.diagnosis, screen, live=False)
+        page = Page(screen)
         if self.partial:
             shown = shown.replace("Nothing found.", "Nothing found in the samples read.", 1)
-        page.blank()
-        page.line(("Scan", "bold"), indent=2)
-        for line in self.notes():
-            page.line(line, lead=(f"{page.glyph('bullet')} ", "dim"), indent=4)
-        if self.findings:
-            page.blank()
-            page.whole(("next: ", "dim"), f"unstuck explain {self.findings[0].rule}", indent=2)
+        page.heading("Scan")
+        page.bullets(self.notes())
+        page.next_command(f"unstuck explain {self.findings[0].rule}" if self.findings else "")
         return f"{shown.rstrip()}\n{page}"
 
     def notes(self) -> Iterator[str]:

@@ -40,29 +40,20 @@ class Output:
             return
         if not self.on_terminal:
             return
-        from unstuck.report.status import render_status, wants_unicode, width_of
+        from unstuck.report.screen import Screen
+        from unstuck.report.wording import status_line
 
-        line = render_status(stall, case, width_of(self.stream) - 1, wants_unicode(self.stream))
+        line = status_line(stall, case, Screen.of(self.stream))
         self._clear()
         self._write(f"{ROOM_BELOW}{SAVE}\r\n{line}{RESTORE}")
         self.showing = True
 
     def findings(self, case: Case, diagnosis: Diagnosis, *, stopping: bool = False) -> None:
-        from unstuck.report.status import wants_color, wants_unicode, width_of
+        from unstuck.report.screen import Screen
         from unstuck.report.terminal import render
 
         self._clear()
-        self._write(
-            render(
-                case,
-                diagnosis,
-                color=wants_color(self.stream),
-                width=width_of(self.stream),
-                unicode=wants_unicode(self.stream),
-                stopping=stopping,
-            ).rstrip("\n")
-            + "\n"
-        )
+        self._write(render(case, diagnosis, Screen.of(self.stream), stopping=stopping))
 
     def next_command(self, command: str) -> None:
         """The last line printed: what to type next."""

@@ -7,60 +7,38 @@ import sys
 from typing import Any
 
 from unstuck.report.json_report import relative
-from unstuck.report.status import wants_color, wants_unicode, width_of
-from unstuck.report.wording import clean, duration
+from unstuck.report.page import Page, Piece
+from unstuck.report.screen import Screen
+from unstuck.text import seconds
 from unstuck.tuning.edit import diff, given_by
 from unstuck.tuning.tuned import Row, Training, Tuned
 
 
 def print_tuned(tuned: Tuned, found: dict[str, Any] | None = None) -> None:
     """On standard output."""
-    from rich.console import Console
-
-    stream = sys.stdout
-    color, unicode = wants_color(stream), wants_unicode(stream)
-    console = Console(
-        file=stream,
-        width=max(80, width_of(stream)),
-        no_color=not color,
-        force_terminal=color,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    console.print(_table(tuned, unicode))
+    page = Page(Screen.of(sys.stdout))
+    head = ("samples/s", "95 % interval", "to now", "1st batch", "settings")
+    page.table(head, (_cells(row) for row in tuned.table), indent=0)
+    page.blank()
     for line in sentences(tuned, found or {}):
-        console.print(clean(line, unicode), soft_wrap=True)
+        page.line(line)
     change = change_of(tuned, found or {})
     if change:
-        console.print()
-        for line in change.splitlines():
-            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if color else ""
-            console.print(clean(line, unicode), style=style or None, soft_wrap=True)
+        page.blank()
+        page.diff(change)
+    sys.stdout.write(f"\n{page}")
 
 
-def _table(tuned: Tuned, unicode: bool) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD if unicode else box.ASCII, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("settings", min_width=16)
-    for name in ("samples/s", "95 % interval", "to now", "1st batch"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for row in tuned.table:
-        style = "bold" if row.chosen else "dim" if row.error else None
-        table.add_row(*(clean(cell, unicode) for cell in _cells(row)), style=style)
-    return table
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    mark = " ".join(["now"] * row.present + ["chosen"] * (row.chosen and not row.present))
+def _cells(row: Row) -> list[Piece]:
+    marks = ["now"] * row.present + ["chosen"] * (row.chosen and not row.present) + ["failed"] * bool(row.error)
+    name = f"{row.name} ({', '.join(marks)})" if marks else row.name
     if row.error:
-        return row.name, "", "", "", "", f"{mark}, failed" if mark else "failed"
+        return [(cell, "dim") for cell in ("", "", "", "", name)]
     relative = "" if row.relative is None else f"{row.relative:.2f}×"
     interval = f"{_number(row.low)} – {_number(row.high)}"
-    return row.name, _number(row.samples_per_second), interval, relative, duration(row.start_up), mark
+    style = "bold" if row.chosen else ""
+    cells = (_number(row.samples_per_second), interval, relative, seconds(row.start_up), name)
+    return [(cell, style) for cell in cells]
 
 
 def _number(value: float) -> str:
@@ -86,7 +64,7 @@ def sentences(tuned: Tuned, found: dict[str, Any]) -> list[str]:
 
 
 def _training(training: Training, keep: bool) -> list[str]:
-    compute, now, then = (duration(value) for value in (training.compute, training.wait_now, training.wait_then))
+    compute, now, then = (seconds(value) for value in (training.compute, training.wait_now, training.wait_then))
     if keep:
         return [f"A step computes for {compute} and waits {now} for data."]
     end = "data would still limit it" if training.limited else "data would no longer limit it"

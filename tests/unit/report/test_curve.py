@@ -13,6 +13,7 @@ from unstuck.recorder.records.learning import Learning, Loss, LossHead
 from unstuck.recorder.records.numerics import Spike
 from unstuck.report.curve import curve_of
 from unstuck.report.json_report import report
+from unstuck.report.screen import Screen
 from unstuck.report.terminal import render
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.serial import dump_text, from_plain, to_plain
@@ -45,7 +46,7 @@ def case(*losses: Loss, **more: Any) -> Case:
 
 
 def show(case: Case, *findings: Finding, unicode: bool = True, width: int = 80) -> str:
-    return render(case, Diagnosis(findings), color=False, width=width, unicode=unicode)
+    return render(case, Diagnosis(findings), Screen(False, width, unicode))
 
 
 FALLING = [2.0 - 0.04 * n for n in range(40)]
@@ -93,12 +94,12 @@ def test_a_log_scale_is_said() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"nonfinite": 4, "nonfinite_step": 40}, "no number from step 40 ✖"),
-        ({"nonfinite": 1, "nonfinite_step": 20}, "✖ no number at step 20"),
-        ({"nonfinite": 4, "nonfinite_step": 3}, "✖ no number 4 times, first at step 3"),
+        ({"nonfinite": 4, "nonfinite_step": 40}, "NaN/Inf from step 40 ✖"),
+        ({"nonfinite": 1, "nonfinite_step": 20}, "✖ NaN/Inf at step 20"),
+        ({"nonfinite": 4, "nonfinite_step": 3}, "✖ NaN/Inf 4 times, first at step 3"),
     ],
 )
-def test_what_is_no_number_is_said(more: dict[str, Any], said: str) -> None:
+def test_nan_is_marked(more: dict[str, Any], said: str) -> None:
     text = show(case(loss(30, FALLING, **more)), FINDING)
     assert said in text
     assert "▲ step 12" in text
@@ -141,7 +142,7 @@ def test_it_keeps_to_the_width(width: int, unicode: bool) -> None:
 def test_a_saved_case_shows_it_and_the_json_report_does_not() -> None:
     saved = saved_case("pair-distance-root")
     diagnosis = diagnose(saved)
-    text = render(saved, diagnosis, color=False, width=80, live=False)
+    text = render(saved, diagnosis, Screen(), live=False)
     assert "Loss · pair-distance-root.py:45\n" in text
-    assert "no number from step 71 ✖" in text
+    assert "NaN/Inf from step 71 ✖" in text
     assert not any(0x2800 <= ord(c) < 0x2900 for c in dump_text(report(saved, diagnosis)))

@@ -29,7 +29,9 @@ from unstuck.model import (
     Where,
 )
 from unstuck.report import code_excerpt
-from unstuck.report.terminal import render, render_status, wants_color, wants_unicode
+from unstuck.report.screen import Screen
+from unstuck.report.terminal import render
+from unstuck.report.wording import status_line
 from unstuck.rules.diagnose import Diagnosis
 
 SOURCE = [f"line_{n} = {n}" for n in range(1, 31)]
@@ -73,9 +75,7 @@ def case(tmp_path: Path) -> Case:
 def show(
     case: Case, *findings: Finding, width: int = 80, color: bool = False, unicode: bool = True, **more: str
 ) -> str:
-    return render(
-        case, Diagnosis(findings), color=color, width=width, unicode=unicode, next_command=more.get("next", "")
-    )
+    return render(case, Diagnosis(findings), Screen(color, width, unicode), next_command=more.get("next", ""))
 
 
 def test_the_parts_come_in_order(case: Case) -> None:
@@ -95,7 +95,7 @@ def test_the_parts_come_in_order(case: Case) -> None:
         "+    new",
         "What follows from it",
         "starved-for-data",
-        "still there, standing still",
+        "still running, but stuck",
         "next: unstuck report x",
     ]
     places = [text.find(part) for part in wanted]
@@ -204,7 +204,7 @@ def test_proof_replaces_the_percentage(case: Case) -> None:
     [
         ("stopped", "stopped after 31 s"),
         ("interrupted", "interrupted after 31 s"),
-        ("died", "died of SIGKILL after 31 s"),
+        ("died", "killed by SIGKILL after 31 s"),
         ("finished", "finished after 31 s"),
     ],
 )
@@ -216,25 +216,25 @@ def test_the_outcome_is_in_the_head_and_only_a_running_run_goes_on(case: Case, o
 
 
 def test_a_saved_run_is_not_said_to_be_watched(case: Case) -> None:
-    text = render(case, Diagnosis((FINDING,)), color=False, width=80, live=False)
+    text = render(case, Diagnosis((FINDING,)), Screen(), live=False)
     assert "keeps watching" not in text
     assert "had not ended when this was saved" in text
 
 
 def test_a_run_about_to_be_stopped_is_not_said_to_go_on(case: Case) -> None:
-    assert "still there" not in render(case, Diagnosis((FINDING,)), color=False, width=80, stopping=True)
+    assert "still running, but" not in render(case, Diagnosis((FINDING,)), Screen(), stopping=True)
 
 
 def test_nothing_found_says_where_it_stands_or_that_all_is_well(case: Case) -> None:
     question = Question("r", "Is the peer alive?", "A look at the other host.")
-    text = render(case, Diagnosis(questions=(question,)), color=False, width=80)
-    assert "Standing still: no batch for 12 s. The cause is not established." in text
+    text = render(case, Diagnosis(questions=(question,)), Screen())
+    assert "No progress: no batch for 12 s. The cause is not known." in text
     assert "waiting for worker 1 · sample 4711" in text
     assert "Is the peer alive?" in text
     well = dataclasses.replace(case, stalls=(), outcome="finished")
     assert "✔ Nothing found." in show(well)
     dead = dataclasses.replace(case, stalls=(), outcome="died", root=1, exits=(Exit(1, code=7),))
-    assert "died with exit code 7 after 31 s; no rule names a cause" in show(dead)
+    assert "No rule explains this death: died with exit code 7 after 31 s" in show(dead)
     assert "last seen in phase data · waiting for worker 1 · sample 4711" in show(dead)
 
 
@@ -249,12 +249,12 @@ def test_what_could_not_be_seen_is_said(case: Case) -> None:
 
 def test_the_status_line(case: Case) -> None:
     stall = case.stalls[0]
-    whole = "unstuck: no batch for 12 s · waiting for worker 1 · sample 4711 · looking …"
-    assert render_status(stall, case, 100) == whole
-    assert render_status(stall, case, 40) == whole[:38] + "…"
+    whole = "unstuck: no batch for 12 s · waiting for worker 1 · sample 4711 · finding out why …"
+    assert status_line(stall, case, Screen(width=100)) == whole
+    assert status_line(stall, case, Screen(width=40)) == whole[:38] + "…"
     excused = dataclasses.replace(stall, phase="backward", excuse="compiling")
-    assert render_status(excused, case, 100) == "unstuck: no end of backward for 12 s · compiling, not counted"
-    assert render_status(stall, case, 60, unicode=False).isascii()
+    assert status_line(excused, case, Screen(width=100)) == "unstuck: in backward for 12 s · compiling, not counted"
+    assert status_line(stall, case, Screen(width=60, unicode=False)).isascii()
 
 
 def test_the_status_names_the_sample_of_the_present_workers(case: Case) -> None:
@@ -262,13 +262,14 @@ def test_the_status_names_the_sample_of_the_present_workers(case: Case) -> None:
     crowd = dataclasses.replace(
         case, flights=(earlier, *case.flights, dataclasses.replace(earlier, began=9, alive=False))
     )
-    assert "sample 4711" in render_status(case.stalls[0], crowd, 100)
+    assert "sample 4711" in status_line(case.stalls[0], crowd, Screen(width=100))
 
 
 def test_status_and_import_do_without_rich() -> None:
     code = (
-        "import sys; from unstuck.model import *; from unstuck.report.terminal import render_status;"
-        "render_status(Stall(1, 'data', 0, 12), Case(), 80); sys.exit('rich' in sys.modules)"
+        "import sys; from unstuck.model import *; from unstuck.report.screen import Screen;"
+        "import unstuck.report.terminal; from unstuck.report.wording import status_line;"
+        "status_line(Stall(1, 'data', 0, 12), Case(), Screen()); sys.exit('rich' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -281,17 +282,17 @@ class _Terminal(io.StringIO):
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert wants_color(_Terminal())
-    assert not wants_color(io.StringIO())
+    assert Screen.of(_Terminal()).color
+    assert not Screen.of(io.StringIO()).color
     monkeypatch.setenv("TERM", "dumb")
-    assert not wants_color(_Terminal())
+    assert not Screen.of(_Terminal()).color
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not wants_color(_Terminal())
+    assert not Screen.of(_Terminal()).color
 
 
 @pytest.mark.parametrize(
     ("encoding", "wanted"), [("utf-8", True), ("UTF8", True), ("latin-1", False), ("ascii", False)]
 )
 def test_unicode_is_for_streams_that_can(encoding: str, wanted: bool) -> None:
-    assert wants_unicode(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) is wanted
+    assert Screen.of(io.TextIOWrapper(io.BytesIO(), encoding=encoding)).unicode is wanted

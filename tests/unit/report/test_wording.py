@@ -5,25 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unstuck.model import Case
-from unstuck.report.wording import clean, duration, program, sure
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.0018, "1.8 ms"),
-        (0.05, "50 ms"),
-        (0.3, "0.3 s"),
-        (9.96, "10 s"),
-        (119.4, "119 s"),
-        (120, "2 min"),
-        (320, "5 min 20 s"),
-        (3600, "1 h"),
-        (11520, "3 h 12 min"),
-    ],
-)
-def test_durations(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+from unstuck.report.screen import clean
+from unstuck.report.wording import program, sure
 
 
 @pytest.mark.parametrize(
