@@ -57,16 +57,20 @@ def hanging(rule: Rule, case: Case, *, spins: bool) -> Iterator[Finding]:
 def killing(rule: Rule, case: Case, *, by_signal: bool) -> Iterator[Finding]:
     """Samples whose worker died: of a signal, or with an exit code."""
     for scan in case.scans:
-        for bad in [bad for bad in scan.died if ((bad.exitcode or 0) < 0) == by_signal][:SHOWN]:
-            which = f"Sample {bad.sample} kills its worker" if bad.sample is not None else "A worker dies as it starts"
-            doing = f"while it fetched sample {bad.sample}" if bad.sample is not None else "before it fetched a sample"
+        dead = {bad.sample: bad for bad in reversed(scan.died) if ((bad.exitcode or 0) < 0) == by_signal}
+        for sample, bad in sorted(dead.items(), key=lambda pair: pair[0] or 0)[:SHOWN]:
+            which, doing = f"Sample {sample} kills its worker", f"while it fetched sample {sample}"
+            fix = "Fetch this sample alone with `python -X faulthandler` to see where it crashes."
+            if sample is None:
+                which, doing = "Workers die as they start", "before it fetched a sample"
+                fix = "Call `worker_init_fn` and fetch one sample in a process of its own to see where it ends."
             yield rule.finding(
                 severity="error",
                 confidence=0.9,
                 title=f"{which} (exit code {bad.exitcode})",
                 evidence=(f"the worker died with exit code {bad.exitcode} {doing}",),
-                where=_where(scan, None, bad.sample),
-                fix=Fix("Fetch this sample alone with `python -X faulthandler` to see where it crashes."),
+                where=_where(scan, None, sample),
+                fix=Fix(fix),
                 seen_by="exit",
             )
 
