@@ -31,7 +31,8 @@ class _DataclassFields:
         if owner not in self._made:
             from dataclasses import make_dataclass
 
-            made: Any = make_dataclass(owner.__name__, owner.FIELDS)
+            # Without methods, which are made by exec: after that Python would no longer die of a Ctrl-C, but exit with 1.
+            made: Any = make_dataclass(owner.__name__, owner.FIELDS, init=False, repr=False, eq=False)
             self._made[owner] = made.__dataclass_fields__
         return self._made[owner]
 
