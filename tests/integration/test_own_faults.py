@@ -411,6 +411,7 @@ places = [
     (os, 'unsetenv'),
     (threading, 'excepthook'),
 ]
+built = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)  # zero_grad is hooked when there is an optimizer
 hooked = [getattr(owner, name) for owner, name in places]
 for function in hooked:
     assert function.__code__.co_filename.startswith((here, '<unstuck')), function

@@ -39,8 +39,10 @@ _seams = 0
 _step_began = _since
 _cpu_before = 0
 _weight = 1
+_between_samples = 31
 FULL_STEPS = 64  # so many at first
-SAMPLED = 31  # then one in thirty-two
+OFTEN, SELDOM = 31, 127  # then one in thirty-two, and one in 128
+SHORT, MANY_STEPS = 1_000_000, 8192  # … where steps are shorter than these nanoseconds, after so many
 SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being sampled
 
 
@@ -192,7 +194,7 @@ def count(kind: int, took: int, times: int = 1) -> None:
 
 def turn() -> None:
     """A step has ended that was sampled, or after which one is."""
-    global _weight, _since, _phase, _step_began, _cpu_before
+    global _weight, _since, _phase, _step_began, _cpu_before, _between_samples
     now, cpu = monotonic_ns(), process_time_ns()
     words[at.W_SINCE + at.BETWEEN], words[at.W_STEP] = now, state[STEPS]
     was_full, made = state[FULL], state[STEPS]
@@ -204,10 +206,11 @@ def turn() -> None:
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
         words[place + 5] = max(0, cpu - _cpu_before - state[OURS])
         words[place + 6], words[place + 7] = state[SIZE], made
+        _between_samples = SELDOM if made > MANY_STEPS and now - _step_began < SHORT else OFTEN
     slow = was_full and now - _step_began >= SLOW
-    state[FULL] = int(made < FULL_STEPS or slow or not made & SAMPLED)
-    state[DUE] = 0 if state[FULL] else (made | SAMPLED) + 1
-    _weight = 1 if made < FULL_STEPS or slow else SAMPLED + 1
+    state[FULL] = int(made < FULL_STEPS or slow or not made & _between_samples)
+    state[DUE] = 0 if state[FULL] else (made | _between_samples) + 1
+    _weight = 1 if made < FULL_STEPS or slow else _between_samples + 1
     _since, _phase, _step_began, _cpu_before, state[SIZE], state[OURS] = now, at.BETWEEN, now, cpu, 0, 0
     _parts_before[:] = _parts
 

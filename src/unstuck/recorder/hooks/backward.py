@@ -62,7 +62,7 @@ class Reader:
         elif passed >= PASSED:
             each = (now - self._asked) / passed
             wanted = int(READING / SHARE / max(each, 1.0))  # one in so many
-            state[flight.SKIPPED] = min(15, (1 << wanted.bit_length()) - 1) if wanted > 1 else 0
+            state[flight.SKIPPED] = min(31, (1 << wanted.bit_length()) - 1) if wanted > 1 else 0
         if passed >= PASSED:
             self._read, self._asked = state[flight.BACKWARDS], now
 
@@ -96,7 +96,12 @@ def install(module: Any) -> None:
 
     exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
 
+    def compiling() -> bool:
+        return bool(torch.compiler.is_dynamo_compiling())
+
     def looked_at(number: int, arguments: Any, options: Any) -> Any:
+        nonlocal compiling
+        compiling = torch.compiler.is_dynamo_compiling  # it is there by now: two lookups less from here on
         if state[close]:
             return closely(arguments, options)
         root: Any = arguments[0] if arguments else options.get("tensors")
@@ -128,7 +133,7 @@ def install(module: Any) -> None:
         guard.attempt("backward", read_apart, root, sys._getframe(3))
 
     def any_arguments(*arguments: Any, **options: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():
+        if compiling():
             return original(*arguments, **options)
         number = state[backwards] = state[backwards] + 1
         return looked_at(number, arguments, options)
@@ -142,7 +147,7 @@ def install(module: Any) -> None:
         inputs: Any = None,
     ) -> Any:
         """The same where torch's own parameters are these, as they have always been: nothing is packed."""
-        if torch.compiler.is_dynamo_compiling():
+        if compiling():
             return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
         number = state[backwards] = state[backwards] + 1
         if number & state[skipped] and not state[close]:  # steps so short that reading each loss would be felt
@@ -162,10 +167,8 @@ def install(module: Any) -> None:
 
 
 def _same_parameters(one: Any, other: Any) -> bool:
-    names = [
-        each.__code__.co_varnames[: each.__code__.co_argcount] for each in (one, other) if hasattr(each, "__code__")
-    ]
-    return len(names) == 2 and names[0] == names[1]
+    codes = [each.__code__ for each in (one, other) if hasattr(each, "__code__")]
+    return len(codes) == 2 and len({code.co_varnames[: code.co_argcount] for code in codes}) == 1
 
 
 def before(given: Any, frame: FrameType) -> None:

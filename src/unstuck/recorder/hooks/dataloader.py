@@ -135,6 +135,12 @@ def came(iterator: Any, began: int, batch: Any) -> None:
     look(iterator, known, batch)
 
 
+def _between_looks(known: Loading, now: int) -> int:
+    """Of many short steps fewer are looked at, as fewer are sampled."""
+    many_short = known.drawn > flight.MANY_STEPS and now - known.first < known.drawn * flight.SHORT
+    return flight.SELDOM if many_short else flight.OFTEN
+
+
 def look(iterator: Any, known: Loading, batch: Any) -> None:
     """A batch that is looked at, or one in thirty-two; what the supervisor asks for is answered here too."""
     number, now = iterator._num_yielded, monotonic_ns()
@@ -143,7 +149,7 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
     flight.words[at.W_STEP] = flight.steps()
     dispatch.module("loading").trim(known)
     if due:
-        known.look_at = number + 1 if number < FIRST - 1 else (number | 31) + 1
+        known.look_at = number + 1 if number < FIRST - 1 else (number | _between_looks(known, now)) + 1
     if flight.full() or due:
         dispatch.emit("batch_looked_at", known, iterator, batch)
     elif flight.state[flight.FULL]:

@@ -139,10 +139,13 @@ def install(module: Any) -> None:
     rival: Callable[[], Any] = nobody
     sampling = Sampling(module, counts)
 
+    def compiling() -> bool:
+        return bool(torch.compiler.is_dynamo_compiling())
+
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
         """Of several optimizers one leads, so that a round of all is one step; if it rests, another takes its place."""
-        nonlocal leader, rival
-        if torch.compiler.is_dynamo_compiling():
+        nonlocal leader, rival, compiling
+        if compiling():
             return
         if leader() is optimizer:
             rival = nobody
@@ -150,6 +153,7 @@ def install(module: Any) -> None:
                 state[steps] + 1
             )  # written into the flight file where a batch is looked at, and by `turn`
             if made >= state[due]:
+                compiling = torch.compiler.is_dynamo_compiling  # it is there by now: two lookups less from here on
                 guard.attempt("optimizer", sampling.stepped, optimizer, True)
             return
         leads = rival() is optimizer or leader() is None

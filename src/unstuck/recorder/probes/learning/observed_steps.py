@@ -55,7 +55,7 @@ class ObservedSteps:
         if self.now is not None:
             self._finish(optimizer)
         made = flight.steps() + (optimizer is None)
-        if made < flight.FULL_STEPS or not made & flight.SAMPLED:
+        if made < flight.FULL_STEPS or not made & flight.OFTEN:
             self._begin_if_due(id(optimizer))
 
     def sampling_changed(self, full: bool) -> None:
