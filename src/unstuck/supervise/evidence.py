@@ -19,6 +19,7 @@ from unstuck.supervise.progress import excuse, still_for
 from unstuck.supervise.readings import Readings
 
 LOOKS_KEPT = 8
+MIN_STANDING_SECONDS = 1.0  # a run that has stood for less at Ctrl-C was moving
 STEP_COST = 48e-6  # seconds of our hooks in one step, as the bench measures it; the report's overhead is made of it
 JOBS = {  # scheduler: (its job id, when the job must end, in seconds since 1970)
     "Slurm": ("SLURM_JOB_ID", "SLURM_JOB_END_TIME"),
@@ -101,11 +102,12 @@ class Evidence:
     # --- Ctrl-C ------------------------------------------------------------------------------------------
 
     def freeze(self) -> None:
-        """Keep the standstill as it is now; from here on the tree unwinds."""
+        """Keep the standstill as it is now, if there is one; from here on the tree unwinds, which may well take long."""
         moves = self.readings.last_moves()
         if not self.flights or any(flight.read_at < moves.get(pid, 0.0) for pid, flight in self.flights.items()):
             self.note_flights()  # there is none, or it is of a time before the standstill
-        self._frozen = self.stalls()
+        stalls = self.stalls()
+        self._frozen = stalls if any(stall.standing >= MIN_STANDING_SECONDS for stall in stalls) else ()
         self._gathered += 1
 
     def thaw(self) -> None:

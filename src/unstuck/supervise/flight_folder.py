@@ -27,7 +27,7 @@ def make_folder() -> tuple[str | None, str]:
     for place in dict.fromkeys((os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm")):
         if not place or not os.path.isdir(place):
             continue
-        if _file_system(place) in NETWORK:
+        if file_system(place) in NETWORK:
             why = why or f"{place} is on a network file system"
             continue
         _clear_abandoned(place)
@@ -66,10 +66,11 @@ def _check_room(folder: str) -> None:
         os.unlink(trial)
 
 
-def _file_system(place: str) -> str:
+def file_system(place: str) -> str:
     """Type of the file system a path is on, from the mount table."""
-    mounts = [line.split() for line in read_text("/proc/self/mounts").splitlines()]
-    around = [(len(words[1]), words[2]) for words in mounts if (place + "/").startswith(words[1].rstrip("/") + "/")]
+    lines = (line.split() for line in read_text("/proc/self/mounts").splitlines())
+    mounts = [(words[1].replace("\\040", " ").rstrip("/") + "/", words[2]) for words in lines]
+    around = [(len(point), kind) for point, kind in mounts if f"{place}/".startswith(point)]
     return max(reversed(around), key=lambda mount: mount[0], default=(0, ""))[1]  # the last mount lies on top
 
 

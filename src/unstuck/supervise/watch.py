@@ -135,7 +135,7 @@ class Watch:
         """Ctrl-C or SIGTERM came: keep what is known of this very moment, before the tree unwinds."""
         self.readings.interrupted_at = time.monotonic()
         hands = self.readings.clock.hands
-        if any(hands[pid].standing >= 1.0 for pid in self.readings.clocked() if pid in hands):
+        if self.gathered or any(hands[pid].standing >= 1.0 for pid in self.readings.clocked() if pid in hands):
             self.evidence.freeze()
 
     def _go_on_after_interrupt(self) -> None:

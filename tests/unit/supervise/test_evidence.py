@@ -62,6 +62,15 @@ def test_a_standstill_is_kept_as_ctrl_c_found_it(evidence: Evidence) -> None:
     assert evidence.stalls() != (stall,)
 
 
+def test_a_run_that_moved_at_ctrl_c_may_take_long_to_unwind(evidence: Evidence) -> None:
+    evidence.readings.tick(100.0)
+    evidence.freeze()
+    for tick in range(20):
+        evidence.readings.tick(100.5 + 0.5 * tick)
+    assert evidence.stalls() == ()
+    assert not evidence.of_the_interrupt()
+
+
 def test_the_job_of_a_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert "scheduler" not in machine()

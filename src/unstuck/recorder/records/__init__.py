@@ -31,7 +31,7 @@ class _DataclassFields:
         if owner not in self._made:
             from dataclasses import make_dataclass
 
-            # Without methods, which are made by exec: after that Python would no longer die of a Ctrl-C, but exit with 1.
+            # Without methods: they are made by exec, after which Python exits with 1 where it should die of Ctrl-C.
             made: Any = make_dataclass(owner.__name__, owner.FIELDS, init=False, repr=False, eq=False)
             self._made[owner] = made.__dataclass_fields__
         return self._made[owner]
