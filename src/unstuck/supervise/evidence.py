@@ -102,7 +102,7 @@ class Evidence:
     # --- Ctrl-C ------------------------------------------------------------------------------------------
 
     def freeze(self) -> None:
-        """Keep the standstill as it is now, if there is one; from here on the tree unwinds, which may well take long."""
+        """Keep the standstill as it is now, if there is one; from here on the tree unwinds, which may take long."""
         moves = self.readings.last_moves()
         if not self.flights or any(flight.read_at < moves.get(pid, 0.0) for pid, flight in self.flights.items()):
             self.note_flights()  # there is none, or it is of a time before the standstill
