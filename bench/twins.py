@@ -36,7 +36,10 @@ def main() -> None:
         from unstuck.recorder import flight, guard, start
 
         start.start(folder)
-        hooked, plain = twins.steps(kind, True), twins.steps(kind, False)
+        made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
+        for steps in made.values():  # in this order too: what is made later lies elsewhere
+            next(steps)
+        hooked, plain = made[True], made[False]
         if kind == "fetch":  # noting samples is measured for itself: workers do it, or main where there are none
             guard.remove_all()
             name = "torch.utils.data._utils.fetch"
@@ -45,8 +48,8 @@ def main() -> None:
             guard.remove("fetch")
         away = Away()
         first(hooked, plain, 1000 if kind == "fetch" else FIRST_STEPS, away)
-        state = [0] if kind == "fetch" else flight.state  # no step is counted there, so none is sampled
-        measured = [pair(hooked, plain, state, flight.FULL, away) for _ in range(blocks)]
+        state = [0] * 16 if kind == "fetch" else flight.state  # no step is counted there, so none is sampled
+        measured = [pair(hooked, plain, state, away) for _ in range(blocks)]
         guard.remove_all()
     print(json.dumps(measured))
 
@@ -83,38 +86,40 @@ def first(hooked: Iterator[None], plain: Iterator[None], most: int, away: Away) 
             break
 
 
-def pair(
-    hooked: Iterator[None], plain: Iterator[None], state: list[int], full: int, away: Away
-) -> dict[str, list[float]]:
-    """Seconds of the ordinary and the sampled steps of a block, and of the steps of one without hooks."""
-    found: dict[str, list[float]] = {"ordinary": [], "sampled": [], "plain": []}
+def pair(hooked: Iterator[None], plain: Iterator[None], state: list[int], away: Away) -> dict[str, list[float]]:
+    """Seconds of the steps of a block: with hooks by their number modulo 128, for what is done now and then is done at
+    such numbers; and without."""
+    from unstuck.recorder import flight
 
     def block_hooked() -> None:
-        _block(hooked, lambda: found["sampled" if state[full] else "ordinary"])
+        for number, was_sampled, seconds in _block(hooked, state, flight.STEPS, flight.FULL):
+            is_sampled = was_sampled or state[flight.FULL]
+            found.setdefault(f"{'sampled' if is_sampled else 'ordinary'} {number & 127}", []).append(seconds)
 
     def block_plain() -> None:
-        away.during(lambda: _block(plain, lambda: found["plain"]))
+        found["plain"] = [seconds for _, _, seconds in _block(plain, [0], 0, 0)]
 
-    while state[full]:  # what sampled steps have in place would be in the way of both
+    found: dict[str, list[float]] = {}
+    while state[flight.FULL]:  # what sampled steps have in place would be in the way of both
         next(hooked)
-    for block in random.sample((block_hooked, block_plain), 2):
+    for block in random.sample((block_hooked, lambda: away.during(block_plain)), 2):
         block()
-        while state[full]:
+        while state[flight.FULL]:
             next(hooked)
     return found
 
 
-def _block(steps: Iterator[None], into: Callable[[], list[float]]) -> None:
+def _block(steps: Iterator[None], state: list[int], number: int, full: int) -> Iterator[tuple[int, int, float]]:
     clock = time.perf_counter_ns
     for _ in range(WARM):
         next(steps)
     before = clock()
     for _ in range(COUNTED):
-        chosen = into()
+        at, sampled = state[number], state[full]
         next(steps)
         now = clock()
-        chosen.append((now - before) / 1e9)
-        before = now
+        yield at, sampled, (now - before) / 1e9
+        before = clock()
 
 
 class Twins:
