@@ -1,4 +1,4 @@
-"""Say why a PyTorch training is stuck, and name the line, the sample, the worker.
+"""Say why a PyTorch training hangs, never ends, dies, crawls or does not learn.
 
 The command line: one file a subcommand, all listed here; errors are caught once, in `main`."""
 
@@ -15,19 +15,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
+# Each is a module of this package with `add_parser` and `run`.
 COMMANDS = ("run", "attach", "tune", "scan", "report", "explain", "env", "demo")
-"""Each is a module of this package with `add_parser` and `run`."""
 
 INTERRUPTED = 130
-OWN_FAULT = 70
+INTERNAL_ERROR = 70
 BROKEN_PIPE = 141
 
 _EXAMPLES = """\
 start here:
-  unstuck demo                          watch a stuck training being explained
-  unstuck run train.py --epochs 10      run yours the same way, and find out why it stands still
-  unstuck attach                        explain a training that hangs already
-  unstuck report                        show the last run again
+  unstuck demo                watch a stuck training being explained
+  unstuck run train.py        run yours, and find out why it gets stuck
+  unstuck attach              explain a training that already hangs
+  unstuck report              show the last run again
 """
 
 
@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as end:  # argparse: the help was printed, or the usage was wrong
         return end.code if isinstance(end.code, int) else 2
     except UnstuckError as error:
-        _tell(error.what, cause=error.cause, next_command=error.next_command)
+        _print_error(error.what, cause=error.cause, next_command=error.next_command)
         return _after_traceback(verbose, error.exit_code)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -62,15 +62,15 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
-        _tell(
-            f"sorry, this is a fault of unstuck itself: {type(error).__name__}: {error}",
-            next_command="run it again with -v and report what it prints, with the output of `unstuck env`",
+        _print_error(
+            f"internal error: {type(error).__name__}: {error}",
+            next_command="run it again with -v and report its output, together with that of `unstuck env`",
         )
-        return _after_traceback(verbose, OWN_FAULT)
+        return _after_traceback(verbose, INTERNAL_ERROR)
 
 
 def _only(words: list[str]) -> tuple[str, ...]:
-    """The subcommand that is meant, if the first word says so: the others need not be loaded to start a training."""
+    """The subcommand, if the first word is one: the others need not be loaded to start a training."""
     return (words[0],) if words and words[0] in COMMANDS else COMMANDS
 
 
@@ -88,7 +88,7 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
     )
     parser.add_argument("--version", action="version", version=f"unstuck {__version__}")
     parser.add_argument(
-        "-v", "--verbose", dest="loud", action="store_true", help="show where a fault of unstuck itself lies"
+        "-v", "--verbose", dest="loud", action="store_true", help="show tracebacks of unstuck's own errors"
     )
     # With `prog` given argparse need not format a usage line (and load shutil) on every start.
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog="unstuck")
@@ -104,7 +104,7 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
     return parser
 
 
-def _tell(what: str, *, cause: str = "", next_command: str = "") -> None:
+def _print_error(what: str, *, cause: str = "", next_command: str = "") -> None:
     lines = [f"unstuck: {what}"]
     if cause:
         lines.append(f"  likely cause: {cause}")
@@ -113,7 +113,7 @@ def _tell(what: str, *, cause: str = "", next_command: str = "") -> None:
     try:
         print("\n".join(lines), file=sys.stderr)
     except (OSError, ValueError):
-        pass  # nobody can be told; the exit status still can
+        pass  # nobody can read it; the exit status remains
 
 
 def _after_traceback(verbose: bool, status: int) -> int:

@@ -1,14 +1,17 @@
-"""Explain a training that runs or hangs already; nothing needs to be prepared.
+"""Explain a training that is already running or hanging.
 
-  unstuck attach PID     look at the whole tree of that process: why it is
-                         stuck, or what it does
-  unstuck attach         list the trainings that can be looked at; the only
-                         one is taken
+  unstuck attach PID     look at the process and everything below it: why it
+                         is stuck, or what it is doing
+  unstuck attach         list the trainings on this machine; if there is only
+                         one, look at it
 
-The training is only read, never stopped or changed (--native holds each
-process for some milliseconds). PID may be the script, its launcher, a rank or
-a worker. Exit code: 1 a cause was found, 0 none was: it runs, or what it does
-cannot be seen from outside."""
+Nothing has to be prepared. The training is only read, never stopped or
+changed (--native pauses each process for some milliseconds). PID can be the
+script, its launcher, a rank or a worker.
+
+Exit code: 1 a cause was found; 0 none: it is running, or the cause cannot be
+seen from outside.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,18 @@ PAUSE_SECONDS = 5.0  # between two inspections of `--watch`: a look costs the ma
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "attach")
-    parser.add_argument("pid", nargs="?", metavar="PID", help="the process to look at (default: the only training)")
+    parser.add_argument("pid", nargs="?", metavar="PID", help="process to look at (default: the only training)")
     parser.add_argument(
         "--seconds",
         type=parsers.seconds("--seconds takes", "unstuck attach --seconds 10 4711", most=DAY),
         metavar="S",
-        help="look for S seconds (default: 3; up to 31 while nothing moves and no cause is certain)",
+        help="watch it for S seconds (default: 3, and up to 31 while nothing moves and the cause is not certain)",
     )
-    parser.add_argument("--watch", action="store_true", help="stay, and report when the state changes; Ctrl-C ends it")
+    parser.add_argument("--watch", action="store_true", help="keep watching, and report every change; Ctrl-C ends it")
     parser.add_argument("--json", action="store_true", help="print the JSON report instead")
     parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
-    parser.add_argument("--native", action="store_true", help="take native frames too: holds each process for a moment")
-    parser.add_argument("--locals", action="store_true", help="keep the local variables of every frame in the report")
+    parser.add_argument("--native", action="store_true", help="show native frames too; pauses each process briefly")
+    parser.add_argument("--locals", action="store_true", help="show the local variables of every frame")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         if pid is None:
             if args.report:
                 raise UsageError(
-                    "no report was written: there are several trainings",
+                    "no report was written: several trainings are running",
                     next_command="unstuck attach PID --report FILE",
                 )
             return 0
@@ -79,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _end_in_order() -> None:
-    """A signal that ends us must not leave a py-spy behind."""
+    """A signal that ends us must not leave py-spy running."""
     import signal
 
     def leave(number: int, _frame: object) -> None:
@@ -164,7 +167,7 @@ def _only_candidate(as_json: bool) -> int | None:
     if not found:
         others = hidden()
         raise UsageError(
-            "no training runs here that can be looked at",
+            "no training is running here that can be looked at",
             cause="no Python process of yours has torch loaded"
             + (f"; {others} of other users are hidden" if others else ""),
             next_command=as_root() if others else "unstuck attach PID   (of any Python process)",
@@ -179,9 +182,9 @@ def _pid(text: str) -> int:
     if text.isdigit() and 0 < int(text) < 1 << 31:
         return int(text)
     raise UsageError(
-        f"{text} is not a process number",
-        cause="attach takes a pid, not a name or a script",
-        next_command="unstuck attach   (lists what can be looked at)",
+        f"{text} is not a pid",
+        cause="attach takes the number of a process, not a name or a script",
+        next_command="unstuck attach   (lists the trainings on this machine)",
     )
 
 

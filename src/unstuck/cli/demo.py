@@ -1,6 +1,8 @@
-"""Run a small broken training and see it explained.
+"""Watch a small broken training being explained.
 
-The scripts come with unstuck; the training is stopped once the cause is named. Without NAME: stuck-sample."""
+The scripts come with unstuck. The training is stopped as soon as the cause is
+known. Without NAME: stuck-sample.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,14 @@ from unstuck.cli import parser as parsers
 DEFAULT = "stuck-sample"
 FOLDER = Path(__file__).resolve().parent.parent / "demos"
 
-STOPPED = 3
-"""Exit status of `run` when it stopped the training, which is how a demo should end."""
+STOPPED = 3  # exit code of `run` when it stopped the training, which is how a demo should end
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "demo")
-    parser.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT, help="which one (see --list)")
+    parser.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT, help="which demo (see --list)")
     parser.add_argument("--list", action="store_true", help="list the demos")
-    parser.add_argument("--python", metavar="PY", help="the Python to use, as for run")
+    parser.add_argument("--python", metavar="PY", help="interpreter to run the script with (see `unstuck env`)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,17 +39,16 @@ def run(args: argparse.Namespace) -> int:
         from unstuck.errors import UsageError
 
         raise UsageError(
-            f"there is no demo {args.name}",
-            cause=f"these exist: {', '.join(demos)}",
+            f"no demo is called {args.name}",
+            cause=f"there are: {', '.join(demos)}",
             next_command="unstuck demo --list",
         )
     python = _python_with_torch(args.python)
-    print(
-        f"unstuck demo {args.name}: {summary(script)} It is started as `unstuck run --on-hang stop`.", file=sys.stderr
-    )
+    command = f"unstuck run --on-hang stop {script.name}"
+    print(f"unstuck demo {args.name}: {summary(script)} ({command})", file=sys.stderr)
     status = main(["run", "--on-hang", "stop", "--python", python, str(script)])
     if status == 0:
-        print("unstuck: the demo ended by itself; it should have been stuck.", file=sys.stderr)
+        print("unstuck: the demo ended by itself; it should have got stuck", file=sys.stderr)
         return 1
     return 0 if status == STOPPED else status
 
@@ -65,18 +65,17 @@ def summary(script: Path) -> str:
 
 
 def _python_with_torch(explicit: str | None) -> str:
-    from unstuck.cli.ask import ask_python
-    from unstuck.cli.interpreter import choose_python
+    from unstuck.cli.interpreter import ask_python, choose_python
     from unstuck.errors import UsageError
 
     python, why = choose_python(explicit)
-    answer = ask_python(python)
-    if answer.trouble:
-        raise UsageError(f"cannot use {python} ({why})", cause=answer.trouble, next_command="unstuck env")
-    if answer.torch is None:
+    info = ask_python(python)
+    if info.trouble:
+        raise UsageError(f"cannot use {python} ({why})", cause=info.trouble, next_command="unstuck env")
+    if info.torch is None:
         raise UsageError(
             "the demo needs torch",
-            cause=f"{python} ({why}) has none",
+            cause=f"{python} ({why}) does not have it",
             next_command=f"{python} -m pip install torch    (or name another Python: unstuck demo --python PY)",
         )
     return python

@@ -1,6 +1,7 @@
-"""Show which Python `run` would use, and what can be seen and done on this machine.
+"""Show which Python `run` uses, and what works on this machine.
 
-Nothing is imported from torch unless --deep is given."""
+torch is not imported, unless you add --deep.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "env")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
-    parser.add_argument("--python", metavar="PY", help="ask about this Python, as for run")
-    parser.add_argument("--deep", action="store_true", help="import torch too, and try the recorder's hooks on it")
+    parser.add_argument("--python", metavar="PY", help="check this Python (see `unstuck run --help`)")
+    parser.add_argument("--deep", action="store_true", help="also import torch and test the recorder's hooks on it")
 
 
 def run(args: argparse.Namespace) -> int:
-    from unstuck.cli import machine, sight
+    from unstuck.cli import machine
     from unstuck.version import __version__
 
-    rows = [*_python(args.python, args.deep), *machine.rows(), *sight.rows()]
+    rows = [*_python(args.python, args.deep), *machine.rows()]
     if args.json:
         from unstuck.serial import dump_text, to_plain
 
@@ -37,23 +38,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _python(explicit: str | None, deep: bool) -> Iterator[Row]:
-    from unstuck.cli.ask import ask_python
-    from unstuck.cli.interpreter import choose_python
+    from unstuck.cli.interpreter import ask_python, choose_python
     from unstuck.cli.machine import Row
 
     python, why = choose_python(explicit)
-    yield Row("python", python, f"`unstuck run` starts this one: {why}")
-    answer = ask_python(python)
-    if answer.trouble:
-        yield Row("python version", "unknown", f"it cannot be used: {answer.trouble}", False)
+    yield Row("python", python, f"`unstuck run` uses this one: {why}")
+    info = ask_python(python)
+    if info.trouble:
+        yield Row("python version", "unknown", f"cannot be used: {info.trouble}", False)
         return
-    old = tuple(int(part) for part in answer.version.split(".")[:2]) < (3, 10)
-    meaning = "too old to be recorded (3.10 or newer is)" if old else "can be recorded"
-    yield Row("python version", answer.version, meaning, not old)
-    if answer.torch is None:
-        yield Row("torch", "not installed", f"no training to watch there: {python} -m pip install torch", None)
+    meaning = "too old: recording needs 3.10 or newer" if info.too_old else "can be recorded"
+    yield Row("python version", info.version, meaning, not info.too_old)
+    if info.torch is None:
+        yield Row("torch", "not installed", f"there is no training to watch: {python} -m pip install torch", None)
         return
-    yield Row("torch", answer.torch, "found by its metadata, not imported")
+    yield Row("torch", info.torch, "installed (not imported here)")
     if deep:
         yield from _deep(python)
 
@@ -77,7 +76,7 @@ def _deep(python: str) -> Iterator[Row]:
             yield Row(name, "failed", str(error), False)
             continue
         if done.returncode != 0:
-            yield Row(name, "failed", (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0], False)
+            yield Row(name, "failed", (done.stderr.strip().splitlines()[-1:] or ["it printed nothing"])[0], False)
         for line in done.stdout.strip().splitlines():
             yield Row(name, line, "", done.returncode == 0)
 
@@ -91,15 +90,15 @@ def _show(rows: list[Row]) -> None:
     widest = max(len(row.name) for row in rows) + 2
     for row in rows:
         glyph, style = marks[row.ok]
-        meaning = f"  {row.meaning}" if row.meaning else ""
+        meaning = f" {page.glyph('dot')} {row.meaning}" if row.meaning else ""
         page.line(row.value, (meaning, "dim"), lead=(f"{page.glyph(glyph)} {row.name.ljust(widest)}", style), indent=1)
     page.blank()
     amiss = [row.name for row in rows if row.ok is False]
     less = [row.name for row in rows if row.ok is None]
     if amiss:
-        page.line(f"Will not work here as it should: {', '.join(amiss)}.", indent=1)
+        page.line(f"Does not work here: {', '.join(amiss)}.", indent=1)
     if less:
-        page.line(f"Works with less: {', '.join(less)}.", indent=1)
+        page.line(f"Works with limits: {', '.join(less)}.", indent=1)
     if not amiss and not less:
         page.line("Everything works here.", indent=1)
     sys.stdout.write(f"\n{page}")

@@ -1,9 +1,13 @@
-"""Explain a rule, or a message you saw: what it means, what it can be, what to run.
+"""Explain a rule or an error message.
 
-unstuck explain                       all rules and all messages, each in a line
-unstuck explain file-lock-held        the page of a rule, as named in a finding
-unstuck explain "Too many open files" a message, or a whole traceback, as you saw it
-unstuck explain - < train.log         the same from standard input"""
+  unstuck explain                         list all rules and messages
+  unstuck explain file-lock-held          the page of a rule
+  unstuck explain "Too many open files"   what an error message means
+  unstuck explain - < train.log           find the messages in a log
+
+A page about a message says what it means, which causes it can have, how to
+tell them apart, and what to run.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,14 @@ if TYPE_CHECKING:
     from unstuck.report.page import Page
 
 UNKNOWN = 1
-_LONGEST_NAME = 100
-_PIECE = 1 << 20
-_MOST_PIECES = 16
-"""Of a longer log the end is read: there it says why the run ended."""
+_MAX_NAME = 100  # characters; anything longer is a message
+_MAX_LOG = 16 << 20  # bytes; of a longer log the end is read, which says why the run ended
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "explain")
     parser.add_argument(
-        "words", nargs="*", metavar="RULE|MESSAGE", help="a rule, the words of an error, or - for standard input"
+        "words", nargs="*", metavar="RULE|MESSAGE", help="name of a rule, an error message, or - for standard input"
     )
 
 
@@ -60,9 +62,9 @@ def _explain(page: Page, asked: str) -> int:
     from unstuck.explain.search import find, nearest
     from unstuck.rules import RULES, rule_named
 
-    name = "-".join(asked.lower().replace("_", " ").replace("-", " ").split()) if len(asked) < _LONGEST_NAME else ""
+    name = "-".join(asked.lower().replace("_", " ").replace("-", " ").split()) if len(asked) < _MAX_NAME else ""
     found = find(asked)
-    one_word = len(asked) < _LONGEST_NAME and len(asked.split()) <= 1
+    one_word = len(asked) < _MAX_NAME and len(asked.split()) <= 1
     if found and not one_word:  # “Too many open files” is a message; too-many-open-files is a rule
         show_found(page, found, of_many_lines="\n" in asked)
     elif rule := rule_named(name):
@@ -76,7 +78,7 @@ def _explain(page: Page, asked: str) -> int:
     elif one_word:  # a name, and not quite right
         near = _near(name, [rule.name for rule in RULES]) or _near(name, [message.name for message in MESSAGES])
         raise UsageError(
-            f"there is no rule {asked}, and no message that says so" if asked else "there is nothing to explain",
+            f"no rule is called {asked}, and no known message contains it" if asked else "there is nothing to explain",
             cause=f"did you mean {' or '.join(near)}?" if near else "",
             next_command="unstuck explain    (lists all rules and messages)",
         )
@@ -91,14 +93,13 @@ def _standard_input() -> str:
         return ""
     if sys.stdin.isatty():
         print("unstuck: paste the message, then press Ctrl-D on a line of its own", file=sys.stderr)
-    pieces: list[bytes] = []
-    while piece := sys.stdin.buffer.read(_PIECE):
-        pieces.append(piece)
-        if len(pieces) > _MOST_PIECES:
-            del pieces[0]
-    if len(pieces) == _MOST_PIECES:
-        print(f"unstuck: of a text this long the last {_MOST_PIECES} MB are read", file=sys.stderr)
-    return b"".join(pieces).decode(errors="replace").strip()
+    text, long = b"", False
+    while piece := sys.stdin.buffer.read(_MAX_LOG):
+        long = long or len(text) + len(piece) > _MAX_LOG
+        text = (text + piece)[-_MAX_LOG:]
+    if long:
+        print(f"unstuck: only the last {_MAX_LOG >> 20} MB of this text are read", file=sys.stderr)
+    return text.decode(errors="replace").strip()
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:

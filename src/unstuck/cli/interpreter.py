@@ -1,22 +1,36 @@
-"""Which Python a training is started with: the person's own, so that unstuck may live in another environment."""
+"""The Python that runs a training: the user's own, so that unstuck may live in another environment.
+
+Light: `shutil.which` would load four compression libraries, and `subprocess` is needed only to ask."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from unstuck.cli.which import which
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+OLDEST_PYTHON = (3, 10)  # older ones cannot be recorded
+
+# Reads what pip wrote down: importing torch would take seconds, and may be the very thing that hangs.
+_QUESTION = """
+import json, platform, sys
+try:
+    from importlib.metadata import version
+    torch = version("torch")
+except Exception:
+    torch = None
+print(json.dumps({"version": platform.python_version(), "torch": torch}))
+"""
+
 
 def choose_python(explicit: str | None) -> tuple[str, str]:
     """The interpreter's path, and why it is this one."""
     if explicit:
-        return _named(explicit), "you asked for it (--python)"
+        return _named(explicit), "set by --python"
     if runs_as_module(sys.orig_argv):
         return sys.executable, "unstuck was started with it (python -m unstuck)"
     for variable, what in (("VIRTUAL_ENV", "virtual environment"), ("CONDA_PREFIX", "conda environment")):
@@ -29,7 +43,7 @@ def choose_python(explicit: str | None) -> tuple[str, str]:
         on_path = which(name)
         if on_path:
             return on_path, f"the first {name} on PATH"
-    return sys.executable, "unstuck's own, for there is no other on PATH"
+    return sys.executable, "unstuck's own: there is none on PATH"
 
 
 def runs_as_module(command: Sequence[str]) -> bool:
@@ -43,10 +57,10 @@ def runs_as_module(command: Sequence[str]) -> bool:
                 next(words, None)
             continue
         cluster = word[1:]
-        for place, letter in enumerate(cluster):
+        for index, letter in enumerate(cluster):
             if letter not in "mcXW":
                 continue
-            value = cluster[place + 1 :] or next(words, "")
+            value = cluster[index + 1 :] or next(words, "")
             if letter == "m":
                 return value == "unstuck"
             if letter == "c":
@@ -59,13 +73,13 @@ def _named(python: str) -> str:
     path = os.path.expanduser(python)
     found = _python_in(path) or which(path)
     if found is None:
-        what = "is not a program that can be run" if os.path.exists(path) else "does not exist"
+        what = "is not an executable program" if os.path.exists(path) else "does not exist"
         if os.sep not in path:
             what = "is not on PATH"
         raise UsageError(
             f"cannot use --python {python}",
             cause=f"{python} {what}",
-            next_command="unstuck env    (shows which Python is used without it)",
+            next_command="unstuck env    (shows which Python is used otherwise)",
         )
     return os.path.abspath(found)
 
@@ -84,3 +98,55 @@ def _has_torch() -> bool:
         return importlib.util.find_spec("torch") is not None
     except (ImportError, ValueError):
         return False
+
+
+def which(program: str) -> str | None:
+    """Find a program as the shell would."""
+    if os.path.dirname(program):
+        return program if _executable(program) else None
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = (os.path.join(folder or os.curdir, program) for folder in folders)
+    return next((path for path in paths if _executable(path)), None)
+
+
+def _executable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+class Interpreter:
+    """What an interpreter says about itself; `trouble`: why it does not answer."""
+
+    def __init__(self, version: str = "", torch: str | None = None, trouble: str = "") -> None:
+        self.version, self.torch, self.trouble = version, torch, trouble
+
+    @property
+    def too_old(self) -> bool:
+        return bool(self.version) and tuple(map(int, self.version.split(".")[:2])) < OLDEST_PYTHON
+
+
+def ask_python(python: str, limit: float = 20.0) -> Interpreter:
+    """Start the interpreter and let it say what it is."""
+    import json
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [python, "-c", _QUESTION],
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode != 0:
+            last = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+            return Interpreter(trouble=f"it exited with status {done.returncode}: {last[0]}")
+        # A sitecustomize may print too: the answer is the last line.
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+        return Interpreter(answer["version"], answer["torch"])
+    except subprocess.TimeoutExpired:
+        return Interpreter(trouble=f"it did not answer within {limit:g} s")
+    except OSError as error:
+        return Interpreter(trouble=error.strerror or str(error))
+    except (ValueError, IndexError, KeyError):
+        return Interpreter(trouble="its answer is not the JSON that was expected")

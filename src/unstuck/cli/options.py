@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from unstuck.cli.settings import Settings
 
-MAX_SECONDS = 9_999_999.0  # more than a hundred days are a slip of the pen
+MAX_SECONDS = 9_999_999.0  # more than a hundred days is a typo
 
 
 class Option:
@@ -75,14 +75,14 @@ class Option:
 OPTIONS = (
     Option(
         "on-hang",
-        "when it is certain that the run is stuck: say so and leave it running (default), or end it (exit 3)",
+        "what to do when the run is certainly stuck: only say so (default), or end it (exit code 3)",
         "choice",
         ("report", "stop"),
         "report",
     ),
     Option(
         "stop-on",
-        "end the run (exit 3) at the first finding of this severity or higher: stuck, NaN, not learning",
+        "end the run (exit code 3) at the first finding of this severity or higher: stuck, NaN, not learning",
         "choice",
         ("error", "warning"),
     ),
@@ -92,14 +92,25 @@ OPTIONS = (
         "seconds",
         metavar="S",
     ),
-    Option("report", "write the report to this file too (.json)", metavar="FILE"),
-    Option("fail-on", "exit 4 if the run ends well but has a finding of this severity", "choice", ("error", "warning")),
+    Option("report", "also write the report to FILE (.json)", metavar="FILE"),
+    Option(
+        "fail-on",
+        "exit with code 4 if the run succeeds but has a finding of this severity or higher",
+        "choice",
+        ("error", "warning"),
+    ),
     Option("python", "interpreter to run the script with (see `unstuck env`)", metavar="PY"),
-    Option("grace", "seconds a stopped run gets to end (default 30)", "seconds", default=30.0, metavar="S"),
-    Option("detach", "let the training live on if unstuck itself is killed", "switch"),
+    Option(
+        "grace",
+        "seconds that a run gets to end before it is killed (default: 30)",
+        "seconds",
+        default=30.0,
+        metavar="S",
+    ),
+    Option("detach", "keep the training running if unstuck itself is killed", "switch"),
     Option(
         "trace-nan",
-        "on a GPU, wait for each loss, so that a NaN is traced to its operation (slows the run down)",
+        "on a GPU: wait for each loss, so that a NaN is traced to its operation (slower)",
         "switch",
     ),
     Option("verbose", "show tracebacks of unstuck's own errors", "switch", short="-v"),

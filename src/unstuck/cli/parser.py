@@ -31,19 +31,24 @@ def _columns() -> int:
 
 
 def add(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], module_doc: str | None, name: str
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    module_doc: str | None,
+    name: str,
+    *,
+    starts_script: bool = False,
 ) -> argparse.ArgumentParser:
     page = (module_doc or "").strip()
     return subparsers.add_parser(
         name,
-        help=page.partition("\n")[0],
+        help=page.partition("\n")[0].rstrip("."),
         description=page,
         formatter_class=formatter,
+        usage=f"unstuck {name} [options] train.py [arguments]" if starts_script else None,
     )
 
 
 def seconds(takes: str, example: str, most: float = MAX_SECONDS) -> Callable[[str], float]:
-    """A type for an option that takes seconds; `takes` and `example` are for who gives it something else."""
+    """A type for an option that takes seconds; `takes` and `example` go into the error message."""
 
     def read(text: str) -> float:
         try:

@@ -1,7 +1,9 @@
-"""Show a saved run again, or diagnose it anew; works anywhere, without torch.
+"""Show a saved run again, on any machine, without torch.
 
-RUN is a run folder, a run id, a case.json, a report.json, or a folder of raw flight files left by a run that
-nothing else survived. Without it: the latest run in .unstuck here."""
+RUN is a run folder, a run id, a case.json, a report.json, or a folder of
+flight files, if nothing else survived. Without it: the latest run in .unstuck.
+The rules are applied again to the saved data.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,9 @@ from unstuck.cli import parser as parsers
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = parsers.add(subparsers, __doc__, "report")
-    parser.add_argument("where", nargs="?", metavar="RUN", help="what to show (default: the latest run here)")
+    parser.add_argument("where", nargs="?", metavar="RUN", help="what to show (default: the latest run in .unstuck)")
     parser.add_argument("--json", action="store_true", help="print the JSON report instead")
-    parser.add_argument(
-        "--report", metavar="FILE", help="also write the report to FILE, in the form its extension names"
-    )
+    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
 
 
 def run(args: argparse.Namespace) -> int:

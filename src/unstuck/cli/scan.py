@@ -1,12 +1,15 @@
-"""Go through the training's whole dataset once and say what is odd in it.
+"""Check every sample of a training's dataset once.
 
   unstuck scan [options] train.py [arguments]
   unstuck scan [options] -m package.module [arguments]
 
-The script runs until its training loader is in use, for one step. Then unstuck reads the dataset in processes of its
-own, every sample that the loader's sampler can draw once, and ends the script there, with whatever started it. Ctrl-C
-shows what was found by then.
-Exit status: 0 nothing found, 1 findings."""
+The script starts as with `python train.py` and runs until its training loader
+is in use: one step. Then unstuck reads every sample that the loader's sampler
+can draw, in processes of its own, and ends the script there, together with
+its launcher. Ctrl-C shows what was found so far.
+
+Exit code: 1 something was found, 0 nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,15 @@ INTERRUPTED = 130
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = parsers.add(subparsers, __doc__, "scan")
-    parser.usage = "unstuck scan [options] train.py [arguments]"
-    parser.add_argument("--limit", type=_whole, metavar="N", help="look at the first N samples only")
-    parser.add_argument("--workers", type=_whole, metavar="N", help="processes that read (default: one a core)")
+    parser = parsers.add(subparsers, __doc__, "scan", starts_script=True)
+    parser.add_argument("--limit", type=_whole, metavar="N", help="read only the first N samples")
+    parser.add_argument("--workers", type=_whole, metavar="N", help="processes that read (default: one per core)")
     parser.add_argument(
         "--seconds-per-sample",
         type=parsers.seconds("--seconds-per-sample takes", "unstuck scan --seconds-per-sample 30 train.py"),
         metavar="S",
         default=10.0,
-        help="a sample that takes longer hangs (10)",
+        help="a sample that takes longer counts as hanging (default: 10)",
     )
     parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
     add_arguments(parser)

@@ -24,7 +24,7 @@ class Settings:
     def __init__(self, environ: Mapping[str, str] | None = None, folder: str = ".") -> None:
         self._environ = os.environ if environ is None else environ
         self.notes: list[str] = []
-        """What a person should know about how settings were read."""
+        """What the user should know about how settings were read."""
         self._table = self._read(os.path.join(folder, "pyproject.toml"))
 
     def number(self, name: str, flag: float | None, default: float) -> float:
@@ -75,7 +75,7 @@ class Settings:
         try:
             import tomllib
         except ImportError:
-            self.notes.append("[tool.unstuck] in pyproject.toml is not read: that needs Python 3.11 or newer")
+            self.notes.append("[tool.unstuck] in pyproject.toml is ignored: reading it needs Python 3.11 or newer")
             return {}
         try:
             table = tomllib.loads(text).get("tool", {}).get("unstuck", {})

@@ -1,13 +1,16 @@
-"""Find the fastest settings for the DataLoader of a training
+"""Find the fastest DataLoader settings for a training.
 
   unstuck tune [options] train.py [arguments]
   unstuck tune [options] -m package.module [arguments]
 
-The script starts as with `python train.py` and runs until its training loader is in use: a few steps. Then its loader
-alone is measured with other settings, in that very process, and the script is ended there, with whatever started it:
-it does not go on to train, and does nothing that it would do at its end. Only a script that is over after those few
-steps runs to its end first, and saves what it saves. No file is changed: the change is shown as a diff.
-Ctrl-C ends the search and shows the best so far.
+The script starts as with `python train.py` and runs until its training loader
+is in use: a few steps. Then unstuck measures that loader with other settings,
+in the same process, and ends the script there, together with its launcher. It
+does not go on to train and writes no checkpoint. (A script that finishes
+within those few steps runs to its end first.)
+
+No file is changed: the result is a table and a diff. Ctrl-C ends the search
+and shows the best settings so far.
 """
 
 from __future__ import annotations
@@ -29,13 +32,12 @@ DEFAULT_SECONDS = 60.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = parsers.add(subparsers, __doc__, "tune")
-    parser.usage = "unstuck tune [options] train.py [arguments]"
+    parser = parsers.add(subparsers, __doc__, "tune", starts_script=True)
     parser.add_argument(
         "--seconds",
         type=parsers.seconds("--seconds takes", "unstuck tune --seconds 120 train.py", most=999_999.0),
         metavar="S",
-        help="how long to search, at most (default 60)",
+        help="search for S seconds at most (default: 60)",
     )
     add_arguments(parser)
 

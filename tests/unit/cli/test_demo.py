@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from unstuck import cli
-from unstuck.cli import ask, demo, interpreter
+from unstuck.cli import demo, interpreter
 from unstuck.cli import run as run_command
-from unstuck.cli.ask import Answer
+from unstuck.cli.interpreter import Interpreter
 
 
 @pytest.fixture
 def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]]]:
     """Let `run` end with this status; returns what it was called with."""
     monkeypatch.setattr(interpreter, "choose_python", lambda asked: (asked or "/usr/bin/python", "why"))
-    monkeypatch.setattr(ask, "ask_python", lambda _: Answer("3.11.1", "x", "2.4"))
+    monkeypatch.setattr(interpreter, "ask_python", lambda _: Interpreter("3.11.1", "2.4"))
 
     def gives(status: int) -> list[list[str]]:
         called: list[list[str]] = []
@@ -73,7 +73,7 @@ def test_without_torch_it_says_how_to_get_it(
     run_gives: Callable[[int], list[list[str]]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     called = run_gives(3)
-    monkeypatch.setattr(ask, "ask_python", lambda _: Answer("3.11.1", "x", None))
+    monkeypatch.setattr(interpreter, "ask_python", lambda _: Interpreter("3.11.1", None))
     assert cli.main(["demo"]) == 2
     assert "/usr/bin/python -m pip install torch" in capsys.readouterr().err
     assert called == []

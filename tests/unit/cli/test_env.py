@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.cli import machine, main, sight
+from unstuck.cli import machine, main
+from unstuck.observer import cgroups, stacks
+from unstuck.supervise import flight_folder
 
 
 def rows_of(text: str) -> dict[str, dict[str, object]]:
@@ -23,17 +25,17 @@ def test_every_row_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["python version"]["value"] == ".".join(map(str, sys.version_info[:3]))
     wanted = ["torch", "kernel", "/proc", "cores", "memory limit", "/dev/shm", "open files", "core dumps"]
     assert set(wanted) <= set(rows)
-    assert {"temporary folder", "ptrace", "system calls", "py-spy"} <= set(rows)
+    assert {"flight files", "ptrace", "system calls", "py-spy"} <= set(rows)
 
 
 def test_as_text_it_ends_with_what_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "rows", lambda: [machine.Row("a", "1"), machine.Row("b", "2", "half", None)])
-    monkeypatch.setattr(sight, "rows", lambda: [machine.Row("py-spy", "no", "no stacks", False)])
+    rows = [machine.Row("a", "1"), machine.Row("b", "2", "half", None), machine.Row("py-spy", "no", "no stacks", False)]
+    monkeypatch.setattr(machine, "rows", lambda: rows)
     assert main(["env", "--python", sys.executable]) == 0
     text = capsys.readouterr().out
     assert "✖ py-spy" in text
-    assert "Will not work here as it should: py-spy." in text
-    assert "Works with less: b." in text
+    assert "Does not work here: py-spy." in text
+    assert "Works with limits: b." in text
 
 
 def test_an_interpreter_that_fails_is_said_not_raised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,67 +58,58 @@ def test_an_old_interpreter_and_one_without_torch(tmp_path: Path, capsys: pytest
     assert "pip install torch" in str(rows["torch"]["meaning"])
 
 
-@pytest.fixture
-def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Stand-ins for files of the kernel."""
-    made: dict[str, str] = {}
-    monkeypatch.setattr(machine, "_text", lambda path: made.get(str(path)))
-    monkeypatch.setattr(Path, "is_dir", lambda path: any(name.startswith(f"{path}/") for name in made))
-    return made
+def test_the_memory_limit_is_the_tightest_around_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "job"
+    inner.mkdir()
+    for folder, limit in ((tmp_path, 1 << 30), (inner, 2 << 30)):
+        (folder / "memory.max").write_text(f"{limit}\n")
+        (folder / "memory.current").write_text(f"{100 << 20}\n")
+    monkeypatch.setattr(cgroups, "membership", lambda _: (2, "/job"))
+    monkeypatch.setattr(cgroups, "folders", lambda *_: [str(inner), str(tmp_path)])
+    row = next(row for row in machine.rows() if row.name == "memory limit")
+    assert row.value == "1 GB, 100 MB used"
+    monkeypatch.setattr(cgroups, "membership", lambda _: None)
+    assert next(row for row in machine.rows() if row.name == "memory limit").value == "none"
 
 
-def test_the_limit_of_the_memory_version_2(files: dict[str, str]) -> None:
-    files["/proc/self/cgroup"] = "0::/a/b\n"
-    files["/sys/fs/cgroup/a/b/memory.max"] = "2147483648\n"
-    files["/sys/fs/cgroup/a/b/memory.current"] = "1000\n"
-    assert machine.memory_limit() == (2147483648, 1000)
+def test_the_mount_table_names_the_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = "/dev/a / ext4 rw 0 0\nserver:/x /scratch\\040x nfs4 rw 0 0\n"
+    monkeypatch.setattr(flight_folder, "read_text", lambda _: mounts)
+    assert flight_folder.file_system("/scratch x/tmp") == "nfs4"
+    assert flight_folder.file_system("/scratch xy") == "ext4"
 
 
-def test_a_container_sees_its_own_root_version_1(files: dict[str, str]) -> None:
-    files["/proc/self/cgroup"] = "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n"
-    files["/sys/fs/cgroup/memory/memory.limit_in_bytes"] = "9223372036854771712\n"
-    assert machine.memory_limit() == (None, None)
-
-
-def test_no_cgroup_no_limit(files: dict[str, str]) -> None:
-    files["/proc/self/cgroup"] = "0::/\n"
-    files["/sys/fs/cgroup/cgroup.procs"] = ""
-    assert machine.memory_limit() == (None, None)
-
-
-def test_a_network_file_system_is_recognised(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    files["/proc/self/mountinfo"] = (
-        "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:40 / /scratch\\040x rw,relatime shared:1 - nfs4 server:/x rw\n"
-    )
-    assert machine.filesystem("/scratch x/tmp") == "nfs4"
-    assert machine.filesystem("/scratch xy") == "ext4"
-    monkeypatch.setattr(machine, "filesystem", lambda _: "nfs4")
-    row = next(row for row in machine.rows() if row.name == "temporary folder")
+def test_without_a_place_for_flight_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flight_folder, "file_system", lambda _: "nfs4")
+    row = next(row for row in machine.rows() if row.name == "flight files")
     assert row.ok is False
+    assert "network file system" in row.meaning
 
 
 def test_what_the_look_into_a_child_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spy = tmp_path / "py-spy"
-    monkeypatch.setattr(sight, "find_py_spy", lambda: str(spy))
-    spy.write_text("#!/bin/sh\nexit 0\n")
+    monkeypatch.setattr(stacks, "find_py_spy", lambda: str(spy))
+    thread = {"thread_id": 1, "os_thread_id": 1, "thread_name": "MainThread", "active": True, "frames": []}
+    spy.write_text(f"#!/bin/sh\necho '{json.dumps([thread])}'\n")
     spy.chmod(0o755)
-    assert list(sight.rows())[-1].ok is True
+    assert list(machine.child_rows())[-1].ok is True
     spy.write_text("#!/bin/sh\necho Permission Denied >&2\nexit 1\n")
-    row = list(sight.rows())[-1]
-    assert (row.ok, row.value) == (False, "Permission Denied")
+    row = list(machine.child_rows())[-1]
+    assert row.ok is False
+    assert "ermission" in row.value
     assert "SYS_PTRACE" in row.meaning
-    monkeypatch.setattr(sight, "LIMIT", 0.1)
+    monkeypatch.setattr(machine, "PY_SPY_SECONDS", 0.1)
     spy.write_text("#!/bin/sh\nexec sleep 5\n")
-    assert list(sight.rows())[-1].value == "no answer in 0.1 s"
-    monkeypatch.setattr(sight, "find_py_spy", lambda: None)
-    assert "pip install py-spy" in list(sight.rows())[-1].meaning
+    assert list(machine.child_rows())[-1].value == "no answer within 0.1 s"
+    monkeypatch.setattr(stacks, "find_py_spy", lambda: None)
+    assert "pip install py-spy" in list(machine.child_rows())[-1].value
 
 
 @pytest.mark.parametrize(("scope", "ok"), [("0", True), ("1", True), ("2", False), ("3", False)])
 def test_yama(scope: str, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scope").write_text(f"{scope}\n")
-    monkeypatch.setattr(sight, "YAMA", tmp_path / "scope")
-    row = next(iter(sight.rows()))
+    monkeypatch.setattr(machine, "YAMA", tmp_path / "scope")
+    row = next(iter(machine.child_rows()))
     assert (row.value, row.ok) == (f"Yama {scope}", ok)
 
 
@@ -129,7 +122,7 @@ def test_the_child_is_gone_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
         return started[-1]
 
     monkeypatch.setattr(subprocess, "Popen", keep)
-    rows = sight.rows()
+    rows = machine.child_rows()
     next(rows)
     next(rows)
     rows.close()  # type: ignore[attr-defined]

@@ -70,7 +70,7 @@ def test_the_page_of_a_rule(words: list[str], capsys: pytest.CaptureFixture[str]
 def test_an_unknown_rule_brings_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "filelock-held"]) == 2
     said = capsys.readouterr().err
-    assert "no rule filelock-held" in said
+    assert "no rule is called filelock-held" in said
     assert "did you mean file-lock-held?" in said
 
 

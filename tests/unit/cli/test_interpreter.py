@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.cli import interpreter
-from unstuck.cli.ask import ask_python
-from unstuck.cli.interpreter import choose_python, runs_as_module
+from unstuck.cli.interpreter import ask_python, choose_python, runs_as_module
 from unstuck.errors import UsageError
 
 
@@ -33,7 +32,7 @@ def test_asked_for_by_path_name_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
     path = program(tmp_path / "env" / "bin" / "python")
     monkeypatch.setenv("PATH", str(tmp_path / "env" / "bin"))
     for asked in (path, "python", str(tmp_path / "env")):
-        assert choose_python(asked) == (path, "you asked for it (--python)")
+        assert choose_python(asked) == (path, "set by --python")
 
 
 def test_a_relative_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +52,7 @@ def test_asked_for_but_no_program(tmp_path: Path) -> None:
     (tmp_path / "python").write_text("")
     with pytest.raises(UsageError) as caught:
         choose_python(str(tmp_path / "python"))
-    assert "not a program" in caught.value.cause
+    assert "not an executable program" in caught.value.cause
 
 
 def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +102,6 @@ def test_an_interpreter_says_what_it_is() -> None:
     answer = ask_python(sys.executable)
     assert answer.trouble == ""
     assert answer.version == ".".join(map(str, sys.version_info[:3]))
-    assert answer.executable == sys.executable
 
 
 def test_chatter_before_the_answer_is_passed_over(tmp_path: Path) -> None:
@@ -115,8 +113,8 @@ def test_chatter_before_the_answer_is_passed_over(tmp_path: Path) -> None:
     ("text", "trouble"),
     [
         ("#!/bin/sh\necho no such module >&2; exit 3\n", "status 3: no such module"),
-        ("#!/bin/sh\necho hello\n", "makes no sense"),
-        ("#!/bin/sh\n", "makes no sense"),
+        ("#!/bin/sh\necho hello\n", "not the JSON that was expected"),
+        ("#!/bin/sh\n", "not the JSON that was expected"),
         ("#!/bin/sh\nexec sleep 30\n", "did not answer within"),
         ("#!/nonexistent/shell\n", "No such file"),
     ],
