@@ -132,9 +132,9 @@ class Races:
         self._open, self._worth, self._length, self._clock, self._tell = open_trial, worth, length, clock, tell
         self._alive: dict[Settings, Any] = {}
 
-    def race(self, one: Candidate, other: Candidate, at_least: int = 1, at_most: int = MOST_PAIRS) -> Duel:
-        """Slices of both in turns, until it is certain which is better, or that they are equal."""
-        duel = Duel()
+    def race(self, one: Candidate, other: Candidate, duel: Duel, at_least: int = 1, at_most: int = MOST_PAIRS) -> None:
+        """Slices of both in turns, until it is certain which is better, or that they are equal. What is known when the
+        time is over is in `duel`."""
         while len(duel.ratios) < at_most:
             rates = {}
             for runner in (one, other) if len(duel.ratios) % 2 == 0 else (other, one):
@@ -148,7 +148,6 @@ class Races:
             duel.rates.append(its / mine)
             if len(duel.ratios) >= at_least and duel.is_decided():
                 break
-        return duel
 
     def measure(self, candidate: Candidate) -> float:
         """One slice more; its rate."""

@@ -118,7 +118,7 @@ class Search:
         """Against the present settings. What fails here was never good: the next best takes its place."""
         while self.best is not self.present and not self.present.error:
             rival, self.last = self.best, Duel()
-            self.last = self.races.race(self.present, rival, at_least=3, at_most=LAST_PAIRS)
+            self.races.race(self.present, rival, self.last, at_least=3, at_most=LAST_PAIRS)
             if self.present.refuses or rival.refuses:
                 self._give_up_workers()
             elif rival.error:
@@ -139,7 +139,8 @@ class Search:
             self.races.measure(candidate)
             self.races.leader = best if candidate.error else candidate
         else:
-            duel = self.races.race(best, candidate)
+            duel = Duel()
+            self.races.race(best, candidate, duel)
             if self.best.error:
                 self._next_best()
             elif not candidate.error and self._wins(candidate, duel):

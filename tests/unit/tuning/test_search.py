@@ -367,6 +367,17 @@ def test_it_ends_in_time(seconds: float) -> None:
     assert search.present.slices
 
 
+@pytest.mark.parametrize("seconds", [2.0, 2.3, 2.6])
+def test_pairs_of_a_last_race_that_was_cut_short_count(seconds: float) -> None:
+    """The rates of the best are all over the place; side by side it was far better each time."""
+    stage = Stage(waiting, busy=0.02)
+    stage.rate = lambda settings: waiting(settings) * (1.0 if int(stage.now * 7) % 2 or not settings.num_workers else 3)
+    search = stage.search(Settings(), seconds=seconds)
+    assert search.last is not None
+    assert 0 < len(search.last.ratios) < 3
+    assert outcome(search).settings["num_workers"] > 1
+
+
 def test_ctrl_c_gives_the_best_so_far() -> None:
     stage = Stage(computing)
     stage.interrupt_at = 4.0
