@@ -42,7 +42,7 @@ def message_page(message: Message) -> str:
         f"# {message.name}",
         "\n".join(f"    {title}" for title in message.title.split(" · ")),
         textwrap.fill(message.means, 120),
-        "## It can be",
+        "## Possible causes",
         "\n".join(f"- **{rule}**: {tell}" for rule, tell in message.can_be),
         "## What to run",
         "\n".join(["```sh", *message.run, "```"]),

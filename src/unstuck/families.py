@@ -1,6 +1,16 @@
-"""Families of findings that are treated alike. A module of its own: the supervisor needs no rule to know it."""
+"""The families of findings. A module of its own: the supervisor needs no rule to know them."""
 
 from __future__ import annotations
 
-IN_VAIN = frozenset(("data", "numerics", "learning"))
-"""About a run that goes on, but to no use."""
+FAMILIES = {
+    "hang": "it hangs",
+    "loop": "it never ends",
+    "death": "it died",
+    "pace": "it crawls",
+    "numerics": "NaN, exploding or vanishing numbers",
+    "learning": "it does not learn",
+    "data": "something is wrong with the data",
+    "ranks": "several ranks",
+}
+NOT_LEARNING = frozenset(("numerics", "learning"))  # about loss, gradients and updates; they share their last resorts
+IN_VAIN = NOT_LEARNING | {"data"}  # the run goes on, but to no use

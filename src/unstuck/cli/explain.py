@@ -35,8 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     from unstuck.explain import MESSAGES
-    from unstuck.explain.manual import list_rules
-    from unstuck.explain.message_page import list_messages
+    from unstuck.explain.manual import list_messages, list_rules
     from unstuck.report.page import Page
     from unstuck.report.screen import Screen
     from unstuck.rules import RULES
@@ -57,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def _explain(page: Page, asked: str) -> int:
     from unstuck.errors import UsageError
     from unstuck.explain import MESSAGES, message_named, messages_of
-    from unstuck.explain.manual import show_rule
-    from unstuck.explain.message_page import show_found, show_message, show_rule_by_messages, show_unknown
+    from unstuck.explain.manual import show_found, show_message, show_rule, show_rule_by_messages, show_unknown
     from unstuck.explain.search import find, nearest
     from unstuck.rules import RULES, rule_named
 

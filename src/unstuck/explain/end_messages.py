@@ -11,12 +11,12 @@ BUS_ERROR = Message(
         *shell_says("bus error"),
         *says(r"fatal python error: bus error", r"terminated (?:by|with) signal sigbus", r"signal 7 \(sigbus\)"),
     ),
-    "The process touched mapped memory behind which there is no room or no file any more. "
-    "Three things end so: a full /dev/shm, a mapped file that became shorter, a mapped file written on a full disk.",
+    "The process touched mapped memory that has no space or no file behind it any more. "
+    "Three things do that: a full /dev/shm, a mapped file that became shorter, a mapped file written on a full disk.",
     (
         ("shared-memory-full", "`df -h /dev/shm` shows it full"),
-        ("disk-full", "np.memmap or another mapping is written to, and `df` shows no room there"),
-        ("native-crash", "there is room in both: a mapped data file was truncated or replaced, or its disk failed"),
+        ("disk-full", "np.memmap or another mapping is written to, and `df` shows no space there"),
+        ("native-crash", "there is space in both: a mapped data file was truncated or replaced, or its disk failed"),
     ),
     ("df -h /dev/shm .", "ls -l DATA", "unstuck run train.py"),
 )
@@ -35,11 +35,11 @@ CRASHED = Message(
         ),
     ),
     "Compiled code crashed, and Python had no chance to print a traceback. "
-    "Where it was can be had: faulthandler writes the Python line of every thread at that moment.",
+    "faulthandler can still tell where: it writes the Python line of every thread at that moment.",
     (
         (
             "native-crash",
-            "with faulthandler the same line each time; “Illegal instruction”: built for another processor",
+            "faulthandler shows the same line each time; “Illegal instruction”: built for another processor",
         ),
         ("out-of-memory-kill", "“std::bad_alloc” stands above, or memory was at its limit"),
         ("uncaught-exception", "“terminate called” names a C++ exception: what() on the next line is the cause"),
@@ -59,12 +59,12 @@ KILLED = Message(
             r"exit code:? 137",
         ),
     ),
-    "Somebody sent SIGKILL, which no program can catch or explain. "
+    "Something sent SIGKILL, which no program can catch or explain. "
     "The kernel does so when memory runs out; a scheduler, a container and a person can, too.",
     (
-        ("out-of-memory-kill", "`dmesg` or memory.events counts an oom kill at that minute"),
+        ("out-of-memory-kill", "`dmesg` or memory.events counts an OOM kill at that minute"),
         ("memory-leak-in-loop", "the same, and memory had risen with every step"),
-        ("ended-from-outside", "no oom kill was counted: a scheduler, a container or a person did it"),
+        ("ended-from-outside", "no OOM kill was counted: a scheduler, a container or a person did it"),
     ),
     ("dmesg -T | grep -i oom", "cat /sys/fs/cgroup/memory.events", "unstuck run train.py"),
 )
@@ -81,8 +81,8 @@ ENDED = Message(
             r"received \w{1,20}\.?sig(?:term|hup) death signal",
         ),
     ),
-    "The training was asked to end, and did. Terminated comes from a scheduler, a shutdown or a person; "
-    "Hangup means that the terminal or ssh connection it was started from was closed.",
+    "A signal asked the training to end, and it did. Terminated comes from a scheduler, a shutdown or a person; "
+    "Hangup means that its terminal or ssh connection was closed.",
     (
         (
             "ended-from-outside",
@@ -100,8 +100,8 @@ INTERRUPTED = Message(
     "keyboard-interrupt",
     "KeyboardInterrupt",
     says(r"\nkeyboardinterrupt", r"\n\[rank\d+\]: keyboardinterrupt"),
-    "Somebody pressed Ctrl-C. If that was because it stood still, the traceback shows where the main process waited, "
-    "and not why: most often it waits for a worker.",
+    "Somebody pressed Ctrl-C. If that was because the training hung, the traceback shows where the main process "
+    "waited, but not why: most often it waits for a worker.",
     (
         ("sample-spins", "the traceback ends in _try_get_data, and a worker uses a whole core"),
         ("waits-on-io", "the same, and no worker uses any"),
@@ -109,18 +109,18 @@ INTERRUPTED = Message(
         ("waits-on-device", "it ends in .item(), .cpu() or synchronize"),
         ("waits-on-rank", "it ends in a collective, or in backward of a DistributedDataParallel model"),
     ),
-    ("unstuck run train.py   # and press Ctrl-C again when it stands still",),
+    ("unstuck run train.py   # and press Ctrl-C again when it hangs",),
 )
 
 TRACEBACK = Message(
     "python-traceback",
     "Traceback (most recent call last)",
     says(r"traceback \(most recent call last\)"),
-    "Python code raised an exception that nobody caught; its last line says what, the last frame in a file of yours "
-    "says where. unstuck knows no more about this one from its words.",
+    "Python code raised an exception that nothing caught; its last line says what, the last frame in a file of yours "
+    "says where. unstuck knows nothing more about this message.",
     (
         ("uncaught-exception", "it fails whatever the sample"),
-        ("sample-raises", "it fails at one sample: another order of the data moves the step at which it comes"),
+        ("sample-raises", "it fails at one sample: in another order of the data it comes at another step"),
     ),
     ("unstuck run train.py",),
     last_resort=True,
@@ -135,10 +135,10 @@ MISMATCH = Message(
         r"appears not to match sizes of the same param in process",
         r"detected mismatch between collectives on ranks",
     ),
-    "Two ranks met in a collective with different things in hand: other sizes, another call, another model. "
+    "Two ranks joined a collective with different sizes, a different call or a different model. "
     "The ranks that only say “Connection reset” are its victims.",
     (
-        ("collectives-differ", "the lines the ranks stood at differ, or the shapes do"),
+        ("collectives-differ", "the ranks are at different lines, or have different shapes"),
         ("uneven-batches", "the sizes are those of batches: a last batch smaller on one rank"),
     ),
     ("unstuck run -- torchrun --nproc-per-node 2 train.py", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun … train.py"),
@@ -166,17 +166,17 @@ COLLECTIVE_TIMEOUT = Message(
         r"failed to pass monitoredbarrier",
         r"collective operation timeout",
     ),
-    "This rank waited in a collective until the time limit: another one did not come, or its own device never got "
+    "This rank waited in a collective until the time limit: another rank did not join, or its own GPU never got "
     "that far. The rank that prints it is the one that waited; look first at the rank that is silent.",
     (
         (
             "rank-skips-collective",
-            "one rank is alive and stands elsewhere: an `if rank == 0`, a stuck sample, a checkpoint",
+            "one rank is alive and is elsewhere: an `if rank == 0`, a stuck sample, a checkpoint",
         ),
         ("collectives-differ", "all ranks time out, each in another call (OpType, or the line in the traceback)"),
         ("uneven-batches", "it happens at the end of an epoch, and sequence numbers differ by the batches missing"),
         ("rank-exited-early", "one rank is gone: its own traceback, or no process"),
-        ("waits-on-device", "all ranks stand in the same call: a kernel queued before it does not end"),
+        ("waits-on-device", "all ranks are in the same call: a kernel queued before it does not end"),
         ("straggler-rank", "with a longer limit it goes on"),
     ),
     ("unstuck run -- torchrun --nproc-per-node 2 train.py", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun … train.py"),
@@ -214,7 +214,7 @@ WORLD = Message(
         r"rendezvoustimeouterror",
     ),
     "The ranks did not find each other, so nothing was trained yet. "
-    "The first line that speaks of a host, a port or a variable says what each of them tried.",
+    "The first line that names a host, a port or a variable says what each of them tried.",
     (
         ("world-never-formed", "some ranks wait at init_process_group: address, port, number of ranks or a firewall"),
         ("rank-exited-early", "a rank died on its way there: its traceback stands above"),
@@ -235,13 +235,13 @@ CHILD_FAILED = Message(
         r"processraisedexception",
         r"processexitedexception",
     ),
-    "The launcher saw a rank fail and stopped the others: their SIGTERM is its doing. "
-    "“Root Cause (first observed failure)” has the rank that counts; its exitcode tells what happened to it.",
+    "The launcher saw a rank fail and stopped the others: their SIGTERM comes from the launcher. "
+    "“Root Cause (first observed failure)” has the rank that counts; its exitcode says what happened to it.",
     (
         ("uncaught-exception", "exitcode 1: the traceback of that rank stands above (lines with [rank…])"),
-        ("out-of-memory-kill", "exitcode −9 (SIGKILL), and an oom kill was counted"),
+        ("out-of-memory-kill", "exitcode −9 (SIGKILL), and an OOM kill was counted"),
         ("native-crash", "exitcode −11 (SIGSEGV), −6 (SIGABRT), −7 (SIGBUS) or −8 (SIGFPE)"),
-        ("ended-from-outside", "exitcode −9 without an oom kill; or −15 or −1 for the root cause itself"),
+        ("ended-from-outside", "exitcode −9 without an OOM kill; or −15 or −1 for the root cause itself"),
     ),
     ("unstuck run -- torchrun --nproc-per-node 2 train.py", 'dmesg -T | grep -i "oom\\|segfault"'),
 )

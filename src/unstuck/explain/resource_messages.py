@@ -9,7 +9,7 @@ OPEN_FILES = Message(
     "Too many open files · received 0 items of ancdata",
     says(r"too many open files", r"errno 24\b", r"received \d+ items of ancdata"),
     "A process has as many files open as it is allowed (`ulimit -n`), and every tensor a worker hands over takes one. "
-    "“received 0 items of ancdata” is the same limit, met while a tensor was on its way from a worker.",
+    "“received 0 items of ancdata” is the same limit, hit while a tensor was on its way from a worker.",
     (
         ("too-many-open-files", "the open files are those of your dataset, or the limit is small for so many workers"),
         ("memory-leak-in-loop", "the open files are mostly /dev/shm/torch_… and grow with each step: batches are kept"),
@@ -26,7 +26,7 @@ SHARED_MEMORY_ALLOCATE = Message(
         r"unable to (?:write to|resize|stretch) file </torch_",
     ),
     "/dev/shm is full: that is where workers put the batches they hand over. "
-    "It holds workers × prefetch_factor batches at least, and a container has 64 MB of it unless told otherwise.",
+    "It holds at least workers × prefetch_factor batches, and a container has only 64 MB of it by default.",
     (
         ("shared-memory-full", "one batch times workers times prefetch_factor is more than `df -h /dev/shm` has"),
         ("memory-leak-in-loop", "it is enough for that, but its use grows with each step: batches are kept"),
@@ -38,11 +38,11 @@ SHARED_MEMORY_OPEN = Message(
     "shared-memory-open",
     "unable to open shared memory object </torch_…> in read-write mode",
     says(r"unable to open shared memory object"),
-    "A tensor was to be put into /dev/shm and its file there could not be opened. "
+    "A tensor should go into /dev/shm, and its file there could not be opened. "
     "The end of the line says why, as a word and as a number; old versions of torch leave it out.",
     (
         ("too-many-open-files", "it ends in (24), or `ulimit -n` is reached"),
-        ("shared-memory-full", "it ends in (28), or `df -h /dev/shm` shows no room"),
+        ("shared-memory-full", "it ends in (28), or `df -h /dev/shm` shows no space"),
         ("uncaught-exception", "it ends in (2), (13) or (30): the file was removed, or /dev/shm is not writable here"),
     ),
     ("ulimit -n", "df -h /dev/shm", "unstuck run train.py"),
@@ -68,7 +68,7 @@ NO_SPACE = Message(
     "A file could not grow because its file system, or your share of it, is full. "
     "The file system can also be /dev/shm, which holds semaphores and the batches of workers.",
     (
-        ("disk-full", "the traceback is in torch.save, a logger or a write of yours, and `df` shows no room there"),
+        ("disk-full", "the traceback is in torch.save, a logger or a write of yours, and `df` shows no space there"),
         ("shared-memory-full", "the traceback ends in multiprocessing/synchronize.py, or a name begins with /torch_"),
     ),
     ("df -h . /tmp /dev/shm", "df -i .", "quota -s", "unstuck run train.py"),
@@ -86,8 +86,8 @@ CHECKPOINT_WRITE = Message(
     "torch.save (or numpy) could not write the whole file, and does not say why. "
     "On a full disk torch says exactly this and not “No space left”; what it leaves behind cannot be loaded.",
     (
-        ("disk-full", "`df` shows no room where the checkpoint goes, or your quota is used up"),
-        ("uncaught-exception", "there is room and quota: the file system itself failed (network disk, `dmesg`)"),
+        ("disk-full", "`df` shows no space where the checkpoint goes, or your quota is used up"),
+        ("uncaught-exception", "there is space and quota: the file system itself failed (network disk, `dmesg`)"),
     ),
     ("df -h FOLDER", "quota -s", "dmesg | tail", "unstuck run train.py"),
 )
@@ -99,8 +99,8 @@ CHECKPOINT_READ = Message(
     "The checkpoint ends too early: the table at its end is missing. "
     "The run that wrote it did not finish writing, or the copy of it did not.",
     (
-        ("disk-full", "the file is shorter than the others, and its disk is full or was"),
-        ("ended-from-outside", "the run that wrote it was killed at the time the file bears"),
+        ("disk-full", "the file is shorter than the others, and its disk is or was full"),
+        ("ended-from-outside", "the run that wrote it was killed at the time of the file"),
     ),
     ("ls -l --time-style=full-iso FOLDER", "df -h FOLDER", "unstuck run train.py"),
 )
@@ -116,10 +116,10 @@ OOM_KILL = Message(
         r"oomkilled",
         r"task \d+: out of memory",
     ),
-    "The kernel ended a process because memory ran out, of the machine or of the job's limit. "
-    "Workers count: each forked one comes to own what it touches of the dataset.",
+    "The kernel killed a process because the machine, or the job within its limit, ran out of memory. "
+    "Workers count too: each forked one gets its own copy of every page of the dataset it touches.",
     (
-        ("out-of-memory-kill", "memory rises within the first steps and then stays: it is too much for the limit"),
+        ("out-of-memory-kill", "memory rises in the first steps and then stays: the run needs more than the limit"),
         ("memory-leak-in-loop", "memory rises with every step until the end"),
         ("dataset-copied-to-workers", "it is the workers that grow, and fewer of them need less"),
     ),
@@ -136,8 +136,8 @@ CUDA_OUT_OF_MEMORY = Message(
         r"cublas_status_alloc_failed",
         r"mps backend out of memory",
     ),
-    "The device had no room for one more tensor. The numbers in the message say whose memory it is: “allocated by "
-    "PyTorch” is yours, “this process has” less than is in use means another process shares the device.",
+    "The GPU had no space for one more tensor. The numbers in the message say whose memory it is: “allocated by "
+    "PyTorch” is yours, “this process has” less than is in use means that another process uses the GPU too.",
     (
         ("cuda-out-of-memory", "it fails in the first steps: model and batch together are too large"),
         ("memory-leak-in-loop", "the first steps pass and memory rises with each: losses or outputs are kept"),
@@ -156,8 +156,8 @@ HOST_MEMORY = Message(
         r"\nmemoryerror",
         r"std::bad_alloc",
     ),
-    "The process asked for memory and was refused, so nobody was killed: the traceback shows who asked. "
-    "A limit of its own (`ulimit -v`), strict overcommit or one absurdly large request does that.",
+    "An allocation was refused, so nothing was killed: the traceback shows which one. "
+    "A limit of the process (`ulimit -v`), strict overcommit or one absurdly large request does that.",
     (
         (
             "uncaught-exception",
@@ -186,11 +186,11 @@ UNAVAILABLE = Message(
     "temporarily-unavailable",
     "Resource temporarily unavailable · database is locked · unable to lock file",
     says(r"resource temporarily unavailable", r"database is locked", r"unable to lock file"),
-    "Somebody else has what was asked for, and the caller did not wait for it. "
+    "Another process holds the resource, and the caller did not wait for it. "
     "The same words come from a lock on a file and from a limit on processes.",
     (
         ("file-lock-held", "the traceback is in flock, lockf, h5py or sqlite3: another process has the file locked"),
-        ("stale-lock-file", "there is a lock file beside the data, and no process has it open"),
+        ("stale-lock-file", "there is a lock file next to the data, and no process has it open"),
         ("too-many-workers", "the traceback is in os.fork: there are as many processes as `ulimit -u` allows"),
     ),
     ("cat /proc/locks", "fuser -v FILE", "ulimit -u", "unstuck run train.py"),

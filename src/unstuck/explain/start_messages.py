@@ -8,8 +8,8 @@ BOOTSTRAPPING = Message(
     "bootstrapping-phase",
     "An attempt has been made to start a new process before the current process has finished its bootstrapping phase",
     says(r"before the current process has finished its bootstrapping phase", r"freeze_support\(\)"),
-    "Workers are started by spawn or forkserver, and each imports your script from the top: there it meets the line "
-    "that starts workers, and would start workers itself. The main process then only says that workers exited.",
+    "Workers are started by spawn or forkserver, and each imports your script from the top: there it reaches the line "
+    "that starts workers, and would start workers itself. The main process then only reports that workers exited.",
     (("spawn-without-main-guard", 'the line that iterates the DataLoader is not under `if __name__ == "__main__":`'),),
     ("grep -n __main__ train.py", "unstuck run train.py"),
 )
@@ -54,7 +54,7 @@ NO_SCRIPT = Message(
     "FileNotFoundError: [Errno 2] No such file or directory: '…/<stdin>'",
     says(r"<stdin>'?\n"),
     "A spawned worker imports the script it was started from, and there is none: it came from standard input. "
-    "The main process then only says that workers exited.",
+    "The main process then only reports that workers exited.",
     (("uncaught-exception", "the path ends in <stdin>; from a file, with a main guard, the same code starts"),),
     ("unstuck run train.py",),
 )
@@ -90,30 +90,33 @@ FORK_WITH_THREADS = Message(
     "This process is multi-threaded, use of fork() may lead to deadlocks in the child",
     says(r"use of fork(?:pty)?\(\) may lead to deadlocks"),
     "Python 3.12 and later warn when a process with threads forks: a lock that a thread held at that moment stays "
-    "locked in the child for ever. It is a risk, and no fault until a worker stands still.",
-    (("lock-lost-in-fork", "the training stands still, and a worker waits for a lock that no thread of it holds"),),
+    "locked in the child forever. It is a risk; nothing is wrong until a worker hangs.",
+    (("lock-lost-in-fork", "the training hangs, and a worker waits for a lock that none of its threads holds"),),
     ("unstuck run train.py",),
 )
 
 _ANY_DEATH = (
-    ("out-of-memory-kill", "`dmesg` or memory.events counts an oom kill at that minute"),
+    ("out-of-memory-kill", "`dmesg` or memory.events counts an OOM kill at that minute"),
     ("shared-memory-full", "“Unexpected bus error encountered in worker” stands above, and /dev/shm is full"),
     ("native-crash", "“Unexpected segmentation fault” stands above, or `dmesg` has a segfault line for the pid"),
     ("too-many-open-files", "“Too many open files” stands above, from the worker's own thread"),
     ("spawn-without-main-guard", "“bootstrapping phase” stands above, and it fails before the first batch"),
-    ("ended-from-outside", "nothing stands above and nothing was counted: somebody ended the worker"),
+    ("ended-from-outside", "nothing stands above and nothing was counted: something ended the worker from outside"),
 )
 
 WORKER_BUS_ERROR = Message(
     "worker-bus-error",
     "DataLoader worker (pid …) is killed by signal: Bus error",
     says(r"is killed by signal: bus error", r"unexpected bus error encountered in worker"),
-    "A worker touched memory behind which there is no room or no file any more. Torch always blames shared memory for "
-    "it, but a new torch reports a full /dev/shm in other words, and a memory-mapped file that shrank ends just so.",
+    "A worker touched mapped memory that has no space or no file behind it any more. Torch always blames shared "
+    "memory, but new versions report a full /dev/shm in other words, and a memory-mapped file that shrank ends so too.",
     (
         ("shared-memory-full", "`df -h /dev/shm` shows it full while the training runs"),
-        ("native-crash", "/dev/shm has room: a mapped file (np.memmap, Arrow, LMDB) became shorter or its disk failed"),
-        ("disk-full", "/dev/shm has room, and the mapped file is one that is being written on a full disk"),
+        (
+            "native-crash",
+            "/dev/shm has space: a mapped file (np.memmap, Arrow, LMDB) was truncated or its disk failed",
+        ),
+        ("disk-full", "/dev/shm has space, and the mapped file is being written to a full disk"),
     ),
     ("df -h /dev/shm", "ls -l DATA", "unstuck run train.py", "docker run --shm-size=8g …"),
 )
@@ -136,15 +139,15 @@ WORKER_KILLED = Message(
     "worker-killed",
     "DataLoader worker (pid …) is killed by signal: Killed",
     says(r"is killed by signal: killed"),
-    "Somebody sent the worker SIGKILL, which no program can catch or explain. "
-    "The kernel does so when memory runs out, and picks the process that has most of it.",
+    "Something sent the worker SIGKILL, which no program can catch or explain. "
+    "The kernel does so when memory runs out, and picks the process that uses the most.",
     (
-        ("out-of-memory-kill", "`dmesg` or memory.events counts an oom kill at that minute"),
+        ("out-of-memory-kill", "`dmesg` or memory.events counts an OOM kill at that minute"),
         (
             "dataset-copied-to-workers",
             "the same, and each worker's memory grows while it reads: fewer workers last longer",
         ),
-        ("ended-from-outside", "no oom kill was counted: a person, a scheduler or a container did it"),
+        ("ended-from-outside", "no OOM kill was counted: a person, a scheduler or a container did it"),
     ),
     ("dmesg -T | grep -i oom", "cat /sys/fs/cgroup/memory.events", "unstuck run train.py"),
 )
@@ -153,11 +156,11 @@ WORKER_STOPPED = Message(
     "worker-stopped",
     "DataLoader worker (pid …) is killed by signal: Terminated",
     says(r"is killed by signal: (?:terminated|hangup|interrupt|quit|user defined|cpu time)"),
-    "Somebody asked the worker to end; it did not crash. "
+    "A signal asked the worker to end; it did not crash. "
     "The signal went to the worker alone, or reached it before the main process.",
     (
         ("ended-from-outside", "the scheduler's log, or a person, ended the job or a process group at that time"),
-        ("uncaught-exception", "your own code terminates children (psutil, multiprocessing) and met the worker"),
+        ("uncaught-exception", "your own code terminates children (psutil, multiprocessing) and hits the worker"),
     ),
     ("unstuck run train.py", "sacct -j JOB --format=State,ExitCode,End"),
 )
@@ -180,7 +183,7 @@ WORKER_EXITED = Message(
     "worker-exited",
     "DataLoader worker (pid(s) …) exited unexpectedly",
     says(r"dataloader worker \(pid\(s\) [\d,\s]{1,500}\) exited unexpectedly"),
-    "A worker is gone and torch does not know why: it missed the batch before it got the news of the death. "
+    "A worker is gone and torch does not know why: it missed the batch before it noticed the death. "
     "The same death can print “killed by signal” next time, so look above for what the worker itself wrote.",
     _ANY_DEATH,
     ("unstuck run train.py", 'dmesg -T | grep -i "oom\\|segfault"', "df -h /dev/shm"),
@@ -190,7 +193,7 @@ BATCH_LOST = Message(
     "batch-lost",
     "ConnectionResetError, ConnectionRefusedError, EOFError or FileNotFoundError in rebuild_storage_fd",
     says(r"in rebuild_storage_fd"),
-    "A batch was announced, and the worker that should hand over its memory was gone or could not. "
+    "A batch was announced, but the worker that should hand over its memory was gone or failed. "
     "It is the third wording torch has for a dead worker, and says nothing about how it died.",
     _ANY_DEATH,
     ("unstuck run train.py", 'dmesg -T | grep -i "oom\\|segfault"', "ulimit -n"),
@@ -201,9 +204,9 @@ BATCH_NOT_SENT = Message(
     "Traceback … queues.py, in _feed: PicklingError",
     says(r"queues\.py\", line \d+, in _feed"),
     "A worker made a batch and could not send it; multiprocessing prints that and drops the batch. "
-    "The DataLoader waits for it for ever: the training stands still after this message and says no more.",
+    "The DataLoader waits for it forever: the training hangs after this message.",
     (
-        ("waits-for-nobody", "the training stands still after it: the sample has something that cannot be pickled"),
+        ("waits-for-nobody", "the training hangs after it: the sample contains something that cannot be pickled"),
         ("shared-memory-full", "the last line speaks of shared memory"),
     ),
     ("unstuck run train.py",),
@@ -226,14 +229,14 @@ TIMED_OUT = Message(
     "loader-timed-out",
     "DataLoader timed out after … seconds",
     says(r"dataloader timed out after"),
-    "No batch came within the `timeout` given to the DataLoader, and all workers were alive. "
-    "The message cannot say which worker or sample; with `unstuck run` and no timeout it can be seen.",
+    "No batch came within the DataLoader's `timeout`, and all workers were alive. "
+    "The message cannot say which worker or sample; `unstuck run` without a timeout shows it.",
     (
         ("sample-spins", "a worker uses a whole core (`top`), on one sample"),
         ("waits-on-io", "a worker sleeps in state D, or in a read of a network file"),
         ("file-lock-held", "a worker sleeps in flock or fcntl (`/proc/PID/wchan`, /proc/locks)"),
         ("lock-lost-in-fork", "a worker sleeps in a futex from the first batch on; num_workers=0 works"),
-        ("starved-for-data", "nothing stands still: samples are slow, and the timeout is short for them"),
+        ("starved-for-data", "nothing hangs: samples are slow, and the timeout is short for them"),
     ),
     ("unstuck run train.py", "py-spy dump --pid WORKER"),
 )

@@ -87,8 +87,7 @@ SHAPES = Message(
         r"shape '[^'\n]{1,100}' is invalid for input of size",
         r"given groups=\d+, weight of size",
     ),
-    "Two tensors that meet in one operation have shapes that do not fit. "
-    "The step at which it fails says more than the numbers.",
+    "Two tensors in one operation have shapes that do not fit. The step at which it fails tells more than the numbers.",
     (
         (
             "uncaught-exception",
@@ -161,7 +160,7 @@ NO_GRAD = Message(
     "nothing-requires-grad",
     "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
     says(r"does not require grad and does not have a grad_fn"),
-    "backward was called on a loss that no parameter has part in. "
+    "backward was called on a loss that depends on no trainable parameter. "
     "Somewhere between the parameters and the loss the graph was cut, or nothing is trainable.",
     (
         ("graph-cut", "parameters require grad: a detach, item, numpy, argmax, no_grad or a new tensor cuts between"),
@@ -200,8 +199,8 @@ NOT_FINITE = Message(
         r"the input matrix contained non-finite values",
         r"input contains nan",
     ),
-    "A check met NaN or infinity; they were born earlier. "
-    "Outputs of a model that has become NaN fail wherever something looks at them first.",
+    "A check found NaN or infinity, which came from an earlier operation. "
+    "The outputs of a model that has become NaN fail at the first check they meet.",
     (
         ("nonfinite-input", "the batch itself has a NaN or an infinity"),
         ("exploding-gradient", "the gradient norm and the loss rose for some steps before"),
@@ -222,7 +221,7 @@ ZERO_TO_ONE = Message(
         r"assertion `input_val >= zero && input_val <= one` failed",
         r"assertion `target_val >= zero && target_val <= one` failed",
     ),
-    "binary_cross_entropy wants probabilities, and got something else. NaN gives the same message as 1.5.",
+    "binary_cross_entropy expects probabilities but got something else. NaN gives the same message as 1.5.",
     (
         ("nonfinite-born", "it passes for some steps and then fails: the output has become NaN"),
         ("uncaught-exception", "the first step fails, for the input: no sigmoid; use the loss with_logits"),
@@ -235,13 +234,13 @@ SCHEDULER = Message(
     "scheduler-steps",
     "Tried to step … times. The specified number of total steps is … · lr_scheduler.step() before optimizer.step()",
     says(r"tried to step \d+ times", r"detected call of `lr_scheduler\.step\(\)` before `optimizer\.step\(\)`"),
-    "The learning rate schedule is stepped at another pace than it was made for. "
+    "The learning rate schedule is stepped more often than it was made for, or at the wrong moment. "
     "It counts its own steps and knows nothing of batches or epochs.",
     (
-        ("scheduler-kills-learning-rate", "it is stepped once a batch, and its total was given in epochs"),
+        ("scheduler-kills-learning-rate", "it is stepped once a batch, and its total is in epochs"),
         (
             "stop-condition-never-met",
-            "it is stepped as meant, but the loop runs longer: a resumed run, a bound passed by",
+            "it is stepped as meant, but the loop runs longer: a resumed run, or a bound that was stepped over",
         ),
         ("optimizer-never-steps", "it warns about the order, and no optimizer.step runs at all"),
     ),
@@ -256,7 +255,7 @@ DEVICE_ASSERT = Message(
     "“Assertion `…` failed”, printed before the traceback, names the check; the traceback may be that of a later call.",
     (
         ("label-out-of-range", "the assertion is `t >= 0 && t < n_classes`"),
-        ("nonfinite-born", "it is about `inf`, `nan` or `input_val >= zero`: the model's output is not a number"),
+        ("nonfinite-born", "it is about `inf`, `nan` or `input_val >= zero`: the model's output is NaN or Inf"),
         ("uncaught-exception", "it says index out of bounds or srcIndex: an id beyond an embedding or a table"),
     ),
     (

@@ -6,6 +6,7 @@ import math
 import os
 from dataclasses import dataclass
 
+from unstuck.families import NOT_LEARNING
 from unstuck.model import Case, Finding
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
@@ -13,7 +14,6 @@ from unstuck.report.page import Page, Piece
 from unstuck.report.plot import Mark, draw, is_log
 from unstuck.text import count
 
-FAMILIES = ("numerics", "learning")
 MIN_POINTS = 8  # of fewer, a drawing shows no more than the evidence says
 
 
@@ -29,7 +29,7 @@ class Curve:
 
 def curve_of(case: Case, finding: Finding) -> Curve | None:
     """None where the finding is not about learning, or too little was measured."""
-    if finding.family not in FAMILIES:
+    if finding.family not in NOT_LEARNING:
         return None
     measured = [learning for learning in case.learnings if learning.losses]
     learning = next((one for one in measured if one.pid == finding.where.pid), measured[0] if measured else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unstuck.families import NOT_LEARNING
 from unstuck.model import Case, Finding, Stall, Where
 from unstuck.report import curve, wording
 from unstuck.report.code_excerpt import excerpt
@@ -99,7 +100,7 @@ def short(page: Page, case: Case, finding: Finding) -> None:
 def _recovered(page: Page, finding: Finding) -> None:
     page.blank()
     _headline(page, finding)
-    if finding.family in ("numerics", "learning"):
+    if finding.family in NOT_LEARNING:
         why = "Later steps do not confirm it: this finding no longer applies."
     else:
         why = "The run recovered: this finding no longer applies."
@@ -151,7 +152,7 @@ ON_GPU = "values on the GPU at the step that made them: they are read some steps
 def unseen(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     trouble = list(dict.fromkeys(case.looks[-1].trouble)) if case.looks else []
     trouble += [f"{probe}: {why}" for probe, why in dict.fromkeys((*case.probes_off, *diagnosis.probes_off))]
-    if any(finding.family in ("numerics", "learning") for finding in diagnosis.findings):
+    if any(finding.family in NOT_LEARNING for finding in diagnosis.findings):
         trouble += [COMPILED] * any(learning.compiled for learning in case.learnings)
         trouble += [ON_GPU] * any(learning.on_gpu for learning in case.learnings)
     if not trouble:

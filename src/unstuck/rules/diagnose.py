@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.families import IN_VAIN
+from unstuck.families import NOT_LEARNING
 from unstuck.model import Case, Finding, Question
 from unstuck.rules.rule import Rule
 
-NOT_LEARNING = IN_VAIN - {"data"}  # families that share their last resorts; odd data need not be why nothing is learned
 LOUDNESS = {"error": 0, "warning": 1, "info": 2}
 
 
