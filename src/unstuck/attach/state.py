@@ -1,4 +1,4 @@
-"""The answer in one word and one sentence: stuck, running, stopped, unclear; and why, where it cannot be told."""
+"""The answer in one word and one sentence: stuck, running, stopped, unclear; and why, where it is not clear."""
 
 from __future__ import annotations
 

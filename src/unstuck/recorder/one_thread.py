@@ -1,7 +1,7 @@
 """Keeps what we compute on one thread, through the OpenMP that torch itself uses.
 
 A pool of threads that is not there before must not be started by us: a forked worker has only its name, and waits for
-it for ever. `torch.set_num_threads` would do it too, and leave other settings behind: this is one number of the calling
+it forever. `torch.set_num_threads` would do it too, and leave other settings behind: this is one number of the calling
 thread, put back as it was.
 """
 

@@ -1,6 +1,6 @@
 """The one walk over a batch: what lies in nested tuples, lists, dicts and dataclasses, each with its path.
 
-Nothing of the user's is run, and whatever it is given, it looks at no more than a few hundred things.
+Nothing of the user's is run, and whatever it gets, it looks at no more than a few hundred things.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is in the batches, read in main as the loader hands them out: the first ones, then some, within the budget.
 
-Where a training draws from no loader, the batch is what the model is given. One record says all that is known so far,
+Where a training draws from no loader, the batch is what the model gets. One record says all that is known so far,
 ever more rarely, and once more at the end.
 """
 

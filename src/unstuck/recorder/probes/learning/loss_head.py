@@ -1,4 +1,4 @@
-"""The loss function at the end of a graph, and what it was given: target, prediction, the softmax in front of it."""
+"""The loss function at the end of a graph, and what it gets: target, prediction, the softmax in front of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loss function was given: targets and predictions, over sampled batches, from what the graph keeps."""
+"""What a loss function gets: targets and predictions, over sampled batches, from what the graph keeps."""
 
 from __future__ import annotations
 

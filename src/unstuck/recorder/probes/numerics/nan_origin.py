@@ -1,4 +1,4 @@
-"""Where NaN was born: the oldest operation of the graph that was given finite numbers and made NaN or infinity.
+"""Where NaN comes from: the oldest operation of the graph that got finite numbers and made NaN or infinity.
 
 Loaded at the backward call of the first loss that is NaN or infinite, while its graph is still there. Each node that
 keeps its input or its result is looked at; nothing is run again, nothing of the training is touched.

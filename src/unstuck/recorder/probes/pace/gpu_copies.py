@@ -2,7 +2,7 @@
 a piece of three batches is copied.
 
 On a stream of its own, so that it waits for nothing of the training: the training's own copy also waits for its work on
-the GPU, and the two cannot be told apart without stopping it.
+the GPU, and the two cannot be separated without stopping it.
 """
 
 from __future__ import annotations
