@@ -19,26 +19,9 @@ import psutil
 import pytest
 
 from tests.conftest import FAULTS, Runner
+from tests.corpus import FAULTY, Faulty, parameters
 
-ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
-HANGS = {name: facts for name, facts in ALL.items() if facts["family"] == "hang" and not facts.get("device")}
-QUICK = ("flock-shard-pairs", "fifo-in-manifest", "spin-foreground-crop")
-NO_MEASURE, NO_END = "how long a sample takes", "cannot be seen from outside"
-UNKNOWABLE = {
-    "lockf-registry-indexer": "holds, while others of this run are at work",
-    "pause-for-scheduler": "has been at",
-    "ranks-one-stuck-in-data": NO_MEASURE,
-    "ranks-wait-for-checkpoint": "only its own code knows what for",
-    "retry-same-class": NO_MEASURE,
-    "spin-bucket-sampler": NO_MEASURE,
-    "spin-decode-until-eos": NO_END,
-    "spin-line-search": NO_END,
-    "spin-record-reader": NO_MEASURE,
-    "spin-regex-transform": NO_MEASURE,
-    "spin-wait-for-flag": NO_END,
-    "stale-checkpoint-lock": "cannot be read here",
-}
-"""What cannot be known from outside, and the words in which `attach` says why."""
+HANGS = {name: script for name, script in FAULTY.items() if script.family == "hang" and not script.device}
 STANDS = 16.0
 """Seconds that a script is left alone: it has begun, and has stood for as long as a wait must to be told."""
 
@@ -85,28 +68,25 @@ def cases(names: list[str], quick: tuple[str, ...]) -> list[Any]:
     return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.parametrize("name", cases(sorted(HANGS), QUICK))
-def test_hang_is_named_from_outside(unstuck: Runner, name: str) -> None:
-    facts = HANGS[name]
-    script = FAULTS / "faulty" / f"{name}.py"
-    with started(unstuck.folder, [sys.executable, str(script)], facts.get("env")) as process:
+@pytest.mark.parametrize("script", parameters(HANGS, "attach"))
+def test_hang_is_named_from_outside(unstuck: Runner, script: Faulty) -> None:
+    with started(unstuck.folder, [sys.executable, str(script.path)], script.env) as process:
         time.sleep(STANDS)
         assert process.poll() is None
         told = attached(unstuck, process.pid)
         assert process.poll() is None, "it goes on as if nobody had looked"
     loud = [finding for finding in told["findings"] if finding["severity"] != "info"]
-    if name in UNKNOWABLE:
+    if script.attach is not None:
         assert loud == []
         assert told["attach"]["state"] in ("unclear", "running")
-        assert UNKNOWABLE[name] in " ".join(told["attach"]["reasons"])
+        assert script.attach in " ".join(told["attach"]["reasons"])
         return
     assert loud, told["attach"]
-    assert loud[0]["rule"] in facts["rules"]
-    spots = [facts[key] for key in ("line", "blocked") if key in facts]
-    line = loud[0]["where"]["line"]
-    assert line is None or any(low - 3 <= line <= high + 3 for low, high in spots), (loud[0]["where"], spots)
-    if "sample" in facts:
-        assert loud[0]["where"]["sample"] == facts["sample"]
+    assert loud[0]["rule"] in script.rules
+    where = loud[0]["where"]
+    assert where["line"] is None or any(low <= where["line"] <= high for low, high in script.spots), where
+    if script.sample is not None:
+        assert where["sample"] == script.sample
     assert told["probes_off"] == []
 
 

@@ -1,8 +1,7 @@
-"""Real memory cgroups: a kill for want of memory is named as such, and told from a plain SIGKILL."""
+"""Real memory cgroups: an OOM kill is told from a plain SIGKILL, and named by what is left of a run."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,17 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import memory_group
 from tests.conftest import FAULTS, Runner
+from tests.corpus import FAULTY
 from tests.memory_group import MemoryGroup
 from unstuck import text
 
-FACTS: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
-LIMIT: int = FACTS["oom-kept-predictions"]["memory"]
+LIMIT = FAULTY["oom-kept-predictions"].memory or 0
 
 
 @pytest.fixture
@@ -32,39 +30,6 @@ def limited() -> Iterator[MemoryGroup]:
         pytest.skip("no memory cgroup can be made here")
     yield group
     group.remove()
-
-
-def test_a_worker_that_is_oom_killed(unstuck: Runner, limited: MemoryGroup) -> None:
-    outcome = unstuck.run(FAULTS / "faulty" / "oom-decoded-cache.py", preexec_fn=limited.enter)
-    assert limited.kills >= 1
-    assert outcome.rules == ["out-of-memory-kill"], outcome.err[-3000:]
-    first = outcome.loud[0]
-    assert first["where"]["worker"] == 0
-    assert first["title"].startswith("Worker 0")
-    assert text.size(LIMIT) in first["title"]
-    assert any("rose from 0 to" in line for line in first["evidence"])
-    assert any("its memory rose from" in line for line in first["evidence"])
-    assert outcome.code == 1
-
-
-def test_main_that_is_oom_killed(unstuck: Runner, limited: MemoryGroup) -> None:
-    outcome = unstuck.run(FAULTS / "faulty" / "oom-kept-predictions.py", preexec_fn=limited.enter)
-    assert limited.kills >= 1
-    assert outcome.rules == ["out-of-memory-kill"], outcome.err[-3000:]
-    first = outcome.loud[0]
-    assert first["where"]["line"] == FACTS["oom-kept-predictions"]["line"][0]
-    assert any("penalties in main" in line for line in first["evidence"])
-    assert outcome.report["run"]["signal"] == signal.SIGKILL
-    assert outcome.code == -signal.SIGKILL
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["oom-decoded-cache", "oom-kept-predictions"])
-def test_the_healthy_twin_has_room(unstuck: Runner, limited: MemoryGroup, name: str) -> None:
-    outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py", preexec_fn=limited.enter)
-    assert outcome.code == 0, outcome.err[-3000:]
-    assert limited.kills == 0
-    assert outcome.told == []
 
 
 @pytest.mark.slow

@@ -14,11 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.conftest import FAULTS, Runner
+from tests.conftest import Runner
+from tests.corpus import FAULTY
 from tests.integration.terminal import PROMPT, Terminal
 
 SCRIPTS = Path(__file__).parent / "scripts"
-EXPECTED: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
@@ -79,20 +79,20 @@ def wait_until_it_hangs() -> None:
     ],
 )
 def test_interrupt_explains_a_hang_before_its_verdict(unstuck: Runner, terminal: Terminal, name: str) -> None:
-    facts = EXPECTED[name]
-    terminal.type(f"{terminal.unstuck} {FAULTS / 'faulty' / name}.py")
+    script = FAULTY[name]
+    terminal.type(f"{terminal.unstuck} {script.path}")
     wait_until_it_hangs()
     before = terminal.screen()
     assert "✖" not in before
     terminal.press("C-c")
     screen = terminal.wait_for_prompt()
     first = findings(unstuck)[0]
-    assert first["rule"] in facts["rules"], screen
+    assert first["rule"] in script.rules, screen
     assert first["severity"] == ("info" if first["rule"] == "waits-on-input" else "error")
     assert not first["withdrawn"]
     assert first["where"]["file"].endswith(f"{name}.py")
-    if "sample" in facts:
-        assert first["where"]["sample"] == facts["sample"]
+    if script.sample is not None:
+        assert first["where"]["sample"] == script.sample
     after = screen[screen.index("^C") :]
     assert first["rule"] in after
     assert re.search(r"^next: unstuck report \S+$", after, re.MULTILINE)

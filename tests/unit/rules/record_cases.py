@@ -19,12 +19,12 @@ from pathlib import Path
 
 from tests import memory_group
 from tests.conftest import FAULTS
+from tests.corpus import FAULTY
 from unstuck.model import Case
 from unstuck.serial import case_from
 
 CASES = Path(__file__).parent / "cases"
 FLAGS = ("--stop-on", "error", "--stall-after", "3", "--grace", "6")
-EXPECTED = json.loads((FAULTS / "expected.json").read_text())
 
 
 def case_file(name: str) -> Path:
@@ -38,12 +38,13 @@ def saved_case(name: str, folder: Path = CASES) -> Case:
 
 def record(name: str) -> str:
     """Run one faulty script with default times for proofs and short ones for the clock; keep its Case."""
-    group = memory_group.make(EXPECTED[name]["memory"]) if "memory" in EXPECTED[name] else None
+    script = FAULTY[name]
+    group = memory_group.make(script.memory) if script.memory is not None else None
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
-        flags = FLAGS if EXPECTED[name]["family"] not in ("death", "pace") else ("--on-hang", "stop")
-        command = [sys.executable, "-m", "unstuck", "run", *flags, str(FAULTS / "faulty" / f"{name}.py")]
-        line = EXPECTED[name].get("launch", "PY SCRIPT").replace("PY SCRIPT", shlex.join(command))
+        flags = FLAGS if script.family not in ("death", "pace") else ("--on-hang", "stop")
+        command = [sys.executable, "-m", "unstuck", "run", *flags, str(script.path)]
+        line = script.launch.replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(
             ["sh", "-c", line if ";" in line or line.startswith("unshare") else f"exec {line}"],
             cwd=folder,
@@ -52,10 +53,10 @@ def record(name: str) -> str:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=group.enter if group is not None else None,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **EXPECTED[name].get("env", {})},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **(script.env or {})},
         )
         try:
-            process.wait(15 if EXPECTED[name].get("before_any_seam") else 120)
+            process.wait(script.limit)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGINT)
             process.wait(30)
@@ -100,5 +101,5 @@ def scrub(text: str, folder: str) -> str:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:] or [name for name, facts in sorted(EXPECTED.items()) if not facts.get("device")]:
+    for each in sys.argv[1:] or [name for name, script in FAULTY.items() if not (script.device or script.blind)]:
         print(f"{each:32} {record(each)}", flush=True)

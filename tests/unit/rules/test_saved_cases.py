@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.record_cases import CASES, EXPECTED
+from tests.corpus import FAULTY
+from tests.unit.rules.record_cases import CASES
 from tests.unit.rules.record_cases import saved_case as case_of
 from unstuck.model import Case, Finding, Look, Process, Times
 from unstuck.recorder.records import Record
@@ -18,9 +19,9 @@ from unstuck.rules.hang.deadlock import deadlocked
 from unstuck.serial import from_plain, to_plain
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in CASES.glob("*.json.gz"))
-HANGS = [name for name in NAMES if EXPECTED[name]["family"] == "hang"]
-LOOPS = [name for name in NAMES if EXPECTED[name]["family"] == "loop"]
-ENDLESS = [name for name in LOOPS if EXPECTED[name]["rules"][0] in ("endless-epoch", "stop-condition-never-met")]
+HANGS = [name for name in NAMES if FAULTY[name].family == "hang"]
+LOOPS = [name for name in NAMES if FAULTY[name].family == "loop"]
+ENDLESS = [name for name in LOOPS if FAULTY[name].rules[0] in ("endless-epoch", "stop-condition-never-met")]
 
 
 def without_records(case: Case) -> Case:
@@ -52,11 +53,11 @@ def test_the_saved_case_names_the_same_cause(name: str) -> None:
     diagnosis = diagnose(case_of(name))
     assert diagnosis.probes_off == ()
     first = diagnosis.findings[0]
-    assert first.rule in EXPECTED[name]["rules"]
+    assert first.rule in FAULTY[name].rules
     assert first.evidence
     assert first.fix.text
     assert 0 < first.confidence <= 1
-    if EXPECTED[name]["family"] != "death" or first.where.file:
+    if FAULTY[name].family != "death" or first.where.file:
         assert Path(first.where.file or "").name == f"{name}.py"
 
 
@@ -105,7 +106,7 @@ def test_a_proof_needs_no_clock(name: str) -> None:
     stood = tuple(replace(stall, standing=6.0, still=0.0) for stall in case.stalls)
     first = primary(replace(case, times=Times(), stalls=stood, interrupted=False))
     assert first is not None
-    assert first.rule in EXPECTED[name]["rules"]
+    assert first.rule in FAULTY[name].rules
     assert first.confidence >= 0.9
 
 
@@ -125,7 +126,7 @@ def _scheduled(process: Process) -> Process:
 
 
 def test_most_locks_pipes_and_queues_are_proven() -> None:
-    proven = {EXPECTED[name]["rules"][0] for name in knots()}
+    proven = {FAULTY[name].rules[0] for name in knots()}
     assert proven >= {
         "file-lock-held",
         "lock-lost-in-fork",
@@ -147,7 +148,7 @@ def test_a_rule_of_ours_that_breaks_does_not_hide_the_others() -> None:
         raise RuntimeError("boom")
 
     broken = replace(RULES[0], decide=breaks)
-    name = next(n for n in NAMES if EXPECTED[n]["rules"][0] == "pipe-full")
+    name = next(n for n in NAMES if FAULTY[n].rules[0] == "pipe-full")
     diagnosis = diagnose(case_of(name), (broken, *RULES[1:]))
     assert diagnosis.findings[0].rule == "pipe-full"
     assert diagnosis.probes_off == ((f"rule {broken.name}", "RuntimeError: boom"),)

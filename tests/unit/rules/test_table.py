@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import FAULTS
-from tests.unit.rules.record_cases import EXPECTED, case_file
+from tests.corpus import FAULTY
+from tests.unit.rules.record_cases import case_file
 from unstuck.rules import RULES, rule_named
 from unstuck.rules.rule import HEADINGS, Rule
 
@@ -38,15 +38,12 @@ def test_file_is_named_for_the_rule(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_it_has_a_faulty_script_a_healthy_twin_and_a_saved_case(rule: Rule) -> None:
-    names = [name for name, facts in EXPECTED.items() if facts["rules"][0] == rule.name]
-    assert names or rule.asks_only
-    for name in names:
-        assert (FAULTS / "faulty" / f"{name}.py").exists()
-        assert (FAULTS / "healthy" / f"{name}.py").exists()
+def test_it_has_a_faulty_script_and_a_saved_case(rule: Rule) -> None:
+    scripts = [script for script in FAULTY.values() if script.rules[0] == rule.name and not script.blind]
+    assert scripts or rule.asks_only
+    for script in scripts:
         # One that needs a device, or a machine of its own, can be recorded only where there is one.
-        needs = EXPECTED[name].get("device") or EXPECTED[name].get("alone")
-        assert case_file(name).exists() or needs
+        assert case_file(script.name).exists() or script.device or script.alone
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 
+from tests.corpus import FAULTY
 from tests.unit.rules.death.runs import MEMORY, said
-from tests.unit.rules.record_cases import EXPECTED, case_file, saved_case
+from tests.unit.rules.record_cases import case_file, saved_case
 from unstuck.model import Case, Exit
 from unstuck.serial import from_plain, to_plain
 
 NAMES = sorted(
     name
-    for name, facts in EXPECTED.items()
-    if facts["family"] == "death" and facts["rules"][0] not in MEMORY and case_file(name).exists()
+    for name, script in FAULTY.items()
+    if script.family == "death" and script.rules[0] not in MEMORY and case_file(name).exists()
 )
-BY_ERROR = [name for name in NAMES if EXPECTED[name]["rules"][0] != "ended-from-outside"]
+BY_ERROR = [name for name in NAMES if FAULTY[name].rules[0] != "ended-from-outside"]
 
 
 def rule_of(name: str) -> list[tuple[str, str]]:
-    return [(EXPECTED[name]["rules"][0], "error")]
+    return [(FAULTY[name].rules[0], "error")]
 
 
 @pytest.mark.parametrize("name", NAMES)

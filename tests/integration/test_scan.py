@@ -1,8 +1,7 @@
-"""Faulty data is named from the batches of a training; twins stay silent. A scan says the same of the whole set."""
+"""`unstuck scan` reads the whole dataset and says which samples raise, hang, are slow or have values missing."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -13,43 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import FAULTS, Runner
+from tests.conftest import Runner
 
-ALL: dict[str, dict[str, Any]] = json.loads((FAULTS / "expected.json").read_text())
-EXPECTED = {name: facts for name, facts in ALL.items() if facts["family"] == "data"}
 SCRIPT = Path(__file__).parent / "scripts" / "scanned.py"
-QUICK = ("tanh-on-raw-readings", "sensor-codes-for-missing")
-TWINS = ("tanh-on-raw-readings",)
-
-
-def cases(quick: tuple[str, ...]) -> list[Any]:
-    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in sorted(EXPECTED)]
-
-
-@pytest.mark.parametrize("name", cases(QUICK))
-def test_faulty_data_is_named(unstuck: Runner, name: str) -> None:
-    facts = EXPECTED[name]
-    outcome = unstuck.run(FAULTS / "faulty" / f"{name}.py")
-    standing = [finding for finding in outcome.report["findings"] if not finding["withdrawn"]]
-    assert standing, outcome.err[-3000:]
-    first = standing[0]
-    assert first["rule"] in facts["rules"], outcome.err[-3000:]
-    assert (first["severity"] == "info") == (facts.get("severity") == "info"), first
-    low, high = facts["line"]
-    assert low - 3 <= first["where"]["line"] <= high + 3, first["where"]
-    assert outcome.report["probes_off"] == []
-    assert outcome.code == 0
-
-
-@pytest.mark.parametrize("name", cases(TWINS))
-def test_healthy_twin_is_silent(unstuck: Runner, name: str) -> None:
-    outcome = unstuck.run(FAULTS / "healthy" / f"{name}.py")
-    assert outcome.loud == [], outcome.err[-3000:]
-    assert [f["rule"] for f in outcome.report["findings"] if f["family"] == "data"] == []
-    assert outcome.report["probes_off"] == []
-
-
-# --- a scan ------------------------------------------------------------------------------------------------------
 
 
 def scan(unstuck: Runner, *words: str, flags: tuple[str, ...] = (), after: str = "") -> tuple[int, str, str, Any]:
