@@ -1,15 +1,15 @@
-"""Errors a user can cause, caught once in `commands.main`.
+"""Errors a user can cause, caught once in `cli.main`.
 
 UnstuckError            what failed, likely cause, next command
-├── UsageError          the command line asks for something that cannot be   (exit 2)
-└── OwnFault            unstuck itself is broken or misused                  (exit 70)
+├── UsageError          the command line asks for something impossible       (exit 2)
+└── OwnFault            an internal error in unstuck                         (exit 70)
 """
 
 from __future__ import annotations
 
 
 class UnstuckError(Exception):
-    """What failed; `cause` and `next_command` tell the person what to do about it."""
+    """What failed; `cause` and `next_command` say what to do about it."""
 
     exit_code = 2
 
@@ -21,10 +21,10 @@ class UnstuckError(Exception):
 
 
 class UsageError(UnstuckError):
-    """The command line asks for something that cannot be done."""
+    """The command line asks for something impossible."""
 
 
 class OwnFault(UnstuckError):
-    """A fault of ours."""
+    """An internal error in unstuck."""
 
     exit_code = 70

@@ -83,7 +83,7 @@ def _heights(values: Sequence[float]) -> list[float]:
         low, high = min(values), max(values)
     else:
         largest = max(map(abs, values)) or 1.0
-        values = [value / largest for value in values]  # the distance of two huge ones is no number
+        values = [value / largest for value in values]  # the distance between two huge ones is infinite
         low, high = min(values), max(values)
         more = max(0.0, LEAST_SPAN - (high - low)) / 2
         low, high = low - more, high + more

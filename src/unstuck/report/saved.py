@@ -22,8 +22,7 @@ class Saved:
 
     source: Path
     case: Case
-    diagnosis: Diagnosis | None = None
-    """What the run itself said; None: nothing, or it was the bare Case that was asked for."""
+    diagnosis: Diagnosis | None = None  # what the run itself reported; None: nothing, or only the Case is there
 
 
 def find(argument: str | None = None) -> Saved:
