@@ -82,11 +82,11 @@ class Watch:
         self.parts.attempt("unrecorded", self._tell_unrecorded, now)
         self.readings.measure(now)
         recovered = self._recovered()
-        looked = self._look_where_due()
-        news = self.readings.take_news()
-        if news:
+        due = self._look_where_due()
+        if not due and self.readings.take_news():  # after a look not now: the flights of that moment belong to it
             self.evidence.note_flights()
-        worth_saying = (looked or news) and self.judge()
+            due = True
+        worth_saying = due and self.judge()
         return worth_saying or recovered
 
     def _tell_unrecorded(self, now: float) -> None:
