@@ -134,6 +134,8 @@ class Parameters:
         for leaf in leaves:
             if gpu.plain(leaf) and (len(self.known) <= MAX_PARAMETERS or self.get(leaf) is not None):
                 entry = self.add(leaf)
+                if not entry.in_graph:  # those of one graph follow each other, in its order
+                    self.known[id(leaf)] = self.known.pop(id(leaf))
                 entry.in_graph += 1
                 self.last_reached.append(entry.ref)
 
