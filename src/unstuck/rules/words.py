@@ -22,10 +22,10 @@ def place(frame: Frame | None) -> str:
     return text.spot(frame.file, frame.line, frame.function)
 
 
-def loop_or_place(frame: Frame | None) -> str:
-    """the loop in tokenize (data.py, lines 26–39); without one the line alone."""
+def loop_or_code(frame: Frame | None) -> str:
+    """the loop in tokenize (data.py, lines 26–39); without a loop: the code at data.py:31 in tokenize."""
     if frame is None or frame.loop is None:
-        return place(frame)
+        return f"the code at {place(frame)}"
     inside = "" if frame.function in ("<module>", "") else f" in {frame.function}"
     return f"the loop{inside} ({os.path.basename(frame.file)}, {lines(frame.loop)})"
 

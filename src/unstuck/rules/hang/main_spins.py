@@ -27,7 +27,7 @@ from unstuck.model import Case, Finding
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_line, stack_varies
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import loop_or_place
+from unstuck.rules.words import loop_or_code
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -38,14 +38,14 @@ def decide(case: Case) -> Iterable[Finding]:
         yield still.finding(
             RULE,
             confidence=0.7 if still.asked else 0.85,
-            title=f"the training process computes forever in {loop_or_place(frame)}",
+            title=f"the training process computes forever in {loop_or_code(frame)}",
             evidence=(
                 f"{still.who} has completed no batch, backward pass or step for {still.lasting}",
                 cpu_line(still),
                 seen_line(still, frame),
             ),
             where=still.where(frame),
-            fix=f"Check what should end {loop_or_place(frame)}: what it tests does not change.",
+            fix=f"Check what should end {loop_or_code(frame)}: what it tests does not change.",
             seen_by=still.stacks_by,
         )
 

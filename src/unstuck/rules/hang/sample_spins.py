@@ -30,7 +30,7 @@ from unstuck.rules import scans
 from unstuck.rules.hang import work
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import loop_or_place, seconds
+from unstuck.rules.words import loop_or_code, seconds
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -48,7 +48,7 @@ def decide(case: Case) -> Iterable[Finding]:
         yield still.finding(
             RULE,
             confidence=0.95 if outside else 0.9 if more else still.confidence,
-            title=f"{sample} never finishes: {loop_or_place(frame)} does not end",
+            title=f"{sample} never finishes: {loop_or_code(frame)} does not end",
             evidence=(
                 f"{still.who} has been busy with {sample} for {still.words(took)}{_usual(pace, flight)}",
                 more.line if more else "",
@@ -56,7 +56,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 work.seen_line(still, frame),
             ),
             where=still.where(frame),
-            fix=f"Limit {loop_or_place(frame)}, and raise an error that names the sample when the limit is reached; "
+            fix=f"Limit {loop_or_code(frame)}, and raise an error that names the sample when the limit is reached; "
             "then look at this sample's data.",
             seen_by=still.stacks_by,
         )
