@@ -102,8 +102,11 @@ def pair(hooked: Iterator[None], plain: Iterator[None], state: list[int], away: 
     found: dict[str, list[float]] = {}
     while state[flight.FULL]:  # what sampled steps have in place would be in the way of both
         next(hooked)
-    for block in random.sample((block_hooked, lambda: away.during(block_plain)), 2):
-        block()
+    for block in random.sample((block_hooked, block_plain), 2):
+        if block is block_plain:
+            away.during(block)
+        else:
+            block()
         while state[flight.FULL]:
             next(hooked)
     return found
