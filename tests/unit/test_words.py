@@ -1,7 +1,8 @@
 """Everything a user reads is in the words a colleague would use: none of the worst ones comes back.
 
 Read are the string literals (titles, evidence, fixes, errors, help) and the docstrings of modules (the pages of rules)
-in the folders of COVERED. A folder joins it when its words are done; demos never, they are written as people write.
+of the whole package, and what is written for people by hand: README, CONTRIBUTING, CHANGELOG, docs. Demos are left out:
+they are written as people write.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "unstuck"
-COVERED = ("rules",)
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "unstuck"
 
 WORDS = {  # not: but
     r"data sets?": "dataset",
@@ -39,11 +40,8 @@ WORDS = {  # not: but
 }
 
 
-MODULES = [
-    path
-    for covered in COVERED
-    for path in ([SOURCE / covered] if covered.endswith(".py") else sorted((SOURCE / covered).rglob("*.py")))
-]
+MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "demos"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
@@ -62,9 +60,9 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def bad_words(source: str) -> list[str]:
+def bad_words(texts: Iterable[tuple[int, str]]) -> list[str]:
     found = []
-    for line, text in texts(source):
+    for line, text in texts:
         plain = " ".join(text.split())
         for pattern, better in WORDS.items():
             match = re.search(rf"\b{pattern}(?!\w)", plain, re.IGNORECASE)
@@ -75,7 +73,13 @@ def bad_words(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_words(path: Path) -> None:
-    assert bad_words(path.read_text()) == []
+    assert bad_words(texts(path.read_text())) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_words_of_pages(path: Path) -> None:
+    paragraphs = path.read_text().split("\n\n")
+    assert bad_words(enumerate(paragraphs, 1)) == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -91,5 +95,5 @@ def test_bad_words_are_found_in_pages_and_messages_but_not_in_other_docstrings()
     def f():
         """Which is no number."""
     '''
-    found = bad_words(textwrap.dedent(f"    {source}"))
+    found = bad_words(texts(textwrap.dedent(f"    {source}")))
     assert [line.split("'")[1] for line in found] == ["data set", "for ever", "no number"]
