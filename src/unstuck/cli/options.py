@@ -62,14 +62,9 @@ class Option:
         return number if 0 < number < MAX_SECONDS else None
 
     def resolve(self, settings: Settings, given: Any) -> Any:
-        """The flag, else the environment, else pyproject.toml, else the default."""
-        if self.kind == "switch":
-            return settings.switch(self.flag, given, bool(self.default))
-        if self.kind == "choice":
-            return settings.choice(self.flag, given, self.default or "", ["", *self.choices]) or self.default
-        if self.kind == "seconds":
-            return settings.number(self.flag, given, self.default or 0.0) or self.default
-        return settings.text(self.flag, given, self.default or "") or self.default
+        """What is set, by the flag, the environment or pyproject.toml; 0 and nothing mean the default."""
+        value = settings.value(self.flag, self.kind, given, self.choices) or self.default
+        return bool(value) if self.kind == "switch" else value
 
 
 OPTIONS = (

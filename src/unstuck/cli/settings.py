@@ -2,67 +2,49 @@
 
 from __future__ import annotations
 
-import math
 import os
 
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False  # typing itself would cost more than the rest of this module
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 class Settings:
-    """Each method takes the setting's name as on the flag (`stall-after`), the flag's value (None: not given) and
-    the default; a bad value is a UsageError that says where it came from."""
-
     def __init__(self, environ: Mapping[str, str] | None = None, folder: str = ".") -> None:
         self._environ = os.environ if environ is None else environ
-        self.notes: list[str] = []
-        """What the user should know about how settings were read."""
+        self.notes: list[str] = []  # what the user should know about how settings were read
         self._table = self._read(os.path.join(folder, "pyproject.toml"))
 
-    def number(self, name: str, flag: float | None, default: float) -> float:
-        return self._first(name, flag, default, _number, "a number, 0 or more")
+    def value(self, name: str, kind: str, flag: Any = None, choices: Sequence[str] = ()) -> Any:
+        """`name` as on the flag (`stall-after`), `kind` as of an Option; None where it is not set anywhere.
 
-    def switch(self, name: str, flag: bool | None, default: bool) -> bool:
-        return self._first(name, flag, default, _switch, "true or false")
-
-    def text(self, name: str, flag: str | None, default: str) -> str:
-        return self._first(name, flag, default, _text, "text, in quotes")
-
-    def choice(self, name: str, flag: str | None, default: str, choices: Sequence[str]) -> str:
-        def read(value: Any) -> str:
-            if value not in choices:
-                raise ValueError
-            return str(value)
-
-        return self._first(name, flag, default, read, f"one of: {', '.join(word for word in choices if word)}")
-
-    def _first(self, name: str, flag: T | None, default: T, read: Callable[[Any], T], wanted: str) -> T:
+        A bad value is a UsageError that says where it came from."""
         variable = "UNSTUCK_" + name.upper().replace("-", "_")
-        value: Any
         if flag is not None:
             value, source, correct = flag, f"--{name}", "unstuck run --help"
         elif self._environ.get(variable):
             value, source, correct = self._environ[variable], f"{variable} in the environment", f"unset {variable}"
         elif name in self._table:
-            value, source, correct = (
-                self._table[name],
-                f"{name} in [tool.unstuck] of pyproject.toml",
-                "edit pyproject.toml",
-            )
+            value, source = self._table[name], f"{name} in [tool.unstuck] of pyproject.toml"
+            correct = "edit pyproject.toml"
         else:
-            return default
+            return None
+        wanted = {
+            "seconds": "a number, 0 or more",
+            "switch": "true or false",
+            "text": "text, in quotes",
+            "choice": f"one of: {', '.join(choices)}",
+        }
         try:
-            return read(value)
-        except (TypeError, ValueError):
-            raise UsageError(f"{source} is {value!r}", cause=f"it must be {wanted}", next_command=correct) from None
+            return _parsed(value, kind, choices)
+        except (TypeError, ValueError, KeyError):
+            cause = f"it must be {wanted[kind]}"
+            raise UsageError(f"{source} is {value!r}", cause=cause, next_command=correct) from None
 
     def _read(self, path: str) -> dict[str, Any]:
         try:
@@ -84,25 +66,15 @@ class Settings:
         return {key.replace("_", "-"): value for key, value in table.items()} if isinstance(table, dict) else {}
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool):
-        raise TypeError
-    number = float(value)
-    if not math.isfinite(number) or number < 0:
+def _parsed(value: Any, kind: str, choices: Sequence[str]) -> Any:
+    """Of a flag, a variable or TOML; raises where it is nothing of that kind."""
+    if kind == "switch":
+        return value if isinstance(value, bool) else _SWITCH[value.lower() if isinstance(value, str) else ""]
+    if kind == "seconds":
+        number = float(value)
+        if isinstance(value, bool) or not 0 <= number < float("inf"):
+            raise ValueError
+        return number
+    if not isinstance(value, str) or (kind == "choice" and value not in choices):
         raise ValueError
-    return number
-
-
-def _switch(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = _text(value).lower()
-    if word not in _SWITCH:
-        raise ValueError
-    return _SWITCH[word]
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
     return value

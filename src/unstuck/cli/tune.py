@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.tuning.tuned import Tuned
 
     settings = Settings()
-    seconds = settings.number("tune-seconds", args.seconds, DEFAULT_SECONDS) or DEFAULT_SECONDS
-    command = script_command(args, "tune", settings.text("python", args.python, "") or None)
+    seconds = settings.value("tune-seconds", "seconds", args.seconds) or DEFAULT_SECONDS
+    command = script_command(args, "tune", settings.value("python", "text", args.python) or None)
     bar = Bar("unstuck: measuring", first=0.0)
     options = {"function": "tuning.session:tune_in_script", "step": True, "seconds": seconds}
     script = Script("tune", command, options, lambda event: _show(event, bar, seconds))

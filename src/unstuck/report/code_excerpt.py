@@ -1,4 +1,4 @@
-"""Lines of the user's source around a place, read from disk when shown, never at the price of a hang."""
+"""Lines of the user's source around a line, read from disk when shown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from unstuck.model import Case, Frame, Where
 
-LARGEST = 4_000_000
-PATIENCE = 2.0
+MAX_BYTES = 4_000_000  # of a source that is read
+READ_SECONDS = 2.0  # a dead network file system, perhaps the very cause, must not hang us too
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class Line:
 @dataclass(frozen=True)
 class Excerpt:
     lines: tuple[Line, ...] = ()
-    note: str = ""
-    """Why there is less to see than there should be."""
+    note: str = ""  # why there is less to see than there should be
 
 
 def excerpt(where: Where, case: Case, around: int) -> Excerpt:
@@ -36,9 +35,9 @@ def excerpt(where: Where, case: Case, around: int) -> Excerpt:
     lines = _read(os.path.join(case.cwd, where.file))
     if lines is None or not 1 <= where.line <= len(lines):
         only = (Line(where.line, recorded, True),) if recorded else ()
-        return Excerpt(only, "" if lines is None else "the file has changed since")
+        return Excerpt(only, "" if lines is None else "the file has changed since then")
     if recorded and lines[where.line - 1].strip() != recorded:
-        return Excerpt((Line(where.line, recorded, True),), "the file has changed since")
+        return Excerpt((Line(where.line, recorded, True),), "the file has changed since then")
     first, last = _neighbours(lines, where.line, around)
     return Excerpt(tuple(_dedented(lines, first, last, where.line)))
 
@@ -92,13 +91,13 @@ def _frames(case: Case) -> Iterator[Frame]:
 
 
 def _read(path: str) -> list[str] | None:
-    """The file's lines. A dead network file system, perhaps the very cause, must not hang us too."""
+    """The file's lines, if they can be read in time."""
     found: list[list[str]] = []
 
     def read() -> None:
         try:
             status = os.stat(path)
-            if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES:
                 with open(path, encoding="utf-8", errors="replace") as file:
                     found.append(file.read().splitlines())
         except (OSError, ValueError):
@@ -106,5 +105,5 @@ def _read(path: str) -> list[str] | None:
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    reader.join(PATIENCE)
+    reader.join(READ_SECONDS)
     return found[0] if found else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 from unstuck.errors import UsageError
@@ -76,27 +75,20 @@ def read_back(data: dict[str, Any], source: str) -> tuple[Case, Diagnosis]:
 # --- files ---------------------------------------------------------------------------------------------------
 
 
-def _as_json(case: Case, diagnosis: Diagnosis) -> str:
-    return dump_text(report(case, diagnosis))
-
-
-RENDERERS: dict[str, Callable[[Case, Diagnosis], str]] = {".json": _as_json}
-"""By file extension: what `--report FILE` can write."""
-
-
 def write_report(path: str | os.PathLike[str], case: Case, diagnosis: Diagnosis) -> None:
-    """Write the file whole, in the form its extension names. Raises UsageError, OSError."""
-    write_whole(path, _renderer(path)(case, diagnosis))
+    """Write the file whole. Raises UsageError, OSError."""
+    _check_extension(path)
+    write_whole(path, dump_text(report(case, diagnosis)))
 
 
 def check_report_path(path: str | os.PathLike[str]) -> None:
     """Say before the run, not after hours of it, that the report cannot be written."""
-    _renderer(path)
+    _check_extension(path)
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
-            cause="that is a folder",
+            cause="it is a folder",
             next_command=f"unstuck run --report {os.path.join(path, 'report.json')} …",
         )
     if not os.path.isdir(folder):
@@ -111,20 +103,19 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
-            cause=f"no file can be made in {folder}: {error.strerror or error}",
+            cause=f"no file can be created in {folder}: {error.strerror or error}",
             next_command="unstuck run --report /a/folder/of/yours/report.json …",
         ) from error
 
 
-def _renderer(path: str | os.PathLike[str]) -> Callable[[Case, Diagnosis], str]:
-    extension = os.path.splitext(path)[1].lower()
-    if extension not in RENDERERS:
+def _check_extension(path: str | os.PathLike[str]) -> None:
+    stem, extension = os.path.splitext(path)
+    if extension.lower() != ".json":
         raise UsageError(
             f"cannot write a report as {os.fspath(path)}",
-            cause=f"the extension decides the form, and {extension or 'none'} is not one of: {', '.join(RENDERERS)}",
-            next_command=f"unstuck run --report {os.path.splitext(path)[0]}.json …",
+            cause="a report is JSON, and the name of its file must end in .json",
+            next_command=f"unstuck run --report {stem}.json …",
         )
-    return RENDERERS[extension]
 
 
 # --- parts ---------------------------------------------------------------------------------------------------

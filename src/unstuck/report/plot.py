@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-WIDEST, NARROWEST = 60, 16
+MAX_COLUMNS, MIN_COLUMNS = 60, 16  # of the drawing without its axis
 ROWS = 7
-LOG_FROM = 100.0
-"""Positive values that span more than this factor are drawn on a logarithmic scale."""
-LEAST_SPAN = 0.1
-"""Share of its level that the height stands for at least: else the noise of a flat curve would look like mountains."""
+MIN_LOG_FACTOR = 100.0  # positive values that span more are drawn on a logarithmic scale
+MIN_SPAN_SHARE = 0.1  # of its level that the height stands for: else the noise of a flat curve would look like peaks
 
 # Which dot of a braille character is at (row, column): its bit in the code point.
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -32,7 +30,7 @@ class Row(NamedTuple):
 
 
 def is_log(values: Sequence[float]) -> bool:
-    return bool(values) and min(values) > 0 and max(values) / min(values) > LOG_FROM
+    return bool(values) and min(values) > 0 and max(values) / min(values) > MIN_LOG_FACTOR
 
 
 def draw(
@@ -44,8 +42,8 @@ def draw(
     values = [value for _, value in points]
     highest, lowest = numbers(max(values), min(values))
     gutter = max(len(highest), len(lowest))
-    columns = min(WIDEST, width - gutter - 2)
-    if columns < NARROWEST:
+    columns = min(MAX_COLUMNS, width - gutter - 2)
+    if columns < MIN_COLUMNS:
         return []
     first, last = (edge([points[0][0], points[-1][0], *(m.step for m in marks)]) for edge in (min, max))
     across, down = (2, 4) if unicode else (1, 1)
@@ -85,7 +83,7 @@ def _heights(values: Sequence[float]) -> list[float]:
         largest = max(map(abs, values)) or 1.0
         values = [value / largest for value in values]  # the distance between two huge ones is infinite
         low, high = min(values), max(values)
-        more = max(0.0, LEAST_SPAN - (high - low)) / 2
+        more = max(0.0, MIN_SPAN_SHARE - (high - low)) / 2
         low, high = low - more, high + more
     return [(value - low) / (high - low) for value in values]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from unstuck.report.plot import ROWS, WIDEST, Mark, draw, is_log, numbers
+from unstuck.report.plot import MAX_COLUMNS, ROWS, Mark, draw, is_log, numbers
 
 
 def curve(values: Sequence[float]) -> list[tuple[float, float]]:
@@ -33,7 +33,7 @@ def text(points: Sequence[tuple[float, float]], *marks: Mark, width: int = 80, u
 
 def test_a_falling_curve_falls() -> None:
     seen = heights([2 * math.exp(-n / 20) + 0.5 for n in range(100)])
-    assert len(seen) == WIDEST
+    assert len(seen) == MAX_COLUMNS
     assert seen == sorted(seen, reverse=True)
     assert (seen[0], seen[-1]) == (ROWS - 1, 0)
 
@@ -53,7 +53,7 @@ def test_negative_values_and_their_labels() -> None:
     lines = text(curve([-0.1 * n for n in range(40)]))
     assert lines[0].startswith("   0 ┤")
     assert lines[ROWS - 1].startswith("-3.9 ┤")
-    assert lines[ROWS] == "     └" + "─" * WIDEST
+    assert lines[ROWS] == "     └" + "─" * MAX_COLUMNS
     assert lines[ROWS + 1].split() == ["0", "39"]
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_number_is_marked_behind_the_last_value() -> None:
 
 def test_a_mark_stands_beneath_its_step() -> None:
     lines = text(curve([1.0 + n for n in range(119)]), Mark(59, "▲", "step 59"))
-    assert lines[-1].index("▲") - lines[ROWS].index("└") - 1 == round(59 / 118 * (WIDEST - 1))
+    assert lines[-1].index("▲") - lines[ROWS].index("└") - 1 == round(59 / 118 * (MAX_COLUMNS - 1))
     assert lines[-1].split() == ["0", "▲", "step", "59", "118"]
 
 
@@ -110,7 +110,7 @@ def test_marks_that_collide_get_lines_of_their_own() -> None:
 def test_it_keeps_to_the_width(width: int, unicode: bool) -> None:
     marks = [Mark(3, "!", "step 3"), Mark(199, "x", "no number from step 199")]
     lines = text(curve([1e-3 * n for n in range(200)]), *marks, width=width, unicode=unicode)
-    assert max(map(len, lines)) <= min(width, 5 + 2 + WIDEST)
+    assert max(map(len, lines)) <= min(width, 5 + 2 + MAX_COLUMNS)
     assert all(line.isascii() for line in lines) or unicode
     assert all(line == line.rstrip() for line in lines)
 

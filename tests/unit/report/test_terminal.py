@@ -169,7 +169,7 @@ def test_a_file_that_changed_since_is_not_quoted(case: Case) -> None:
 def test_a_source_that_never_answers_does_not_hang_us(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_excerpt, "PATIENCE", 0.05)
+    monkeypatch.setattr(code_excerpt, "READ_SECONDS", 0.05)
     (tmp_path / "train.py").unlink()
     os.mkfifo(tmp_path / "train.py")
     assert "Release the lock" in show(case, FINDING)
