@@ -158,4 +158,4 @@ def test_a_target_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) 
     assert caught.value.next_command.startswith("mkdir -p ")
     with pytest.raises(UsageError) as caught:
         check_report_path("/proc/out.json")
-    assert "no file can be made" in caught.value.cause
+    assert "no file can be created" in caught.value.cause
