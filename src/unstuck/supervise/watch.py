@@ -9,6 +9,7 @@ import os
 import time
 
 from unstuck.supervise.clock import SLOW_PACE, TICK
+from unstuck.supervise.early_word import EarlyWord, cause_in_words
 from unstuck.supervise.readings import PartsOff, Readings
 from unstuck.supervise.unrecorded import Unrecorded
 
@@ -44,6 +45,7 @@ class Watch:
         self.parts = PartsOff(output.line, verbose=options.verbose)
         self.readings = Readings(root, flights, options.stall_after, self.parts)
         self.unrecorded = Unrecorded(root, flights)
+        self._early = EarlyWord(self.readings.clock.scale)
         self.ending = False
         """We are ending it: what moves now moves because of us."""
         self._evidence: Evidence | None = None
@@ -87,6 +89,8 @@ class Watch:
             self.evidence.note_flights()
             due = True
         worth_saying = due and self.judge()
+        if self.gathered:
+            self.parts.attempt("early word", self._say_early, worth_saying or recovered)
         return worth_saying or recovered
 
     def _tell_unrecorded(self, now: float) -> None:
@@ -98,6 +102,32 @@ class Watch:
         """A standstill that was reported is over: the report is withdrawn, and that is worth saying."""
         withdrawn = self.verdicts.recovered(self.readings.last_moves()) if self.verdicts is not None else ()
         return any(finding.severity != "info" for finding in withdrawn)
+
+    def _say_early(self, about_to_tell: bool) -> None:
+        """Say in one line what stands still though nothing is proven, and take it back when it moves."""
+        from unstuck.report.wording import doing, standing
+        from unstuck.text import seconds
+
+        stalls = self.evidence.stalls()
+        over = self._early.over(stalls)
+        certain = about_to_tell or any(f.family == "hang" and f.severity != "info" for f in self.findings)
+        if over is not None and not certain:
+            stood = self.readings.last_moves().get(over.pid, over.since) - over.since
+            self.output.line(f"moving again after {seconds(max(stood, over.standing))}")
+        if certain or self.evidence.at_prompt:
+            return
+        stall = self._early.due(stalls)
+        if stall is not None:
+            case = self.evidence.case()
+            why = self._why(case) or ", ".join(doing(stall, case))
+            self.output.line(f"{standing(stall)}{': ' if why else ''}{why}; still watching")
+
+    def _why(self, case: Case) -> str:
+        from dataclasses import replace
+
+        from unstuck.rules.diagnose import diagnose
+
+        return cause_in_words(diagnose(replace(case, asked=True)).findings)
 
     def _look_where_due(self) -> bool:
         looked = False

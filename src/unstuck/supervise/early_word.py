@@ -1,0 +1,53 @@
+"""One line about a standstill that is not proven yet, and one when it is over. It is no finding and counts for nothing.
+
+Pure: stalls are parameters.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unstuck.model import Finding, Stall
+
+MIN_STANDING = 15.0  # seconds; until then most standstills are proven, or over
+MIN_STILL = 8.0  # seconds in which nothing moved at all: no CPU time, no bytes. Who computes may be at work
+MIN_TIMES_LONGEST = 3.0  # the longest pause of this kind in this run: a checkpoint that is slow each time is usual
+
+
+class EarlyWord:
+    """Remembers what was said, so that it is said once and taken back."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._scale = scale
+        self._said: Stall | None = None
+
+    def due(self, stalls: tuple[Stall, ...]) -> Stall | None:
+        """The standstill to speak about now."""
+        if self._said is not None:
+            return None
+        self._said = next((stall for stall in stalls if self._is_unusual(stall)), None)
+        return self._said
+
+    def over(self, stalls: tuple[Stall, ...]) -> Stall | None:
+        """What was said, once that process has moved again."""
+        said = self._said
+        if said is None or any(stall.pid == said.pid and stall.since == said.since for stall in stalls):
+            return None
+        self._said = None
+        return said
+
+    def _is_unusual(self, stall: Stall) -> bool:
+        return (
+            stall.suspect
+            and stall.seams
+            and not stall.excuse
+            and stall.standing >= max(MIN_STANDING * self._scale, MIN_TIMES_LONGEST * stall.pace.longest)
+            and stall.still >= MIN_STILL * self._scale
+        )
+
+
+def cause_in_words(findings: tuple[Finding, ...]) -> str:
+    """What the rules would say if they were asked now, in the middle of a sentence; empty where they say nothing."""
+    title = next((finding.title for finding in findings if finding.family == "hang"), "")
+    first, _, rest = title.partition(" ")
+    return title if not first.isalpha() or first.isupper() else f"{first.lower()} {rest}".strip()
