@@ -179,12 +179,12 @@ def test_flight_files_inside_an_unfinished_run_folder_are_found(monkeypatch: pyt
 def test_a_folder_without_anything_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flights_reader(monkeypatch, {})
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="nothing of a run"):
+    with pytest.raises(UsageError, match="no run is saved"):
         saved.find("empty")
 
 
 def test_no_run_at_all_names_the_next_command() -> None:
-    with pytest.raises(UsageError, match="no saved run") as caught:
+    with pytest.raises(UsageError, match="no run is saved") as caught:
         saved.find()
     assert caught.value.next_command.startswith("unstuck run")
 
@@ -192,6 +192,6 @@ def test_no_run_at_all_names_the_next_command() -> None:
 def test_an_unknown_id_names_those_that_exist() -> None:
     run = store.create()
     run.save(CASE, DIAGNOSIS)
-    with pytest.raises(UsageError, match="no run nonsense") as caught:
+    with pytest.raises(UsageError, match="no such run: nonsense") as caught:
         saved.find("nonsense")
     assert run.id in caught.value.cause

@@ -67,7 +67,7 @@ def read_back(data: dict[str, Any], source: str) -> tuple[Case, Diagnosis]:
         )
     except (KeyError, TypeError, AttributeError, MisfitError) as error:
         raise UsageError(
-            f"{source} is not a report of unstuck", cause=f"{type(error).__name__}: {error}".replace("\n", " ")
+            f"{source} is not a report written by unstuck", cause=f"{type(error).__name__}: {error}".replace("\n", " ")
         ) from error
     return case, Diagnosis(findings)
 

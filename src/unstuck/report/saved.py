@@ -37,8 +37,8 @@ def find(argument: str | None = None) -> Saved:
     if path.exists():
         return _open_file(path)
     raise UsageError(
-        f"there is no run {argument}",
-        cause=f"it is neither a file or folder nor an id in {FOLDER}/{_known()}",
+        f"no such run: {argument}",
+        cause=f"there is no such file or folder, and no run of that id in {FOLDER}/{_known()}",
         next_command="unstuck report",
     )
 
@@ -52,9 +52,9 @@ def case_of_flights(folder: Path) -> Case:
     flights, records = read_folder(folder)
     if not flights:
         raise UsageError(
-            f"there is nothing of a run in {folder}",
+            f"no run is saved in {folder}",
             cause=f"it has no {CASE}, no {REPORT} and no flight files",
-            next_command="unstuck run your_script.py",
+            next_command="unstuck run train.py",
         )
     now = max(_last_sign(flight) for flight in flights)
     began = min(flight.began for flight in flights)
@@ -86,7 +86,7 @@ def _case_of_plain_run(folder: Path) -> Case:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{folder / RUN} is not of a run of unstuck", cause=f"{type(error).__name__}: {error}"
+            f"{folder / RUN} was not written by unstuck", cause=f"{type(error).__name__}: {error}"
         ) from error
     try:
         flown = case_of_flights(folder / FLIGHT)
@@ -131,9 +131,9 @@ def _latest(base: Path) -> Path:
     runs = _runs_in(base) if base.is_dir() else []
     if not runs:
         raise UsageError(
-            "there is no saved run here",
-            cause=f"no {FOLDER} folder with a run in it in {os.path.abspath(os.curdir)}",
-            next_command="unstuck run your_script.py",
+            "no run is saved here",
+            cause=f"{os.path.abspath(os.curdir)} has no {FOLDER} folder with a run in it",
+            next_command="unstuck run train.py",
         )
     return runs[0]
 

@@ -241,7 +241,7 @@ class Supervisor:
             cause = reason[1]
             where = f"{os.path.basename(cause.where.file)}:{cause.where.line}" if cause.where.file else ""
             shown = f" ({where})" if where and where not in cause.title else ""
-            self.output.line(f"stopped, because {cause.title}{shown} [{cause.rule}]")
+            self.output.line(f"stopped the run: {cause.title}{shown} [{cause.rule}]")
 
 
 def exit_of(code: int) -> tuple[int | None, int | None]:

@@ -85,7 +85,7 @@ def test_a_report_that_cannot_be_written_is_a_usage_error(capsys: pytest.Capture
 
 def test_a_run_that_is_not_there_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "nonsense"]) == 2
-    assert "no run nonsense" in capsys.readouterr().err
+    assert "no such run: nonsense" in capsys.readouterr().err
 
 
 def test_it_needs_no_torch(run: store.RunFolder) -> None:

@@ -92,7 +92,7 @@ def test_it_is_stopped_once_and_the_cause_is_the_one_that_did() -> None:
     line.stop()
     line.stop()
     line.supervisor._sum_up()
-    assert line.lines == ["stopping the run (--on-hang stop)", "stopped, because It is so (train.py:3) [a-hang]"]
+    assert line.lines == ["stopping the run (--on-hang stop)", "stopped the run: It is so (train.py:3) [a-hang]"]
 
 
 def test_what_is_ending_is_left_alone() -> None:
