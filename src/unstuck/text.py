@@ -52,3 +52,9 @@ def spot(file: str, line: int, function: str = "") -> str:
     """data.py:31 in Shard.__getitem__; at module level the line alone."""
     at = f"{os.path.basename(file)}:{line}"
     return at if function in ("<module>", "") else f"{at} in {function}"
+
+
+def in_sentence(title: str) -> str:
+    """A title, to be read on in the middle of a sentence: its first word is written small, if it is one."""
+    first, _, rest = title.partition(" ")
+    return f"{first.lower()} {rest}".strip() if first.isalpha() and first.istitle() else title

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import json
 import os
 import signal
@@ -22,6 +23,9 @@ from unstuck.supervise.child import SITE
 RECORD = Path(SITE).parent
 OUTSIDE = {"selftest.py"}
 """Modules of the recorder's folder that are run for themselves."""
+
+CODE = 7
+"""With which the training ends."""
 
 TRAINING = """
 import os, subprocess, sys, threading
@@ -93,7 +97,7 @@ PROBES = {
     "handles": "data.shared_handles:SharedHandles.worker_began",
     "dataset state": "data.dataset_state:DatasetState.fetch_began",
     "failures": "death.failures:Failures.thread_failed",
-    "learning": "learning.learning:LearningProbe.before_step",
+    "learning": "learning.learning_probe:LearningProbe.before_step",
     "graph": "memory.graph_growth:GraphGrowth.before_backward",
 }
 """By probe: an event of it that this training has."""
@@ -132,26 +136,38 @@ def off(outcome: Outcome) -> dict[str, str]:
     return {item["probe"]: item["why"] for item in outcome.report["probes_off"]}
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """The training without us."""
-    script = tmp_path_factory.mktemp("plain") / "train.py"
-    script.write_text(TRAINING)
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    env.pop("PYTHONPATH", None)
-    done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 7, done.stderr
-    return done
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> str:
+    """What the training prints without us; run once, though several processes test."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder if worker_id == "master" else folder.parent
+    printed = folder / "plain.txt"
+    with open(folder / "plain.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not printed.exists():
+            script = tmp_path_factory.mktemp("plain") / "train.py"
+            script.write_text(TRAINING)
+            env = {**os.environ, "OMP_NUM_THREADS": "1"}
+            env.pop("PYTHONPATH", None)
+            done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, timeout=120)
+            assert done.returncode == CODE, done.stderr
+            printed.write_text(done.stdout)
+    return printed.read_text()
 
 
-@pytest.mark.parametrize("case", INSIDE)
-def test_fault_inside_the_training(unstuck: Runner, plain: subprocess.CompletedProcess[str], case: str) -> None:
+QUICK = ("hooks begin", "flight.account", "every probe")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in INSIDE]
+)
+def test_fault_inside_the_training(unstuck: Runner, plain: str, case: str) -> None:
     targets, probes = INSIDE[case]
     script = unstuck.folder / "train.py"
     script.write_text(TRAINING)
     outcome = unstuck.run(script, env=inject(unstuck.folder, targets))
-    assert outcome.code == plain.returncode, outcome.err
-    assert outcome.out == plain.stdout
+    assert outcome.code == CODE, outcome.err
+    assert outcome.out == plain
     assert "injected" not in outcome.err
     told = off(outcome)
     assert set(probes) <= set(told), told
@@ -159,12 +175,12 @@ def test_fault_inside_the_training(unstuck: Runner, plain: subprocess.CompletedP
         assert "RuntimeError: injected into" in told[probe]
 
 
-def test_nothing_is_off_without_a_fault(unstuck: Runner, plain: subprocess.CompletedProcess[str]) -> None:
+def test_nothing_is_off_without_a_fault(unstuck: Runner, plain: str) -> None:
     """What the tests above rest on: unbroken, the same training has nothing to name."""
     script = unstuck.folder / "train.py"
     script.write_text(TRAINING)
     outcome = unstuck.run(script, env=inject(unstuck.folder, ""))
-    assert (outcome.code, outcome.out) == (plain.returncode, plain.stdout)
+    assert (outcome.code, outcome.out) == (CODE, plain)
     assert outcome.report["probes_off"] == []
     assert outcome.report["run"]["steps"] == 12
 

@@ -36,3 +36,17 @@ def test_sizes(value: float, said: str) -> None:
 def test_spots() -> None:
     assert text.spot("/x/data.py", 31, "Shard.__getitem__") == "data.py:31 in Shard.__getitem__"
     assert text.spot("/x/train.py", 7, "<module>") == "train.py:7"
+
+
+@pytest.mark.parametrize(
+    ("title", "read_on"),
+    [
+        ("The epoch never ends", "the epoch never ends"),
+        ("NaN gradient", "NaN gradient"),
+        ("CUDA out of memory", "CUDA out of memory"),
+        ("`a.py` waits", "`a.py` waits"),
+        ("", ""),
+    ],
+)
+def test_a_title_in_the_middle_of_a_sentence(title: str, read_on: str) -> None:
+    assert text.in_sentence(title) == read_on

@@ -26,7 +26,7 @@ PROBES = {  # name: module beneath `probes`, class
     "waits": ("pace.data_waits", "DataWaits"),
     "copies": ("pace.gpu_copies", "GpuCopies"),
     "failures": ("death.failures", "Failures"),
-    "learning": ("learning.learning", "LearningProbe"),
+    "learning": ("learning.learning_probe", "LearningProbe"),
     "graph": ("memory.graph_growth", "GraphGrowth"),
     "device": ("memory.device_memory", "DeviceMemory"),
     "growth": ("memory.growing", "Growth"),

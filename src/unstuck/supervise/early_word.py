@@ -5,6 +5,8 @@ Pure: stalls are parameters.
 
 from __future__ import annotations
 
+from unstuck.text import in_sentence
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.model import Finding, Stall
@@ -48,6 +50,4 @@ class EarlyWord:
 
 def cause_in_words(findings: tuple[Finding, ...]) -> str:
     """What the rules would say if they were asked now, in the middle of a sentence; empty where they say nothing."""
-    title = next((finding.title for finding in findings if finding.family == "hang"), "")
-    first, _, rest = title.partition(" ")
-    return title if not first.isalpha() or first.isupper() else f"{first.lower()} {rest}".strip()
+    return in_sentence(next((finding.title for finding in findings if finding.family == "hang"), ""))

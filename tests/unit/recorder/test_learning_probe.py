@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from unstuck.recorder import flight, governor, journal
 from unstuck.recorder import layout as at
-from unstuck.recorder.probes.learning.learning import LearningProbe
+from unstuck.recorder.probes.learning.learning_probe import LearningProbe
 from unstuck.recorder.probes.learning.naming import Names
 from unstuck.recorder.records.learning import Learning, Parameter
 
