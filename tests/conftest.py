@@ -20,12 +20,18 @@ import psutil
 import pytest
 
 try:
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; Ctrl-C is tested
+    # Ignored in the background of a script, or under nohup; here they are tested.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # … or under nohup
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 except ValueError:
     pass  # not in the main thread; then it is as it is
+
+# As installed: the hundreds of interpreters started here use bytecode, though the environment may forbid to write it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 FAULTS = Path(__file__).parent / "faults"
 LIMIT = 120

@@ -27,7 +27,7 @@ STANDS = 16.0
 
 RUNNING = FAULTS.parent / "attach"
 KINDS: dict[str, dict[str, Any]] = json.loads((RUNNING / "running.json").read_text())
-QUICK_KINDS = ("two_workers", "tokenise_plain", "ddp_rank0_evaluates")
+QUICK_KINDS = ("two_workers",)
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Runner
 
 SCRIPT = Path(__file__).parent / "scripts" / "late_numbers.py"
@@ -29,6 +31,7 @@ def test_numbers_that_come_later(unstuck: Runner) -> None:
     assert "--trace-nan" in finding["fix"]["text"]
 
 
+@pytest.mark.slow
 def test_each_loss_is_waited_for(unstuck: Runner) -> None:
     outcome = unstuck.run(SCRIPT, flags=("--trace-nan",))
     told = json.loads(outcome.out)

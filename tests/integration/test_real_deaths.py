@@ -37,7 +37,7 @@ class Way:
 
 
 WAYS = {
-    "segv": Way("native-crash", ("segv",), "SIGSEGV", 21, quick=True),
+    "segv": Way("native-crash", ("segv",), "SIGSEGV", 21),
     "segv-in-main": Way("native-crash", ("segv", MAIN), "SIGSEGV"),
     "abort": Way("native-crash", ("abort",), "SIGABRT", 21),
     "abort-in-main": Way("native-crash", ("abort", MAIN), "SIGABRT"),
@@ -46,14 +46,14 @@ WAYS = {
     "exit-0": Way("uncaught-exception", ("exit-0",), "exit code 0", 21, quick=True),
     "exit-1": Way("uncaught-exception", ("exit-1",), "exit code 1", 21),
     "sys-exit": Way("uncaught-exception", ("sys-exit",), "exit code 3", 21),
-    "kill": Way("ended-from-outside", ("kill",), "SIGKILL", 21, quick=True),
+    "kill": Way("ended-from-outside", ("kill",), "SIGKILL", 21),
     "raise": Way("sample-raises", ("raise",), "KeyError", 21),
     "raise-in-main": Way("sample-raises", ("raise", MAIN), "KeyError", 21),
     "descriptors": Way("too-many-open-files", ("descriptors", "1"), "of 256", launch=CROWDED, may_stand=True),
     "descriptors-in-main": Way("too-many-open-files", ("descriptors", MAIN), "of 256", launch=CROWDED),
     "shared-memory": Way("shared-memory-full", ("big-samples",), "/dev/shm", launch=SMALL_SHM),
     "bus-of-shared-memory": Way("shared-memory-full", ("shm-bus",), "SIGBUS", 21, launch=SMALL_SHM),
-    "checkpoint": Way("disk-full", ("checkpoint", MAIN), "last.pt", launch=FULL, quick=True),
+    "checkpoint": Way("disk-full", ("checkpoint", MAIN), "last.pt", launch=FULL),
     "log": Way("disk-full", ("log", MAIN), "full", launch=FULL),
 }
 
@@ -142,7 +142,7 @@ def test_sigterm_by_a_parent_is_named_with_its_sender(unstuck: Runner) -> None:
 # --- what is none of ours ------------------------------------------------------------------------------------
 
 HEALTHY = {
-    "a bad sample is caught by the script": """
+    "a bad sample is caught, and children exit with a code": """
         it = iter(DataLoader(Rows(), batch_size=1, num_workers=1))
         while True:
             try:
@@ -151,8 +151,6 @@ HEALTHY = {
                 continue
             except StopIteration:
                 break
-    """,
-    "children that exit with a code": """
         import multiprocessing, subprocess, sys
         child = multiprocessing.Process(target=sys.exit, args=(3,))
         child.start(); child.join()
@@ -199,7 +197,7 @@ class Rows(Dataset):
 
 
 @pytest.mark.parametrize(
-    "name", [n if n.startswith(("a bad", "children")) else pytest.param(n, marks=pytest.mark.slow) for n in HEALTHY]
+    "name", [n if n.startswith("a bad") else pytest.param(n, marks=pytest.mark.slow) for n in HEALTHY]
 )
 def test_a_run_that_meant_it_is_left_alone(unstuck: Runner, name: str) -> None:
     import textwrap

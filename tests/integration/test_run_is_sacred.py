@@ -65,6 +65,7 @@ def recorded(unstuck: Runner) -> list[int]:
 # --- objects of other threads --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # that no such walk is made, the next test sees in the source
 def test_threads_that_build_tuples(unstuck: Runner) -> None:
     """A walk over all objects holds the tuple that another thread is building, which then is a SystemError there."""
     outcome = watched(unstuck, "sacred_threads.py")

@@ -59,7 +59,7 @@ def test_training_in_one_process(unstuck: Runner) -> None:
 @pytest.mark.parametrize(
     ("workers", "method"),
     [
-        ("0", "fork"),
+        pytest.param("0", "fork", marks=pytest.mark.slow),
         ("2", "fork"),
         pytest.param("2", "spawn", marks=pytest.mark.slow),
         pytest.param("2", "forkserver", marks=pytest.mark.slow),
@@ -74,16 +74,21 @@ def test_loaders(unstuck: Runner, workers: str, method: str) -> None:
         assert "lists list" in out
 
 
-@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.slow  # in the default run `beside.py` compiles a whole graph
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
 def test_compiled_training(unstuck: Runner, backend: str) -> None:
     out = compare(unstuck, "compiled.py", backend)
     assert "train step 0x" in out
 
 
-def test_forked_workers_find_no_threads_of_ours(unstuck: Runner) -> None:
-    """What we compute in the training process must start no pool: its threads are lost in a fork, its locks are not."""
-    out = compare(unstuck, "forks_threads.py")
-    assert out.endswith("it has ended\n")
+def test_what_stands_beside_a_training(unstuck: Runner) -> None:
+    """Forked workers find no threads of ours: what we compute in the training process must start no pool, since its
+    threads are lost in a fork and its locks are not. Warnings name the line of the script. Modes, a compiled clip and
+    models long gone do not notice us."""
+    out = compare(unstuck, "several.py", "forks_threads.py", "warned.py", "beside.py")
+    assert "it has ended\nwarned.py\nbeside.py\n" in out
+    assert "child 7" in out
+    assert "alive 0" in out
 
 
 def test_training_that_breaks(unstuck: Runner) -> None:
@@ -98,13 +103,3 @@ def test_training_that_breaks(unstuck: Runner) -> None:
     assert watched.report["probes_off"] == []
     assert watched.rules[0] in ("nonfinite-born", "nonfinite-input")
     assert "anomaly mode False" in alone.stdout
-
-
-def test_warnings_name_the_line_of_the_script(unstuck: Runner) -> None:
-    compare(unstuck, "warned.py")
-
-
-def test_what_stands_beside_a_training(unstuck: Runner) -> None:
-    out = compare(unstuck, "beside.py")
-    assert "child 7" in out
-    assert "alive 0" in out

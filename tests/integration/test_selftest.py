@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import unstuck
 
 SELFTEST = Path(unstuck.__file__).parent / "recorder" / "selftest.py"
@@ -17,6 +19,7 @@ def test_every_seam_fires_on_this_torch() -> None:
     assert done.stdout.splitlines() == [f"{seam}: fires" for seam in ("loader", "samples", "backward", "optimizer")]
 
 
+@pytest.mark.slow
 def test_a_seam_that_is_not_as_expected_is_named() -> None:
     """As on a torch of the future: an attribute we lean on is gone."""
     broken = f"""

@@ -16,15 +16,15 @@ SAMPLED = 64
 """Steps that are watched closely at first: their losses are known in any case."""
 
 UPDATES = [  # script, and by how much the count may be off: of the last update nothing may be left to tell
-    pytest.param("steps_slices.py", 0),
+    pytest.param("steps_slices.py", 0, marks=pytest.mark.slow),
     pytest.param("steps_generator.py", 0, marks=pytest.mark.slow),
     pytest.param("steps_by_hand.py", 1),
-    pytest.param("steps_functional.py", 1),
-    pytest.param("steps_data.py", 1),
+    pytest.param("steps_functional.py", 1, marks=pytest.mark.slow),
+    pytest.param("steps_data.py", 1, marks=pytest.mark.slow),
     pytest.param("steps_gan.py", 0),
     pytest.param("steps_accumulated.py", 1, marks=pytest.mark.slow),
     pytest.param("steps_own_optimizer.py", 1, marks=pytest.mark.slow),
-    pytest.param("steps_dataset.py", 0),
+    pytest.param("steps_dataset.py", 0, marks=pytest.mark.slow),
 ]
 
 

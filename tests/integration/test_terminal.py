@@ -70,7 +70,7 @@ def wait_until_it_hangs() -> None:
     [
         "fork-vocab-refresher",  # a lock lost in fork
         pytest.param("lockf-registry-indexer", marks=pytest.mark.slow),  # a file lock
-        "spin-foreground-crop",  # a sample that spins
+        pytest.param("spin-foreground-crop", marks=pytest.mark.slow),  # a sample that spins
         pytest.param("prompt-overwrite-checkpoint", marks=pytest.mark.slow),  # input()
         pytest.param("fifo-in-manifest", marks=pytest.mark.slow),  # a FIFO
         pytest.param("prefetch-thread-died", marks=pytest.mark.slow),  # a queue nobody fills

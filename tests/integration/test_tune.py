@@ -49,14 +49,14 @@ def test_a_dataset_that_waits_gets_workers_and_the_file_stays(unstuck: Runner) -
 
 
 def test_data_that_do_not_limit_are_left_as_they_are(unstuck: Runner) -> None:
-    done = tune(unstuck, SCRIPT, "plain", "1", "0.1")
+    done = tune(unstuck, SCRIPT, "plain", "1", "0.1", seconds=4)
     assert done.code == 0, done.err
     assert "Keep what you have" in done.out
     assert "+++" not in done.out
 
 
 def test_a_dataset_that_raises_in_workers_is_told_and_kept(unstuck: Runner) -> None:
-    done = tune(unstuck, SCRIPT, "refuses", "0", "0")
+    done = tune(unstuck, SCRIPT, "refuses", "0", "0", seconds=4)
     assert done.code == 0, done.err
     assert "ValueError: not in a worker" in unwrapped(done.out)
     assert "Keep what you have" in done.out
