@@ -22,8 +22,9 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Frame
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_line, stack_varies
 from unstuck.rules.rule import Rule
@@ -53,7 +54,15 @@ def decide(case: Case) -> Iterable[Finding]:
 def _interpreter_runs(still: Standstill) -> bool:
     """Python itself is running the user's lines; a single long operation inside a library is not a loop."""
     frames = still.thread.frames
-    return bool(frames) and (frames[0].user or stack_varies(still)) and not still.process.device
+    if not frames or still.process.device:
+        return False
+    return frames[0].user or (stack_varies(still) and not _imports(frames))
+
+
+def _imports(frames: tuple[Frame, ...]) -> bool:
+    """The user's line imports a library: under load that takes long, and ends."""
+    inside = takewhile(lambda frame: not frame.user, frames)
+    return any(frame.file.startswith("<frozen importlib") for frame in inside)
 
 
 RULE = Rule("main-spins", "hang", decide, disproved_by_end=True)

@@ -1,0 +1,40 @@
+"""main-spins: a process that is still importing does not compute forever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.rules.record_cases import saved_case
+from unstuck.model import Case, Frame
+from unstuck.rules.hang import main_spins
+
+NAME = "spin-line-search"
+IMPORTING = (
+    Frame("/lib/python3.11/site-packages/torch/_meta.py", 7, "<module>"),
+    Frame("<frozen importlib._bootstrap>", 241, "_call_with_frames_removed"),
+)
+
+
+def inside(case: Case, *frames: Frame) -> Case:
+    """The same, with these frames above what each thread of the main process was seen at; they vary."""
+    looks = []
+    for number, look in enumerate(case.looks):
+        varied = tuple(replace(frame, line=frame.line + number) for frame in frames)
+        main = look.processes[0]
+        threads = tuple(replace(t, frames=(*varied, *t.frames)) if t.frames else t for t in main.threads)
+        looks.append(replace(look, processes=(replace(main, threads=threads), *look.processes[1:])))
+    return replace(case, looks=tuple(looks))
+
+
+def test_a_loop_of_the_users() -> None:
+    (finding,) = main_spins.decide(saved_case(NAME))
+    assert finding.title.startswith("The training process computes forever in")
+
+
+def test_a_library_called_by_that_loop_is_still_the_loop() -> None:
+    called = Frame("/lib/python3.11/site-packages/numpy/linalg.py", 7, "solve")
+    assert len(list(main_spins.decide(inside(saved_case(NAME), called)))) == 1
+
+
+def test_an_import_that_takes_long_is_no_loop() -> None:
+    assert list(main_spins.decide(inside(saved_case(NAME), *IMPORTING))) == []
