@@ -49,10 +49,10 @@ def until(happens: object, what: str = "") -> None:
 
 WRONG = {
     "no such pid": (["4194304"], "there is no process 4194304"),
-    "a name": (["abc"], "abc is not a process number"),
-    "below zero": (["--", "-5"], "-5 is not a process number"),
-    "zero": (["0"], "0 is not a process number"),
-    "too large": (["99999999999999999999"], "is not a process number"),
+    "a name": (["abc"], "abc is not a pid"),
+    "below zero": (["--", "-5"], "-5 is not a pid"),
+    "zero": (["0"], "0 is not a pid"),
+    "too large": (["99999999999999999999"], "is not a pid"),
     "a thread of the kernel": (["2"], "process 2"),
 }
 

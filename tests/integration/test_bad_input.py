@@ -82,7 +82,7 @@ WRONG = {
     "stall-after below 0": (["--stall-after=-1", "train.py"], "-1", "--stall-after 60"),
     "report into missing folder": (["--report", "out/r.json", "train.py"], "out does not exist", "mkdir -p"),
     "report of unknown kind": (["--report", "r.xyz", "train.py"], ".xyz", ""),
-    "report is a folder": (["--report", "data.json", "train.py"], "that is a folder", ""),
+    "report is a folder": (["--report", "data.json", "train.py"], "it is a folder", ""),
 }
 
 
@@ -401,7 +401,7 @@ def test_working_directory_gone_before_the_start(unstuck: Runner, tmp_path: Path
     options: dict[str, Any] = {"prefix": leave, "env": {"TMPDIR": str(kept)}, "cwd": tmp_path / "gone"}
     outcome = ask(unstuck, "run", script, **options)
     assert (outcome.code, outcome.out) == (3, "ran\n")
-    assert f"this run is kept in {kept}" in outcome.err
+    assert f"this run is saved in {kept}" in outcome.err
     (tmp_path / "gone").mkdir()
     relative = ask(unstuck, "run", "--report", "r.json", script, **options)
     assert relative.code == 2
@@ -438,7 +438,7 @@ def test_read_only_working_directory(unstuck: Runner) -> None:
     unstuck.folder.chmod(0o555)
     outcome = ask(unstuck, "run", "train.py", prefix=WITHOUT_RIGHTS, env={"TMPDIR": str(kept)})
     assert (outcome.code, outcome.out) == (7, "False\n")
-    assert "no .unstuck folder here (Permission denied); this run is kept in" in outcome.err
+    assert "cannot create a .unstuck folder here (Permission denied); this run is saved in" in outcome.err
     (told,) = kept.glob("unstuck-*/run.json")
     assert json.loads(told.read_text())["exit_code"] == 7
 

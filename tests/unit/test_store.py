@@ -98,8 +98,8 @@ def test_without_room_anywhere_the_run_goes_on_and_nothing_is_kept(monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
     Path(".unstuck").write_text("")
     run = store.create()
-    assert "nothing of this run will be kept" in run.note
-    with pytest.raises(OSError, match="nothing of this run will be kept"):
+    assert "nothing of this run will be saved" in run.note
+    with pytest.raises(OSError, match="nothing of this run will be saved"):
         run.save(CASE, DIAGNOSIS)
 
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 FOLDER = ".unstuck"
 CASE = "case.json"
 REPORT = "report.json"
-RUN = "run.json"
-"""Command and end of a run that had no findings: with the flight files it makes a Case when one is wanted."""
+RUN = "run.json"  # command and end of a run that had no findings: with the flight files it makes a Case
 FLIGHT = "flight"
 
 
@@ -57,7 +56,7 @@ class RunFolder:
 
 
 def create(cwd: str | os.PathLike[str] | None = None) -> RunFolder:
-    """A new run folder, in a temporary place if the working directory will not have one."""
+    """A new run folder; a temporary one if none can be created in the working directory."""
     try:
         base = os.path.join(cwd if cwd is not None else os.getcwd(), FOLDER)
         try:
@@ -77,8 +76,8 @@ def create(cwd: str | os.PathLike[str] | None = None) -> RunFolder:
     except OSError as error:
         why = error.strerror or str(error)
     elsewhere = _make_elsewhere()
-    lost = "" if elsewhere else ", nor a temporary one: nothing of this run will be kept"
-    return RunFolder(elsewhere, f"no {FOLDER} folder here ({why}){lost}")
+    lost = "" if elsewhere else ", nor a temporary one: nothing of this run will be saved"
+    return RunFolder(elsewhere, f"cannot create a {FOLDER} folder here ({why}){lost}")
 
 
 def _make_unique(base: str) -> str:
@@ -93,7 +92,7 @@ def _make_unique(base: str) -> str:
 
 
 def _make_elsewhere() -> str:
-    """A temporary folder; empty where even that cannot be had: the run goes on, and nothing of it is kept."""
+    """A temporary folder; empty where even that fails: the run goes on, and nothing of it is saved."""
     import tempfile
 
     try:

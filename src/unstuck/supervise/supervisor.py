@@ -57,7 +57,7 @@ class Supervisor:
                 self.parts["recorder"] = f"no flight files: {why}"
                 self.output.line(f"recording is off ({why}); set TMPDIR to a local folder with free space")
             if self.folder.note:
-                kept = f"; this run is kept in {self.folder.path}" if self.folder.path else ""
+                kept = f"; this run is saved in {self.folder.path}" if self.folder.path else ""
                 self.output.line(self.folder.note + kept)
             self._until_ended()
             code = self._close()
