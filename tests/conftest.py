@@ -39,7 +39,7 @@ LAST_RESORTS = ("still-improving", "no-better-than-constant")
 
 
 def _worth_knowing(finding: dict[str, Any]) -> bool:
-    """A run that ended well might have been trained on, had its data faster or scaled: none of it is a fault."""
+    """Advice for a run that ended well: train on, load faster, scale the data. None of it is a fault."""
     return finding["rule"] in LAST_RESORTS or finding["family"] in ("pace", "data")
 
 
@@ -59,7 +59,7 @@ class Outcome:
 
     @property
     def told(self) -> list[dict[str, Any]]:
-        """What a healthy run must not be told: all but the last resorts, and what is only worth knowing of its data."""
+        """What must not be said about a healthy run: all findings but information that is only worth knowing."""
         return [f for f in self.report["findings"] if f["severity"] != "info" or not _worth_knowing(f)]
 
     @property

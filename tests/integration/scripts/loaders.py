@@ -1,4 +1,4 @@
-"""Every kind of loader, with and without workers: what the data set sees and what comes out."""
+"""Every kind of loader, with and without workers: what the dataset sees and what comes out."""
 
 import gc
 import random

@@ -1,4 +1,4 @@
-"""A training whose data set is of one kind: reads through an open file, gives a stream that is not divided, or is made
+"""A training whose dataset is of one kind: reads through an open file, gives a stream that is not divided, or is made
 harder between passes; and one to which workers only cost."""
 
 import sys

@@ -1,4 +1,4 @@
-"""A training whose data set has this or that in it; the first word says what."""
+"""A training whose dataset has this or that in it; the first word says what."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A training whose data set is of one kind: waits, computes nothing, or refuses to work in a worker."""
+"""A training whose dataset is of one kind: waits, computes nothing, or refuses to work in a worker."""
 
 import sys
 import time
