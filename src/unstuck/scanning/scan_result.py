@@ -90,7 +90,7 @@ class Scan:
         page.heading("Scan")
         page.bullets(self.notes())
         page.next_command(f"unstuck explain {self.findings[0].rule}" if self.findings else "")
-        return f"{shown.rstrip()}\n{page}"
+        return f"{shown.rstrip()}\n\n{page}"
 
     def notes(self) -> Iterator[str]:
         """The pass in a few lines."""

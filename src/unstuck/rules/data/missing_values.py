@@ -88,11 +88,12 @@ def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
 def _evidence(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Iterable[str]:
     for gap in gaps[:4]:
         others = f"; all others lie between {number(gap.code.low)} and {number(gap.code.high)}" if gap.code else ""
-        yield f"{gap.name}: {gap.what} {gap.count:,} times in {gap.rows:,} values{others}"
+        yield f"{gap.name}: {gap.what} in {gap.count:,} of {gap.rows:,} values{others}"
     samples = list(dict.fromkeys(sample for gap in gaps for sample in gap.samples))
     if samples:
         bad_rows = max((part.bad_rows for part in data.features()), default=0)
-        yield f"samples {listed(samples, max(len(samples), bad_rows))}"
+        count = max(len(samples), bad_rows)
+        yield f"sample{'s' * (count > 1)} {listed(samples, count)}"
     for texts in empty[:2]:
         which = f" (samples {listed(texts.samples)})" if texts.samples else ""
         yield f"`batch{texts.path}`: {texts.empty:,} of {texts.lines:,} texts are empty{which}"
