@@ -93,7 +93,7 @@ def _processes(page: Page, answer: Answer) -> None:
         return
     page.heading("Processes")
     rows = _rows(answer.case)
-    page.table(("", "", "", ""), rows[:_MAX_ROWS], indent=4)
+    page.table(("", "", "", ""), rows[:_MAX_ROWS], indent=4, left=(1,))
     if len(rows) > _MAX_ROWS:
         page.line((f"and {len(rows) - _MAX_ROWS} more lines in the JSON report", "dim"), indent=4)
 

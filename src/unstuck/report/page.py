@@ -119,13 +119,18 @@ class Page:
         for name, words in pairs:
             self.line(words, lead=(name.ljust(column), "cyan"), indent=indent)
 
-    def table(self, head: Sequence[str], rows: Iterable[Sequence[Piece]], indent: int = 2) -> None:
-        """Add rows of right-aligned cells, the last one free text, wrapped."""
+    def table(
+        self, head: Sequence[str], rows: Iterable[Sequence[Piece]], indent: int = 2, left: Sequence[int] = ()
+    ) -> None:
+        """Add rows of cells, the last one free text, wrapped. Columns are right-aligned, except those of `left`."""
         table = [[(cell, "dim") for cell in head], *([_styled(cell) for cell in row] for row in rows)]
         widths = [max(len(row[column][0]) for row in table) for column in range(len(head) - 1)]
         for row in table if any(head) else table[1:]:
-            cells = "".join(f"{cell:>{width}}  " for (cell, _), width in zip(row, widths, strict=False))
-            self.line(row[-1], lead=(cells, row[0][1]), indent=indent)
+            cells = [
+                cell.ljust(width) if column in left else cell.rjust(width)
+                for column, ((cell, _), width) in enumerate(zip(row, widths, strict=False))
+            ]
+            self.line(row[-1], lead=("  ".join([*cells, ""]), row[0][1]), indent=indent)
 
     def diff(self, text: str, indent: int = 0, *, wrap: bool = False) -> None:
         add = self.line if wrap else self.whole

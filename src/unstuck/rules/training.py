@@ -228,6 +228,7 @@ def number(value: float | None) -> str:
     """As a person writes it."""
     if value is None:
         return "?"
+    value += 0.0  # no -0
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}" if abs(value) < 100 else f"{value:.4g}"
 
 
