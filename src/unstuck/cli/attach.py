@@ -73,11 +73,11 @@ def run(args: argparse.Namespace) -> int:
     progress = _Progress()
     _end_in_order()
     try:
-        answer = inspection.run(progress.tell)
+        answer = inspection.run(progress.show)
     finally:
         progress.wipe()
     state = state_of(answer)
-    _tell(answer, state, args)
+    _show_answer(answer, state, args)
     return 1 if answer.loud else 0
 
 
@@ -110,7 +110,7 @@ def _watch(target: Target, args: argparse.Namespace) -> int:
             state = state_of(answer)
             if _identity(answer, state) != before:
                 before = _identity(answer, state)
-                _tell(answer, state, args)
+                _show_answer(answer, state, args)
             loud = answer.loud
             if answer.ended or answer.interrupted:
                 break
@@ -130,7 +130,7 @@ def _identity(answer: Answer, state: State) -> tuple[object, ...]:
     return state.kind, "" if state.kind == "running" else doing(answer).partition(" (")[0]
 
 
-def _tell(answer: Answer, state: State, args: argparse.Namespace) -> None:
+def _show_answer(answer: Answer, state: State, args: argparse.Namespace) -> None:
     import json
 
     from unstuck.attach import attach_page
@@ -194,7 +194,7 @@ class _Progress:
     def __init__(self) -> None:
         self._shown = False
 
-    def tell(self, answer: Answer) -> None:
+    def show(self, answer: Answer) -> None:
         if not sys.stderr.isatty():
             return
         from unstuck.attach.state import doing

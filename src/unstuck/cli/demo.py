@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 def available() -> dict[str, Path]:
     """Demos by name, the default first."""
-    found = {path.stem.replace("_", "-"): path for path in sorted(FOLDER.glob("[!_]*.py"))}
-    return dict(sorted(found.items(), key=lambda item: item[0] != DEFAULT))
+    demos = {path.stem.replace("_", "-"): path for path in sorted(FOLDER.glob("[!_]*.py"))}
+    return dict(sorted(demos.items(), key=lambda item: item[0] != DEFAULT))
 
 
 def summary(script: Path) -> str:

@@ -63,10 +63,10 @@ def _deep(python: str) -> Iterator[Row]:
 
     from unstuck.cli.machine import Row
 
-    found = importlib.util.find_spec("unstuck.recorder.selftest")
+    selftest = importlib.util.find_spec("unstuck.recorder.selftest")
     questions = {"torch import": ["-c", "import torch; print(torch.__version__)"]}
-    if found is not None and found.origin:
-        questions["recorder"] = [found.origin]
+    if selftest is not None and selftest.origin:
+        questions["recorder"] = [selftest.origin]
     for name, words in questions.items():
         try:
             done = subprocess.run(

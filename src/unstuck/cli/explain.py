@@ -47,24 +47,24 @@ def run(args: argparse.Namespace) -> int:
         list_rules(page, RULES)
         list_messages(page, MESSAGES)
     else:
-        asked = _standard_input() if args.words == ["-"] else " ".join(args.words).strip()
-        status = _explain(page, asked)
+        query = _standard_input() if args.words == ["-"] else " ".join(args.words).strip()
+        status = _explain(page, query)
     out.write(f"\n{page}")
     return status
 
 
-def _explain(page: Page, asked: str) -> int:
+def _explain(page: Page, query: str) -> int:
     from unstuck.errors import UsageError
     from unstuck.explain import MESSAGES, message_named, messages_of
     from unstuck.explain.manual import show_found, show_message, show_rule, show_rule_by_messages, show_unknown
     from unstuck.explain.search import find, nearest
     from unstuck.rules import RULES, rule_named
 
-    name = "-".join(asked.lower().replace("_", " ").replace("-", " ").split()) if len(asked) < _MAX_NAME else ""
-    found = find(asked)
-    one_word = len(asked) < _MAX_NAME and len(asked.split()) <= 1
+    name = "-".join(query.lower().replace("_", " ").replace("-", " ").split()) if len(query) < _MAX_NAME else ""
+    found = find(query)
+    one_word = len(query) < _MAX_NAME and len(query.split()) <= 1
     if found and not one_word:  # “Too many open files” is a message; too-many-open-files is a rule
-        show_found(page, found, of_many_lines="\n" in asked)
+        show_found(page, found, of_many_lines="\n" in query)
     elif rule := rule_named(name):
         show_rule(page, rule)
     elif message := message_named(name):
@@ -76,12 +76,12 @@ def _explain(page: Page, asked: str) -> int:
     elif one_word:  # a name, and not quite right
         near = _near(name, [rule.name for rule in RULES]) or _near(name, [message.name for message in MESSAGES])
         raise UsageError(
-            f"no rule is called {asked}, and no known message contains it" if asked else "there is nothing to explain",
+            f"no rule is called {query}, and no known message contains it" if query else "there is nothing to explain",
             cause=f"did you mean {' or '.join(near)}?" if near else "",
             next_command="unstuck explain    (lists all rules and messages)",
         )
     else:
-        show_unknown(page, nearest(asked))
+        show_unknown(page, nearest(query))
         return UNKNOWN
     return 0
 

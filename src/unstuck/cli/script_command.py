@@ -143,12 +143,12 @@ def _flags(words: list[str]) -> Iterator[tuple[str, str]]:
             return
         if word.startswith("--"):
             continue
-        for place, letter in enumerate(word[1:], 1):
+        for index, letter in enumerate(word[1:], 1):
             if letter in "cm":
                 return
             yield word, letter
             if letter in "XW":
-                if place == len(word) - 1:
+                if index == len(word) - 1:
                     next(rest, None)
                 break
 

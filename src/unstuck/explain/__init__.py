@@ -1,4 +1,4 @@
-"""The one table of messages. What stands higher is nearer to the cause, and comes first where a text has several."""
+"""The one table of messages. The higher, the nearer to the cause: of several in a text the highest comes first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from unstuck.explain import end_messages, resource_messages, start_messages, val
 from unstuck.explain.message import Message
 
 MESSAGES: tuple[Message, ...] = (
-    # what ran out or could not be had, wherever it was said
+    # what ran out, wherever it shows
     resource_messages.OPEN_FILES,
     resource_messages.SHARED_MEMORY_ALLOCATE,
     resource_messages.SHARED_MEMORY_OPEN,

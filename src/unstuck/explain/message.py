@@ -8,19 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Message:
-    """One thing that people see and paste. A message is no cause: `can_be` says what tells its causes apart."""
+    """One thing that people see and paste. A message is not a cause: it can have several."""
 
     name: str
-    title: str
-    """The words themselves, with … for what differs from run to run."""
+    title: str  # the message itself, with … for what differs from run to run
     patterns: tuple[re.Pattern[str], ...]
     """One is enough. They are tried on the text as `search.plain` leaves it: in lower case, each line after a \\n."""
     means: str
-    can_be: tuple[tuple[str, str], ...]
-    """A rule, and the one observation that tells it from the others."""
+    can_be: tuple[tuple[str, str], ...]  # a rule, and the one observation that distinguishes it from the others
     run: tuple[str, ...]
-    last_resort: bool = False
-    """Speaks only where no other message fits."""
+    last_resort: bool = False  # counts only where no other message fits
 
 
 def says(*wordings: str) -> tuple[re.Pattern[str], ...]:

@@ -13,8 +13,7 @@ from unstuck.explain.message import Message
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _TYPED = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " "})
 _DIGITS = str.maketrans("", "", "0123456789")
-_NEAR = 0.4
-"""Two words that five messages each have, or one that two have. Less is chance."""
+_MIN_SCORE = 0.4  # two words that five messages each have, or one that two have: less is chance
 _WORDS = re.compile(r"[a-z_]{4,40}")
 
 
@@ -27,14 +26,14 @@ class Found:
 
 def find(text: str, messages: Sequence[Message] = MESSAGES) -> list[Found]:
     """All messages the text has, in the order of the table: the nearest to the cause first."""
-    said = _once(plain(text))
-    lowered = said.lower()
-    if len(lowered) != len(said):  # a letter became two: places in one are not places in the other
-        said = lowered
+    content = _once(plain(text))
+    lowered = content.lower()
+    if len(lowered) != len(content):  # a letter became two: positions in one are not positions in the other
+        content = lowered
     found = [
-        Found(message, _line(said, place))
+        Found(message, _line(content, position))
         for message in messages
-        if (place := _place(lowered, message.patterns)) is not None
+        if (position := _position(lowered, message.patterns)) is not None
     ]
     return [one for one in found if not one.message.last_resort] or found
 
@@ -49,16 +48,16 @@ def nearest(text: str, messages: Sequence[Message] = MESSAGES, most: int = 3) ->
     """Messages that share rare words with the text; none if they share only common ones."""
     own = {message.name: set(_WORDS.findall(_wording(message))) for message in messages}
     shares = Counter(word for words in own.values() for word in words)
-    asked = set(_WORDS.findall(text.lower()))
-    score = {name: sum(1 / shares[word] for word in words & asked) for name, words in own.items()}
-    near = sorted((m for m in messages if score[m.name] >= _NEAR), key=lambda message: -score[message.name])
+    words_asked = set(_WORDS.findall(text.lower()))
+    score = {name: sum(1 / shares[word] for word in words & words_asked) for name, words in own.items()}
+    near = sorted((m for m in messages if score[m.name] >= _MIN_SCORE), key=lambda message: -score[message.name])
     return near[:most]
 
 
-def _once(said: str) -> str:
+def _once(content: str) -> str:
     """Lines that differ in digits only, once: a log of an hour becomes a page."""
-    skeletons = said.translate(_DIGITS).split("\n")
-    once = dict(zip(skeletons, said.split("\n"), strict=True))
+    skeletons = content.translate(_DIGITS).split("\n")
+    once = dict(zip(skeletons, content.split("\n"), strict=True))
     return "\n" + "\n".join(once.values()) + "\n"
 
 
@@ -66,7 +65,7 @@ def _wording(message: Message) -> str:
     return " ".join((message.title, message.means, *(tell for _, tell in message.can_be))).lower()
 
 
-def _place(lowered: str, patterns: Sequence[re.Pattern[str]]) -> int | None:
+def _position(lowered: str, patterns: Sequence[re.Pattern[str]]) -> int | None:
     for pattern in patterns:
         match = pattern.search(lowered)
         if match:
@@ -74,5 +73,5 @@ def _place(lowered: str, patterns: Sequence[re.Pattern[str]]) -> int | None:
     return None
 
 
-def _line(said: str, place: int) -> str:
-    return said[said.rfind("\n", 0, place) + 1 : said.find("\n", place)].strip()
+def _line(content: str, position: int) -> str:
+    return content[content.rfind("\n", 0, position) + 1 : content.find("\n", position)].strip()

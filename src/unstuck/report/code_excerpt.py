@@ -92,18 +92,18 @@ def _frames(case: Case) -> Iterator[Frame]:
 
 def _read(path: str) -> list[str] | None:
     """The file's lines, if they can be read in time."""
-    found: list[list[str]] = []
+    read_lines: list[list[str]] = []
 
     def read() -> None:
         try:
             status = os.stat(path)
             if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES:
                 with open(path, encoding="utf-8", errors="replace") as file:
-                    found.append(file.read().splitlines())
+                    read_lines.append(file.read().splitlines())
         except (OSError, ValueError):
             pass
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(READ_SECONDS)
-    return found[0] if found else None
+    return read_lines[0] if read_lines else None

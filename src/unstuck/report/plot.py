@@ -63,10 +63,10 @@ def draw(
 def numbers(*values: float) -> list[str]:
     """As short as possible, but such that what differs reads differently."""
     for digits in range(3, 17):
-        said = [_number(value, digits) for value in values]
-        if len(set(said)) == len(set(values)):
+        texts = [_number(value, digits) for value in values]
+        if len(set(texts)) == len(set(values)):
             break
-    return said
+    return texts
 
 
 def _number(value: float, digits: int) -> str:
@@ -128,8 +128,8 @@ def _below(first: float, last: float, marks: Sequence[Mark], columns: int) -> li
         spots.append((max(0, at), text[:columns]))
     for at, text in spots:
         free = (n for n, row in enumerate(rows) if not row[max(0, at - 1) : at + len(text) + 1].strip())
-        place = next(free, len(rows))
-        if place == len(rows):
+        number = next(free, len(rows))
+        if number == len(rows):
             rows.append(" " * columns)
-        rows[place] = rows[place][:at] + text + rows[place][at + len(text) :]
+        rows[number] = rows[number][:at] + text + rows[number][at + len(text) :]
     return [row.rstrip() for row in rows]

@@ -94,8 +94,8 @@ def _case_of_plain_run(folder: Path) -> Case:
         return case
     flights = tuple(replace(f, role="main") if f.pid == case.root and f.role == "unknown" else f for f in flown.flights)
     known = {"command", "cwd", "seconds", "outcome", "root", "exits", "probes_off"}
-    said = {field.name: getattr(flown, field.name) for field in fields(flown) if field.name not in known}
-    return replace(case, **{**said, "flights": flights})
+    recorded = {field.name: getattr(flown, field.name) for field in fields(flown) if field.name not in known}
+    return replace(case, **{**recorded, "flights": flights})
 
 
 # --- finding -------------------------------------------------------------------------------------------------
@@ -151,11 +151,11 @@ def _open_folder(folder: Path) -> Saved:
     if os.path.exists(folder / RUN):
         return Saved(folder, _case_of_plain_run(folder))
     # Killed before its first report: the flight files may lie in a folder of their own inside.
-    for place in (*(entry for entry in sorted(folder.iterdir()) if entry.is_dir()), folder):
+    for candidate in (*(entry for entry in sorted(folder.iterdir()) if entry.is_dir()), folder):
         try:
-            return Saved(place, case_of_flights(place))
+            return Saved(candidate, case_of_flights(candidate))
         except UsageError:
-            if place == folder:
+            if candidate == folder:
                 raise
     raise AssertionError("unreachable: the folder itself is always tried")
 
@@ -166,11 +166,11 @@ def _open_file(path: Path) -> Saved:
         return Saved(path, serial.case_from(data, str(path)))
     from unstuck.report.json_report import read_back
 
-    case, said = read_back(data, str(path))
+    case, reported = read_back(data, str(path))
     if path.name == REPORT and os.path.exists(path.parent / CASE):
-        # A cause may be gone from the Case by the end of the run: what was said while it stood there counts.
-        return Saved(path, serial.load_case(path.parent / CASE), said if said.findings else None)
-    return Saved(path, case, said)
+        # A cause may be gone from the Case by the end of the run: what was reported then counts.
+        return Saved(path, serial.load_case(path.parent / CASE), reported if reported.findings else None)
+    return Saved(path, case, reported)
 
 
 def _last_sign(flight: Flight) -> float:

@@ -29,10 +29,10 @@ def render(
     `live`: the run is being watched now, not read from what was saved of it; `stopping`: we are about to end it."""
     page = Page(screen)
     page.banner(wording.program(case), wording.outcome(case), wording.progress(case))
-    standing = [finding for finding in diagnosis.findings if not finding.withdrawn]
-    if standing:
-        _findings(page, case, standing)
-        if diagnosis.questions and all(finding.severity == "info" for finding in standing):
+    current = [finding for finding in diagnosis.findings if not finding.withdrawn]
+    if current:
+        _findings(page, case, current)
+        if diagnosis.questions and all(finding.severity == "info" for finding in current):
             page.heading("What would settle it")
             page.bullets(_questions(diagnosis))
     for finding in diagnosis.findings:
@@ -40,7 +40,7 @@ def render(
             _recovered(page, finding)
     if not diagnosis.findings:
         _nothing(page, case, diagnosis)
-    _goes_on(page, case, standing, live, stopping)
+    _goes_on(page, case, current, live, stopping)
     unseen(page, case, diagnosis)
     page.next_command(next_command)
     return f"\n{page}"
@@ -69,7 +69,7 @@ def primary(page: Page, case: Case, finding: Finding) -> None:
             page.line(finding.verified, lead=(f"{page.glyph('recovered')} proven: ", "bold green"), indent=4)
     if loss := curve.curve_of(case, finding):
         curve.show(page, loss)
-    if wording.place(finding.where, case.cwd) or wording.party(finding.where):
+    if wording.location(finding.where, case.cwd) or wording.identity(finding.where):
         page.heading("Where")
         _spot(page, case, finding.where, around=3)
         for where in finding.also[:4]:
@@ -90,9 +90,9 @@ def short(page: Page, case: Case, finding: Finding) -> None:
     page.blank()
     _headline(page, finding)
     page.bullets(finding.evidence[:2])
-    spot = wording.place(finding.where, case.cwd)
+    spot = wording.location(finding.where, case.cwd)
     if spot:
-        page.flow([spot, *((part, "dim") for part in wording.party(finding.where))], indent=4)
+        page.flow([spot, *((part, "dim") for part in wording.identity(finding.where))], indent=4)
     if finding.fix.text:
         page.line(finding.fix.text, lead=("Fix: ", "bold"), indent=4)
 
@@ -110,7 +110,7 @@ def _recovered(page: Page, finding: Finding) -> None:
 def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     stall = next((stall for stall in case.stalls if not stall.excuse), None)
     if stall is not None and case.outcome in ("running", "interrupted", "stopped"):
-        page.verdict("unknown", "bold yellow", f"No progress: {wording.standing(stall)}. The cause is not known.")
+        page.verdict("unknown", "bold yellow", f"No progress: {wording.stalled_for(stall)}. The cause is not known.")
         page.flow(wording.doing(stall, case), indent=2)
     elif case.outcome == "died":
         page.verdict("unknown", "bold yellow", f"No rule explains this death: {wording.outcome(case)}.")
@@ -170,25 +170,25 @@ def unseen(page: Page, case: Case, diagnosis: Diagnosis) -> None:
 def _headline(page: Page, finding: Finding) -> None:
     kind = "recovered" if finding.withdrawn else finding.severity
     page.line((finding.title, "bold"), lead=(f"{page.glyph(kind)} ", _STYLES[kind]))
-    said: list[Piece] = [(finding.rule, "cyan"), (kind, _STYLES[kind].split()[1])]
+    labels: list[Piece] = [(finding.rule, "cyan"), (kind, _STYLES[kind].split()[1])]
     if not finding.withdrawn:
-        said.append(("proven by experiment" if finding.verified else wording.sure(finding.confidence), "dim"))
-    page.flow(said, indent=2)
+        labels.append(("proven by experiment" if finding.verified else wording.sure(finding.confidence), "dim"))
+    page.flow(labels, indent=2)
 
 
 def _spot(page: Page, case: Case, where: Where, around: int) -> None:
-    place = wording.place(where, case.cwd)
-    parts: list[Piece] = [(place, "cyan")] if place else []
-    page.flow([*parts, *((part, "dim") for part in wording.party(where))], indent=4)
-    found = excerpt(where, case, around)
-    if found.note:
-        page.line((found.note, "dim"), indent=4)
-    if not found.lines:
+    location = wording.location(where, case.cwd)
+    parts: list[Piece] = [(location, "cyan")] if location else []
+    page.flow([*parts, *((part, "dim") for part in wording.identity(where))], indent=4)
+    code = excerpt(where, case, around)
+    if code.note:
+        page.line((code.note, "dim"), indent=4)
+    if not code.lines:
         return
-    if len(found.lines) > 1:
+    if len(code.lines) > 1:
         page.blank()
-    digits = len(str(found.lines[-1].number))
-    for line in found.lines:
+    digits = len(str(code.lines[-1].number))
+    for line in code.lines:
         number = f"{line.number:>{digits}} "
         bar = (page.glyph("bar") + " ", "dim")
         if line.marked:

@@ -1,4 +1,4 @@
-"""A Case in words: its program, its outcome, where a finding is, and the one-line status of a run that stands still.
+"""A Case in words: its program, its outcome, where a finding is, and the one-line status of a run that makes no progress.
 
 Needs no rich: the status is drawn often."""
 
@@ -31,7 +31,7 @@ def sure(confidence: float) -> str:
     return f"a suspicion, {number}"
 
 
-def place(where: Where, cwd: str) -> str:
+def location(where: Where, cwd: str) -> str:
     """`train.py:41 in Shard.__getitem__`, or as much of it as is known."""
     spot = relative(where.file, cwd) or ""
     if spot and where.line is not None:
@@ -41,7 +41,7 @@ def place(where: Where, cwd: str) -> str:
     return spot
 
 
-def party(where: Where) -> list[str]:
+def identity(where: Where) -> list[str]:
     """Who is there: rank, worker, process, sample, step."""
     parts = {
         "rank": where.rank,
@@ -97,14 +97,18 @@ def _death(case: Case) -> str:
 
 def status_line(stall: Stall, case: Case, screen: Screen) -> str:
     """`unstuck: no batch for 12 s · waiting for worker 1 · sample 4711 · finding out why …`"""
-    parts = [f"unstuck: {standing(stall)}", *doing(stall, case), f"{stall.excuse}, not counted" if stall.excuse else ""]
+    parts = [
+        f"unstuck: {stalled_for(stall)}",
+        *doing(stall, case),
+        f"{stall.excuse}, not counted" if stall.excuse else "",
+    ]
     line = screen.clean(" · ".join(part for part in parts if part) + ("" if stall.excuse else " · finding out why …"))
     ellipsis = screen.clean("…")
     # The last column stays free: a full line would wrap, and could not be wiped.
     return line if len(line) < screen.width else line[: max(0, screen.width - 1 - len(ellipsis))] + ellipsis
 
 
-def standing(stall: Stall) -> str:
+def stalled_for(stall: Stall) -> str:
     return f"{_STALLED.get(stall.phase, 'no step')} for {seconds(stall.standing)}"
 
 
@@ -113,14 +117,14 @@ def doing(stall: Stall, case: Case) -> list[str]:
     flight = next((flight for flight in case.flights if flight.pid == stall.pid), None)
     if flight is None:
         return []
-    said = [f"rank {flight.rank}"] if flight.rank is not None else []
+    words = [f"rank {flight.rank}"] if flight.rank is not None else []
     if stall.phase == "data" and not flight.fetching:
         # Batches come in order: main waits for the worker that has been at its own the longest.
         fetching = [f for f in case.flights if f.role == "worker" and f.fetching]
         worker = min(fetching, key=lambda f: f.moved or f.since, default=None)
         if worker is not None and worker.worker is not None:
-            return [*said, f"waiting for worker {worker.worker}", *_sample(worker)]
-    return [*said, *_sample(flight)]
+            return [*words, f"waiting for worker {worker.worker}", *_sample(worker)]
+    return [*words, *_sample(flight)]
 
 
 def _sample(flight: Flight) -> list[str]:

@@ -105,7 +105,7 @@ class Watch:
 
     def _say_early(self, about_to_tell: bool) -> None:
         """Say in one line what stands still though nothing is proven, and take it back when it moves."""
-        from unstuck.report.wording import doing, standing
+        from unstuck.report.wording import doing, stalled_for
         from unstuck.text import seconds
 
         stalls = self.evidence.stalls()
@@ -120,7 +120,7 @@ class Watch:
         if stall is not None:
             case = self.evidence.case()
             why = self._why(case) or ", ".join(doing(stall, case))
-            self.output.line(f"{standing(stall)}{': ' if why else ''}{why}; still watching")
+            self.output.line(f"{stalled_for(stall)}{': ' if why else ''}{why}; still watching")
 
     def _why(self, case: Case) -> str:
         from dataclasses import replace
