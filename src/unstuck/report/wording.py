@@ -1,4 +1,4 @@
-"""A Case in words: its program, its outcome, where a finding is, and the one-line status of a run that makes no progress.
+"""A Case in words: its program, its outcome, where a finding is, and the status line of a run without progress.
 
 Needs no rich: the status is drawn often."""
 
@@ -97,12 +97,8 @@ def _death(case: Case) -> str:
 
 def status_line(stall: Stall, case: Case, screen: Screen) -> str:
     """`unstuck: no batch for 12 s · waiting for worker 1 · sample 4711 · finding out why …`"""
-    parts = [
-        f"unstuck: {stalled_for(stall)}",
-        *doing(stall, case),
-        f"{stall.excuse}, not counted" if stall.excuse else "",
-    ]
-    line = screen.clean(" · ".join(part for part in parts if part) + ("" if stall.excuse else " · finding out why …"))
+    end = f"{stall.excuse}, not counted" if stall.excuse else "finding out why …"
+    line = screen.clean(" · ".join([f"unstuck: {stalled_for(stall)}", *doing(stall, case), end]))
     ellipsis = screen.clean("…")
     # The last column stays free: a full line would wrap, and could not be wiped.
     return line if len(line) < screen.width else line[: max(0, screen.width - 1 - len(ellipsis))] + ellipsis
