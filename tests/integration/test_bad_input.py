@@ -622,7 +622,7 @@ def test_daemon_outlives_the_run(unstuck: Runner) -> None:
 
 
 def test_hundreds_of_children_leave_nothing_behind(unstuck: Runner) -> None:
-    """25 children, ten times over, half of them ended by SIGTERM as pools do: neither files nor memory add up."""
+    """50 children, ten times over, half of them ended by SIGTERM as pools do: neither files nor memory add up."""
     script = write(
         unstuck,
         """
@@ -635,7 +635,7 @@ def test_hundreds_of_children_leave_nothing_behind(unstuck: Runner) -> None:
         for turn in range(10):
             ready, go = os.pipe()
             children = []
-            for number in range(25):
+            for number in range(50):
                 pid = os.fork()
                 if pid == 0:
                     os.write(go, b'.')
