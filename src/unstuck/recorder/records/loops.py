@@ -79,7 +79,7 @@ class Assignment(Struct):
     """A statement that gives a name a value while the loop runs."""
 
     line: int = 0
-    kind: Literal["constant", "add", "other"] = "other"
+    kind: Literal["constant", "add", "scale", "other"] = "other"
     text: str = ""
     elsewhere: bool = False  # in another function, or in a method of the object's class,
     unread: bool = False  # and nothing is known of when that runs
@@ -94,10 +94,11 @@ class Iterated(Struct):
     type: str = ""  # empty: not known
     by_index: bool = False  # by the old protocol: indices from 0 up until IndexError; a length does not end it
     length: int | None = None
+    item_site: Site | None = None  # of `by_index`: the `__getitem__`
 
 
 class Counter(Struct):
-    """The name that counts the rounds of a `for … in enumerate(…)`, and the most it comes to."""
+    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and the most it comes to."""
 
     name: str = ""
     most: int = 0

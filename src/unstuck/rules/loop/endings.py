@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
+from math import inf, isnan
+from typing import Literal
 
 from unstuck.recorder.records.loops import Assignment, Comparison, Condition, Side, WayOut
 from unstuck.rules.loop.training_loops import Loop
@@ -16,6 +18,11 @@ MIN_PASSES = 3  # over a loader, which do as well as these steps
 FAR_PAST_RATIO = 1.5  # so many times the bound is past it for good, not in the last iteration
 MIN_MOMENTS = 3  # before now, at which a value that is waited for should have moved
 UNMOVED_SHARE = 0.8  # of the distance at first that is left: it comes no nearer
+MIN_SECONDS_LEFT, MIN_TIMES_LEFT = 3600.0, 100.0  # of a `for` over a range, and in times of what is done: no real bound
+MIN_SHARE = 0.5  # of a measure that is compared with percents: less may be a percentage that begins low
+_MEASURES = re.compile(
+    r"(^|[_.])(val|valid|test|train|top\d|best|mean|avg|m)?_?(acc|accuracy|f1|precision|recall|auc|auroc|iou|dice)(?![a-z])"
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,7 @@ class Reason:
 
     short: str
     more: str = ""
+    observed: bool = False  # it rests on values that moved, not only on what does not change
 
     @property
     def text(self) -> str:
@@ -42,15 +50,32 @@ def why_test_holds(loop: Loop) -> Reason | None:
     return (
         _or_holds(loop, test)
         or _jumped(loop, test, wanted=False)
+        or _share_for_percent(loop, test, wanted=False)
         or _constant(loop, test)
         or _reset(loop, test)
-        or _never_set(loop, test)
+        or _cannot_rise(loop, test)
+        or _never_set(loop, test, wanted=False)
     )
 
 
 def why_never_taken(loop: Loop, way: WayOut) -> Reason | None:
     """Why this way out will never be taken; None if it may be."""
     return None if not turned_enough(loop) or way.met is True else _why_blocked(loop, way.guards)
+
+
+def seconds_left(loop: Loop) -> float | None:
+    """Of a `for` over a range so long that it is no bound: what is left of it at the present pace."""
+    counter = loop.described.counts
+    seen = [_target(each, counter.name) for each in (*loop.earlier, loop)] if counter is not None else []
+    known = [value for value in seen if value is not None]
+    if counter is None or len(known) < len(seen) or known[-1] <= known[0]:
+        return None
+    left = (counter.most - known[-1]) / (known[-1] - known[0]) * loop.seconds_since
+    return left if left >= MIN_SECONDS_LEFT and counter.most >= MIN_TIMES_LEFT * known[-1] else None
+
+
+def _target(loop: Loop, name: str) -> float | None:
+    return next((_number(side) for side in loop.described.targets if side.text == name), None)
 
 
 def never_left(loop: Loop) -> bool:
@@ -66,11 +91,12 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
             continue
         reason = (
             _jumped(loop, guard, guard.wanted)
+            or _share_for_percent(loop, guard, guard.wanted)
             or _constant(loop, guard)
             or _reset(loop, guard)
             or _restarts_inside(loop, guard)
             or _cannot_rise(loop, guard)
-            or (_never_set(loop, guard) if deep else None)
+            or (_never_set(loop, guard, guard.wanted) if deep else None)
         )
         if reason:
             return reason
@@ -100,17 +126,40 @@ def _or_holds(loop: Loop, test: Condition) -> Reason | None:
 
 
 def _jumped(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
-    """An equality that has been jumped over: the growing side is past it and only grows."""
+    """An equality that has been jumped over: the side that moves is past it and moves one way only."""
     for leaf, way in _decisive(condition, wanted):
         if leaf.compared is None or leaf.compared.op != ("==" if way else "!="):
             continue
         for sides in _both_ways(loop, leaf):
-            growing, bound = sides[-1]
-            only_grows = all(assignment.kind == "add" for assignment in loop.assigned(growing.text))
-            if only_grows and _grew_past(sides):
+            moving, bound = sides[-1]
+            steadily = all(assignment.kind in ("add", "scale") for assignment in loop.assigned(moving.text))
+            direction = _moved_past(sides) if steadily else None
+            if direction:
                 return Reason(
-                    f"`{_shown(growing)}` has jumped over `{_shown(bound)}`",
-                    ": it only grows, so the two are never equal again",
+                    f"`{_shown(moving)}` has jumped over `{_shown(bound)}`",
+                    f": it only {direction}, so the two are never equal again",
+                    observed=True,
+                )
+    return None
+
+
+def _share_for_percent(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
+    """An accuracy that is a share of 1 is waited for until it reaches a number of percents."""
+    for leaf, way in _decisive(condition, wanted):
+        if leaf.compared is None or leaf.compared.op[0] not in "<>":
+            continue
+        for sides, above in zip(_both_ways(loop, leaf), (">", "<"), strict=True):
+            share, bound = sides[-1]
+            known = [value for side, _ in sides if (value := _number(side)) is not None]
+            limit, awaited = _number(bound), (leaf.compared.op[0] == above) == way
+            if not _MEASURES.search(share.text.lower()) or limit is None or not 1 < limit <= 100:
+                continue
+            if awaited and len(known) > MIN_MOMENTS and max(known) <= 1 and min(known[-MIN_MOMENTS:]) >= MIN_SHARE:
+                return Reason(
+                    f"`{_shown(share)}` never reaches `{_shown(bound)}`",
+                    f": it is a share between 0 and 1 ({', '.join(f'{value:.3g}' for value in known[-4:])}), the bound "
+                    "a number of percent",
+                    observed=True,
                 )
     return None
 
@@ -142,6 +191,7 @@ def _reset(loop: Loop, condition: Condition) -> Reason | None:
                     f"`{counter.text}` is reset in every iteration, so it never reaches `{_shown(bound)}`",
                     f": line {resets[0].line} is `{resets[0].text}`; it is {_number(counter):g} after {loop.step:,} "
                     "training steps",
+                    observed=True,
                 )
     return None
 
@@ -164,32 +214,41 @@ def _restarts_inside(loop: Loop, condition: Condition) -> Reason | None:
 
 def _cannot_rise(loop: Loop, condition: Condition) -> Reason | None:
     """A counter whose every increment waits for something that cannot happen."""
-    for _, compared, _ in _compared(condition):
+    for leaf, compared, _ in _compared(condition):
         name = compared.left.text
+        counted = {_number(each.left) for each in _history(loop, leaf)[-MIN_MOMENTS - 1 :]}
         increments = [each for each in loop.assigned(name) if each.kind != "constant"]
-        if not loop.accounts_for(name) or not increments or _number(compared.left) is None:
+        if not loop.accounts_for(name) or not increments or len(counted) > 1 or None in counted:
             continue
-        blocks = [_blocked_by_infinity(loop, each) for each in increments]
+        blocks = [_why_not_run(loop, each) for each in increments]
         if all(blocks):
             return Reason(
                 f"`{_shown(compared.left)}` never rises to `{_shown(compared.right)}`",
                 f": line {increments[0].line} would raise it, but {blocks[0]}",
+                observed=True,
             )
     return None
 
 
-def _never_set(loop: Loop, condition: Condition) -> Reason | None:
+def _never_set(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
     """A flag: every statement that would set it waits for something that can never hold."""
-    flags = [leaf for leaf, _ in _leaves(condition)]
+    ways = list(_leaves(condition, wanted))
+    flags = [leaf for leaf, _ in ways]
     names = [name for leaf in flags for name in leaf.names]
-    statements = [statement for name in names for statement in loop.assigned(name)]
+    statements = [
+        statement
+        for leaf, way in ways
+        for name in leaf.names
+        for statement in loop.assigned(name)
+        if not statement.text.endswith(f"= {not way}")  # as it is already
+    ]
     if not statements or not all(map(loop.accounts_for, names)) or any(leaf.kind != "truth" for leaf in flags):
         return None
     reasons = [_why_blocked(loop, statement.guards, deep=False) for statement in statements]
     if not all(reasons) or reasons[0] is None:
         return None
     flag = f", so `{names[0]}` is never set (line {statements[0].line})"
-    return Reason(reasons[0].short, reasons[0].more + flag)
+    return Reason(reasons[0].short, reasons[0].more + flag, reasons[0].observed)
 
 
 # --- what they rest on ---------------------------------------------------------------------------------------
@@ -215,15 +274,17 @@ def _has_moved(loop: Loop, leaf: Condition, compared: Comparison) -> bool:
     return compared.op in ("<", "<=", "!=", ">", ">=") and None not in now and now != first
 
 
-def _grew_past(history: list[tuple[Side, Side]]) -> bool:
-    """The first side has risen each time, and is past the second, which has stayed."""
-    values = [_number(growing) for growing, _ in history]
+def _moved_past(history: list[tuple[Side, Side]]) -> Literal["grows", "falls"] | None:
+    """The first side has only risen, or only fallen, and is past the second, which has stayed."""
+    values = [_number(moving) for moving, _ in history]
     limits = {_number(bound) for _, bound in history}
     known = [value for value in values if value is not None]
     limit = limits.pop()
     if limits or limit is None or len(known) < max(2, len(values)):
-        return False
-    return all(sooner < later for sooner, later in pairwise(known)) and known[-1] > limit
+        return None
+    if known[0] < known[-1] > limit and known == sorted(known):
+        return "grows"
+    return "falls" if known[0] > known[-1] < limit and known == sorted(known, reverse=True) else None
 
 
 def _may_change(loop: Loop, leaf: Condition) -> bool:
@@ -231,7 +292,8 @@ def _may_change(loop: Loop, leaf: Condition) -> bool:
     earlier = _earlier(loop, leaf)
     if not earlier or any(_value_texts(each) != _value_texts(leaf) for each in earlier):
         return True
-    container = leaf.tested is not None and leaf.tested.kind in ("object", "unknown")
+    sides = [side.value for side in leaf.compared.sides()] if leaf.compared is not None else [leaf.tested]
+    container = any(value is not None and value.kind == "object" for value in sides)
     return leaf.value is None or leaf.calls or container
 
 
@@ -244,18 +306,61 @@ def _stays_below(loop: Loop, seen: list[float], counter: Side, bound: Side) -> b
     return (fell and often) or loop.passes_since > limit
 
 
-def _blocked_by_infinity(loop: Loop, statement: Assignment) -> str:
-    """A comparison on the way to the statement has infinity on one side, which nothing in the loop replaces."""
+def _why_not_run(loop: Loop, statement: Assignment) -> str:
+    """Why a statement is never reached: a comparison on the way to it always comes out the other way."""
     for guard in statement.guards:
-        for leaf, compared, wanted in _compared(guard, guard.wanted):
-            for side, above in ((compared.left, (">", ">=")), (compared.right, ("<", "<="))):
-                limit = _number(side)
-                named = [name for name in leaf.names if name in side.text]
-                if limit not in (inf, -inf) or any(map(loop.assigned, named)):
-                    continue
-                always = (compared.op in above) == (limit == inf)
-                if always != wanted:
-                    return f"`{leaf.text}` is always {str(always).lower()}: {_shown(side)} is never updated"
+        for leaf, wanted in _decisive(guard, guard.wanted):
+            if leaf.compared is None:
+                continue
+            why = (
+                _blocked_by_infinity(loop, leaf, leaf.compared, wanted)
+                or _blocked_by_nan(loop, leaf, leaf.compared, wanted)
+                or _blocked_by_slack(loop, leaf, leaf.compared, wanted)
+            )
+            if why:
+                return why
+    return ""
+
+
+def _blocked_by_infinity(loop: Loop, leaf: Condition, compared: Comparison, wanted: bool) -> str:
+    """It has infinity on one side, which nothing in the loop replaces."""
+    for side, above in ((compared.left, (">", ">=")), (compared.right, ("<", "<="))):
+        limit = _number(side)
+        named = [name for name in leaf.names if name in side.text]
+        if limit not in (inf, -inf) or any(map(loop.assigned, named)):
+            continue
+        always = (compared.op in above) == (limit == inf)
+        if always != wanted:
+            return f"`{leaf.text}` is always {str(always).lower()}: {_shown(side)} is never updated"
+    return ""
+
+
+def _blocked_by_nan(loop: Loop, leaf: Condition, compared: Comparison, wanted: bool) -> str:
+    """It has had NaN on one side at the last descriptions: every order with NaN is false."""
+    ordered = compared.op in ("<", "<=", ">", ">=", "==")
+    for sides in _both_ways(loop, leaf) if wanted and ordered else ():
+        values = [side.value.number for side, _ in sides[-MIN_MOMENTS - 1 :]]
+        if len(values) > MIN_MOMENTS and all(value is not None and isnan(value) for value in values):
+            return f"`{leaf.text}` is always false: {_shown(sides[-1][0])}"
+    return ""
+
+
+def _blocked_by_slack(loop: Loop, leaf: Condition, compared: Comparison, wanted: bool) -> str:
+    """`value < best + delta` lets a worse value replace the best one: the best is seen to move the wrong way, and the
+    comparison that would notice it comes out as an improvement each time."""
+    if compared.op not in ("<", "<=", ">", ">="):
+        return ""
+    for sides, improves in zip(_both_ways(loop, leaf), (">", "<"), strict=True):
+        best, smaller = sides[-1][0], (compared.op[0] == improves) != wanted
+        replaced = [each for name in leaf.names if name in best.text for each in loop.assigned(name)]
+        by_this = any(guard.text == leaf.text and guard.wanted != wanted for each in replaced for guard in each.guards)
+        values = [_number(side) for side, _ in sides]
+        known = [value for value in values if value is not None and abs(value) != inf]
+        worse = [(old, new) for old, new in pairwise(known) if (new > old if smaller else new < old)]
+        if by_this and worse and len(known) > MIN_MOMENTS:
+            old, new = worse[-1]
+            moved = "rose" if smaller else "fell"
+            return f"`{leaf.text}` takes worse for better: `{best.text}` {moved} from {old:.6g} to {new:.6g}"
     return ""
 
 
@@ -277,7 +382,7 @@ def _decisive(condition: Condition, wanted: bool) -> Iterator[tuple[Condition, b
     """Pieces each of which alone can keep the condition from becoming `wanted`, with the value it would need."""
     if condition.kind == "not":
         yield from _decisive(condition.parts[0], not wanted)
-    elif condition.kind == ("and" if wanted else "or"):
+    elif condition.kind in ("call", "and" if wanted else "or"):
         for part in condition.parts:
             yield from _decisive(part, wanted)
     elif not condition.parts:

@@ -25,11 +25,13 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Where
-from unstuck.rules.loop.endings import Reason, turned_enough, why_never_taken, why_test_holds
+from unstuck.rules.loop.endings import Reason, seconds_left, turned_enough, why_never_taken, why_test_holds
 from unstuck.rules.loop.training_loops import Loop, Moment, moments
 from unstuck.rules.rule import Rule
+from unstuck.rules.words import seconds
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -41,16 +43,22 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _judge(moment: Moment, depth: int, loop: Loop) -> Finding | None:
-    holds = why_test_holds(loop)
-    if holds is None and not loop.is_endless:
+    holds, left = why_test_holds(loop), seconds_left(loop)
+    if holds is None and not loop.is_endless and left is None:
         return None
     never = [(way, reason) for way in loop.exits if (reason := why_never_taken(loop, way))]
     if len(never) < len(loop.exits):
         return None
+    if left is not None:  # a bound there is: only a stop that was meant to come before it counts
+        never = [(way, reason) for way, reason in never if reason.observed]
+        if not never:
+            return None
     if holds is not None:
         return _finding(loop, loop.where(), holds, f"Correct the test of the loop at line {loop.line}: `{loop.text}`.")
     if never:
         way, reason = never[0]
+        if left is not None:
+            reason = replace(reason, more=f"{reason.more}; the range itself ends in {seconds(left)} at this pace")
         fix = f"Correct the condition of the `{way.kind}` at line {way.line}: it is the loop's only way out."
         return _finding(loop, loop.where(way.line), reason, fix)
     return _left_only_inside(moment, depth, loop)

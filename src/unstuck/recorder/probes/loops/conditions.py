@@ -15,8 +15,8 @@ from typing import Any
 from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Side, Value
 from . import parsed_source
-from .expressions import COMPARE, MOST_BITS, Scope, compare, number, truth
-from .parsed_source import Function
+from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, compare, is_tensor, number, truth
+from .parsed_source import Function, Guards, beneath
 
 MOST_PARTS = 32  # of an `and` or `or`
 MOST_CALLS = 3  # functions that are read one inside another
@@ -103,10 +103,12 @@ def _answer(call: ast.Call, scope: Scope) -> ast.expr | None:
 
 def shown(value: Any) -> Value:
     """A value as a record holds it: plain ones as they are, others by the name of their type."""
-    value = number(value)
+    in_place, value = is_tensor(value), number(value)
     kind = type(value)
     if value is UNKNOWN:
         return Value()
+    if in_place and id(kind) in NUMBERS:  # a number that can change where nothing is assigned
+        return Value(kind="object", text=f"{value:.6g}", number=value)
     if value is None:
         return Value(kind="none", text="None")
     if kind is bool:
@@ -126,18 +128,39 @@ def shown(value: Any) -> Value:
 @lru_cache(maxsize=512)
 def _returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
     """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
-    returns = [node.value for node in parsed_source.own_nodes(function) if isinstance(node, ast.Return) and node.value]
-    telling = [value for value in returns if not isinstance(value, ast.Constant)]
-    if len(telling) != 1 or any(value.value for value in returns if isinstance(value, ast.Constant)):
+    returns = [
+        (placed, placed.statement.value)
+        for placed in beneath(function.body)
+        if isinstance(placed.statement, ast.Return) and placed.statement.value is not None
+    ]
+    telling = [(at, value) for at, value in returns if not isinstance(value, ast.Constant) or value.value]
+    if len(telling) != 1:
         return None
-    answer: ast.expr = ast.fix_missing_locations(_Renamed(function, owner, call).visit(copy.deepcopy(telling[0])))
-    return answer
+    placed, value = telling[0]
+    answer = _all_of(placed.guards) if isinstance(value, ast.Constant) else value
+    if answer is None:
+        return None
+    renamed: ast.expr = _Renamed(function, owner, call).visit(copy.deepcopy(answer))
+    return ast.fix_missing_locations(renamed)
+
+
+def _all_of(guards: Guards) -> ast.expr | None:
+    """The conditions on the way to `return True`, as one; None if there are none, or some that are no expressions."""
+    tests = [
+        guard if wanted else ast.copy_location(ast.UnaryOp(ast.Not(), guard), guard)
+        for guard, wanted in guards
+        if not isinstance(guard, str)
+    ]
+    if not tests or len(tests) < len(guards):
+        return None
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])
 
 
 @lru_cache(maxsize=128)
-def seen_from(function: Function, owner: ast.expr) -> list[ast.stmt]:
-    """The body of a method as it reads outside, with the object's own name for `self`."""
-    renamed = _Renamed(function, owner, None)
+def seen_from(function: Function, owner: ast.expr, call: ast.Call | None = None) -> list[ast.stmt]:
+    """The body of a method as it reads outside, with the object's own name for `self`, and what the call gives it for
+    its parameters where there is one call only."""
+    renamed = _Renamed(function, owner, call)
     return [ast.fix_missing_locations(renamed.visit(copy.deepcopy(statement))) for statement in function.body]
 
 

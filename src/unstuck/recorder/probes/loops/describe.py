@@ -10,7 +10,7 @@ import ast
 import itertools
 from dataclasses import replace
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Literal
 
 from ... import flight, journal, lengths, user_code
@@ -21,8 +21,8 @@ from ...records.loops import Assignment, Counter, DescribedLoop, Iterated, LoopF
 from . import parsed_source
 from .conditions import condition, names_in, shown
 from .expressions import Scope, is_numpys, scope_of
-from .parsed_source import expression, text
-from .statements import LOOPS, SCOPES, Placed, assignments, beneath, owner_of
+from .parsed_source import LOOPS, SCOPES, Placed, beneath, expression, text
+from .statements import assignments, owner_of
 
 LoopNode = ast.While | ast.For | ast.AsyncFor
 
@@ -192,18 +192,25 @@ def _iterated_thing(thing: Any, written: str) -> Iterated:
         return Iterated(text=written, ends=True, type=class_name(kind))
     if id(kind) in _ROUND:
         return Iterated(text=written, ends=False, type=class_name(kind))
-    by_index = in_class(kind, "__getitem__") is not None and in_class(kind, "__iter__") is None
-    length = lengths.length(thing) if by_index else None
-    return Iterated(text=written, type=class_name(kind), by_index=by_index, length=length)
+    item = in_class(kind, "__getitem__") if in_class(kind, "__iter__") is None else None
+    if item is None:
+        return Iterated(text=written, type=class_name(kind))
+    site = user_code.code_site(item[1]) if type(item[1]) is FunctionType else None
+    return Iterated(text=written, type=class_name(kind), by_index=True, length=lengths.length(thing), item_site=site)
 
 
 def _counter(node: ast.For | ast.AsyncFor, scope: Scope) -> Counter | None:
-    """The name that counts the rounds of a `for … in enumerate(…)`, and the most it can come to."""
+    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and the most it can come to."""
     call = node.iter
-    if not (isinstance(call, ast.Call) and text(call.func) == "enumerate" and len(call.args) == 1):
+    if not isinstance(call, ast.Call) or not call.args:
         return None
-    if not isinstance(node.target, ast.Tuple) or not isinstance(node.target.elts[0], ast.Name):
+    function, target = text(call.func).rpartition(".")[2], node.target
+    if function in ("range", "trange") and isinstance(target, ast.Name) and len(call.args) <= 2:
+        stop = scope.find(call.args[-1])
+        return Counter(name=target.id, most=stop - 1) if type(stop) is int else None
+    counted = function == "enumerate" and len(call.args) == 1 and isinstance(target, ast.Tuple)
+    if not counted or not isinstance(target.elts[0], ast.Name):  # type: ignore[attr-defined]
         return None
     thing = scope.find(call.args[0])
     rounds = None if thing is UNKNOWN else lengths.length(thing)
-    return None if rounds is None else Counter(name=text(node.target.elts[0]), most=rounds - 1)
+    return None if rounds is None else Counter(name=text(target.elts[0]), most=rounds - 1)  # type: ignore[attr-defined]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 from types import FrameType
 from typing import Any
 
+from ... import tensors
 from ...objects import FAST, KEYS, UNKNOWN, attribute, entry, ids, locals_of, module_of
 from .parsed_source import is_small
 
@@ -118,12 +120,26 @@ def is_numpys(value: Any) -> bool:
 
 
 def number(value: Any) -> Any:
-    """numpy's numbers as Python's."""
-    return value.item() if is_numpys(value) and getattr(value, "shape", None) == () else value
+    """numpy's numbers as Python's, and tensors of one number in main memory."""
+    if is_numpys(value):
+        return value.item() if getattr(value, "shape", None) == () else value
+    if not is_tensor(value) or not tensors.readable(value) or value.numel() != 1:
+        return value
+    try:
+        return value.item()
+    except RuntimeError:  # one of many that vmap goes through at once
+        return value
+
+
+def is_tensor(value: Any) -> bool:
+    """A tensor of torch's own class."""
+    torch = sys.modules.get("torch")
+    return torch is not None and type(value) is getattr(torch, "Tensor", UNKNOWN)
 
 
 def compare(how: ast.cmpop, left: Any, right: Any) -> Any:
-    left, right = number(left), number(right)
+    if not isinstance(how, (ast.Is, ast.IsNot)):
+        left, right = number(left), number(right)
     if type(how) not in COMPARE or id(type(left)) not in _PLAIN or id(type(right)) not in _PLAIN:
         return UNKNOWN
     try:

@@ -20,13 +20,21 @@ from ... import user_code
 from ...objects import class_dict, mro_of, some_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Guards = tuple[tuple[ast.expr | str, bool], ...]
+"""Conditions, or a text where there is none, and the value that leads on."""
 
 MOST_BYTES = 300_000  # of a file that is parsed whole: more would be felt
 MOST_BYTES_READ = 4_000_000  # of a file of which one function is parsed
 MOST_LINES = 500  # of such a function
 MOST_NODES = 120  # larger expressions are neither shown nor worked out: nobody writes one by hand
 MOST_LETTERS = 300  # of a text
+MOST_STATEMENTS = 5000  # of a body
+MOST_GUARDS = 24  # on the way to one statement; what is further in is not told apart
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.While, ast.For, ast.AsyncFor)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
+TRY = (ast.Try, *((ast.TryStar,) if hasattr(ast, "TryStar") else ()))
+WITH = (ast.With, ast.AsyncWith)
 _COMPOUND = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith)
 
 
@@ -122,6 +130,53 @@ def function_alone(code: CodeType) -> Function | None:
 def _ends(line: bytes, indent: int) -> bool:
     text = line.strip()
     return bool(text) and not text.startswith((b"#", b")", b"]", b"}")) and len(line) - len(line.lstrip()) <= indent
+
+
+# --- statements, and the conditions on the way to them --------------------------------------------------------------
+
+
+class Placed:
+    """A statement, the conditions on the way to it, and whether another loop is in between."""
+
+    __slots__ = ("guards", "nested", "statement")
+
+    def __init__(self, statement: ast.stmt, guards: Guards, nested: bool) -> None:
+        self.statement, self.guards, self.nested = statement, guards, nested
+
+
+def beneath(body: list[ast.stmt]) -> Iterator[Placed]:
+    """Every statement that runs in the same scope, in the order they are written."""
+    waiting = [Placed(statement, (), False) for statement in reversed(body)]
+    for _ in range(MOST_STATEMENTS):
+        if not waiting:
+            return
+        here = waiting.pop()
+        yield here
+        for inner, added, nested in reversed(list(_bodies(here.statement))):
+            full = len(here.guards) >= MOST_GUARDS
+            guards = (*here.guards[:MOST_GUARDS], ("…", True)) if full else here.guards + added
+            waiting.extend(Placed(statement, guards, here.nested or nested) for statement in reversed(inner))
+
+
+def _bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], Guards, bool]]:
+    """Statements within a statement, with what this adds to their conditions."""
+    if isinstance(statement, ast.If):
+        yield statement.body, ((statement.test, True),), False
+        yield statement.orelse, ((statement.test, False),), False
+    elif isinstance(statement, LOOPS):
+        tested = isinstance(statement, ast.While) and not isinstance(statement.test, ast.Constant)
+        yield statement.body, ((statement.test, True),) if tested else (), True  # type: ignore[union-attr]
+        yield statement.orelse, (), False
+    elif isinstance(statement, WITH):
+        yield statement.body, (), False
+    elif isinstance(statement, TRY):
+        for part in (statement.body, statement.orelse, statement.finalbody):
+            yield part, (), False
+        for handler in statement.handlers:
+            yield handler.body, ((f"except {text(handler.type)}" if handler.type else "except", True),), False
+    elif isinstance(statement, ast.Match):
+        for case in statement.cases:
+            yield case.body, ((f"case {text(case.pattern)}", True),), False
 
 
 # --- pieces of source as text --------------------------------------------------------------------------------------

@@ -14,68 +14,16 @@ from ...records.loops import Assignment
 from . import parsed_source
 from .conditions import condition, seen_from
 from .expressions import Scope
-from .parsed_source import FUNCTIONS, Function, expression, text
+from .parsed_source import FUNCTIONS, LOOPS, SCOPES, TRY, WITH, Function, Placed, beneath, expression, text
 
-Guards = tuple[tuple[ast.expr | str, bool], ...]
-"""Conditions, or a text where there is none, and the value that leads on."""
-Given = Literal["constant", "add", "other"]
+Given = Literal["constant", "add", "scale", "other"]
 Assigned = dict[str, list[Assignment]]
 
-LOOPS = (ast.While, ast.For, ast.AsyncFor)
-SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
-MOST_STATEMENTS = 5000
-MOST_GUARDS = 24  # on the way to one statement; what is further in is not told apart
 MOST_ASSIGNMENTS = 32  # of a name; one more stands for all others
-_TRY = (ast.Try, *((ast.TryStar,) if hasattr(ast, "TryStar") else ()))
-_WITH = (ast.With, ast.AsyncWith)
-_HEADS = (*LOOPS, *_WITH, *_TRY, *SCOPES, ast.If, ast.Match)
+_HEADS = (*LOOPS, *WITH, *TRY, *SCOPES, ast.If, ast.Match)
 _MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
 _PLAIN_OWNERS = ids(dict, SimpleNamespace)
 _HARMLESS_BASES = ("typing", "abc", "enum", "collections")
-
-
-class Placed:
-    """A statement, the conditions on the way to it, and whether another loop is in between."""
-
-    __slots__ = ("guards", "nested", "statement")
-
-    def __init__(self, statement: ast.stmt, guards: Guards, nested: bool) -> None:
-        self.statement, self.guards, self.nested = statement, guards, nested
-
-
-def beneath(body: list[ast.stmt]) -> Iterator[Placed]:
-    """Every statement that runs in the same scope, in the order they are written."""
-    waiting = [Placed(statement, (), False) for statement in reversed(body)]
-    for _ in range(MOST_STATEMENTS):
-        if not waiting:
-            return
-        here = waiting.pop()
-        yield here
-        for inner, added, nested in reversed(list(_bodies(here.statement))):
-            full = len(here.guards) >= MOST_GUARDS
-            guards = (*here.guards[:MOST_GUARDS], ("…", True)) if full else here.guards + added
-            waiting.extend(Placed(statement, guards, here.nested or nested) for statement in reversed(inner))
-
-
-def _bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], Guards, bool]]:
-    """Statements within a statement, with what this adds to their conditions."""
-    if isinstance(statement, ast.If):
-        yield statement.body, ((statement.test, True),), False
-        yield statement.orelse, ((statement.test, False),), False
-    elif isinstance(statement, LOOPS):
-        tested = isinstance(statement, ast.While) and not isinstance(statement.test, ast.Constant)
-        yield statement.body, ((statement.test, True),) if tested else (), True  # type: ignore[union-attr]
-        yield statement.orelse, (), False
-    elif isinstance(statement, _WITH):
-        yield statement.body, (), False
-    elif isinstance(statement, _TRY):
-        for part in (statement.body, statement.orelse, statement.finalbody):
-            yield part, (), False
-        for handler in statement.handlers:
-            yield handler.body, ((f"except {text(handler.type)}" if handler.type else "except", True),), False
-    elif isinstance(statement, ast.Match):
-        for case in statement.cases:
-            yield case.body, ((f"case {text(case.pattern)}", True),), False
 
 
 # --- what a statement gives a value --------------------------------------------------------------------------------
@@ -89,14 +37,14 @@ def _gives(statement: ast.stmt) -> dict[str, Given]:
 
 def _targets(statement: ast.stmt) -> Iterator[tuple[ast.expr, Given]]:
     if isinstance(statement, ast.AugAssign):
-        yield statement.target, "add" if isinstance(statement.op, (ast.Add, ast.Sub)) else "other"
+        yield statement.target, _by_operator(statement.op)
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
         for whole in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
             for target, value in _pairs(whole, statement.value):
                 yield target, _kind(target, value)
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield from ((target, "other") for target, _ in _pairs(statement.target, None))
-    elif isinstance(statement, _WITH):
+    elif isinstance(statement, WITH):
         kept = (item.optional_vars for item in statement.items if item.optional_vars)
         yield from ((target, "other") for whole in kept for target, _ in _pairs(whole, None))
     if not isinstance(statement, (*_HEADS, ast.AugAssign)):
@@ -119,9 +67,15 @@ def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr,
 def _kind(target: ast.expr, value: ast.expr | None) -> Given:
     if isinstance(value, ast.Constant):
         return "constant"
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        return "add" if text(target) in (text(value.left), text(value.right)) else "other"
+    if isinstance(value, ast.BinOp) and text(target) in (text(value.left), text(value.right)):
+        return _by_operator(value.op)
     return "other"
+
+
+def _by_operator(operator: ast.operator) -> Given:
+    if isinstance(operator, (ast.Add, ast.Sub)):
+        return "add"
+    return "scale" if isinstance(operator, (ast.Mult, ast.Div, ast.FloorDiv)) else "other"
 
 
 @lru_cache(maxsize=1024)
@@ -168,7 +122,7 @@ def assignments(
         for name, kind in _gives(placed.statement).items():
             if name in assigned:
                 _add(assigned[name], placed, kind, scope)
-    read = _in_methods(assigned, getattr(function, "name", ""), scope)
+    read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
     for name, given in assigned.items():
         for other, statement in _stores(tree).get(_last_part(expression(name)), ()):
             if not (_same(other, function) or other.name in _MAKING or other in read or len(given) > MOST_ASSIGNMENTS):
@@ -198,7 +152,7 @@ def _add(given: list[Assignment], placed: Placed, kind: Given, scope: Scope, els
     )
 
 
-def _in_methods(assigned: Assigned, inside: str, scope: Scope) -> list[ast.AST]:
+def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Scope) -> list[ast.AST]:
     """Statements in methods of the tested attributes' own classes, read as if they stood here. Gives the methods."""
     read: list[ast.AST] = []
     for name, given in assigned.items():
@@ -212,11 +166,20 @@ def _in_methods(assigned: Assigned, inside: str, scope: Scope) -> list[ast.AST]:
             read.append(method)
             if all(part != _last_part(node) for part, _ in _stored(method)):
                 continue
-            for placed in beneath(seen_from(method, node.value)):  # type: ignore[attr-defined]
+            call = _only_call(body, node.value, method.name)  # type: ignore[attr-defined]
+            for placed in beneath(seen_from(method, node.value, call)):  # type: ignore[attr-defined]
                 kind = _gives(placed.statement).get(name)
                 if kind is not None:
                     _add(given, placed, kind, scope, elsewhere=True)
     return read
+
+
+def _only_call(body: list[ast.stmt], owner: ast.expr, method: str) -> ast.Call | None:
+    """The call of an object's method in the loop, if there is one only: then its parameters are known."""
+    written = text(owner) if method == "__call__" else f"{text(owner)}.{method}"
+    inside = (node for statement in body for node in ast.walk(statement))
+    calls = [node for node in inside if isinstance(node, ast.Call) and text(node.func) == written]
+    return calls[0] if len(calls) == 1 else None
 
 
 def owner_of(name: str, scope: Scope) -> object | None:
