@@ -3,7 +3,8 @@
 What it sees
     Parameters of an optimizer that require gradients but never get one: their layers are called in every step, and then
     the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values, `no_grad`
-    around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf.
+    around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. Or a whole optimizer
+    steps, and none of its parameters ever had a gradient, however that came about.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -31,7 +32,9 @@ from unstuck.rules.rule import Rule
 from unstuck.rules.training import counted, layer_names, layer_of, line, loss_site, random_matrices, where
 
 MIN_STEPS = 5  # observed, all without a gradient
+MIN_STEPS_IN_VAIN = 20  # that an optimizer made, without moving anything
 CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
+LEAVES_TORCH = ("tolist", "numpy", "__array__", "item")
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -41,10 +44,13 @@ def decide(case: Case) -> Iterable[Finding]:
         cut, cut_off = learning.cut, [parameter for parameter in learning.parameters if _cut_off(parameter)]
         if not cut_off:
             continue
+        between = list(_between_modules(learning, cut, cut_off)) if cut is not None and not learning.compiled else []
         if learning.leaf_losses >= MIN_STEPS and not any(parameter.in_graph for parameter in learning.parameters):
             yield _leaf_loss(learning, cut, cut_off)
-        elif cut is not None and not learning.compiled:
-            yield from _between_modules(learning, cut, cut_off)
+        elif between:
+            yield from between
+        else:
+            yield from _in_vain(learning, cut, cut_off)
 
 
 def _cut_off(parameter: Parameter) -> bool:
@@ -114,6 +120,39 @@ def _between_modules(learning: Learning, cut: GraphCut, cut_off: list[Parameter]
     )
 
 
+def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter]) -> Iterable[Finding]:
+    """Optimizers that step and step, and none of their parameters ever had a gradient or moved."""
+    reached = [parameter for parameter in learning.parameters if parameter.in_graph]
+    if any(parameter.is_parameter and parameter.held is None for parameter in reached):
+        return  # another model than the optimizer's is trained: parameters-not-in-optimizer
+    for optimizer in learning.built:
+        own = [parameter for parameter in cut_off if parameter.held == optimizer.number]
+        if optimizer.steps < MIN_STEPS_IN_VAIN or optimizer.moved or optimizer.in_graph or not own:
+            continue
+        if any(p.held == optimizer.number and p.trainable for p in learning.parameters if p not in own):
+            continue
+        lost = cut is not None and any(_is_in(parameter, module) for parameter in own for module in cut.lost)
+        begins = f" after `{cut.begins}`" if cut is not None and lost else ""
+        site = cut.site if cut is not None and lost else None
+        leaf = next((parameter for parameter in reached if not parameter.is_parameter), None)
+        yield RULE.finding(
+            severity="error",
+            confidence=0.93,
+            title=f"None of the {optimizer.kind}'s parameters ever gets a gradient: {layer_names(own)} cannot learn",
+            evidence=(
+                f"{counted(own)} of {layer_names(own)} had no gradient in any of {max(p.seen for p in own)} steps "
+                f"observed, and did not move in {optimizer.steps:,} steps ({optimizer.kind}, {line(optimizer.site)})",
+                f"the graph of the loss ends in a new tensor of shape {list(leaf.shape)} that requires a gradient and "
+                "is no parameter"
+                if leaf is not None and all(not parameter.is_parameter for parameter in reached)
+                else f"no loss reaches them: the graph ends{begins}",
+            ),
+            where=where(learning, site or (loss_site(learning) if len(learning.built) == 1 else optimizer.site)),
+            fix="Compute the loss of this optimizer from the output of these layers itself, without `detach()`, numpy "
+            "or a new tensor made of its values in between; detach it only where another part is updated.",
+        )
+
+
 def _is_in(parameter: Parameter, module: str) -> bool:
     return layer_of(parameter) == module or parameter.name.startswith(f"{module}.")
 
@@ -128,6 +167,11 @@ def _title(cut: GraphCut) -> str:
 def _where_it_ends(cut: GraphCut) -> str:
     if cut.op in NO_GRAPH:
         return f"`{cut.begins}` is called while no graph is recorded ({cut.op})"
+    if cut.ends and cut.op in LEAVES_TORCH:
+        return (
+            f"the output of `{cut.begins}` has a graph; it leaves torch by {_call(cut.op)}, and `{cut.ends}` gets "
+            "values without one"
+        )
     if cut.ends and cut.proven > 1:
         by = f" ({_call(cut.op)})" if cut.op else ""
         return f"the output of `{cut.begins}` has a graph; `{cut.ends}` gets the same values without one{by}"

@@ -32,6 +32,7 @@ LIKELY = frozenset(
     ("argmax", "argmin", "as_tensor", "bernoulli", "ceil", "floor", "from_numpy", "heaviside", "int", "long",
      "multinomial", "round", "sign", "tensor")
 )  # fmt: skip
+MAKES = frozenset(("as_tensor", "from_numpy", "tensor"))
 DISABLES = re.compile("no_grad|inference_mode|set_grad_enabled")
 ENDS_GRAPH = re.compile(
     r"\.detach_?\(|\.data\b|\.item\(|\.tolist\(|\.numpy\(|\btensor\(|as_tensor\(|from_numpy\("
@@ -214,10 +215,18 @@ class Search:
             return self._record(last, "", Line(), 0)
         line = self._line(last, consumer)
         proven = 0
+        between = Span(self._events, last.left, consumer.came - 1).events
+        ended = any(event.final and event.is_of(last.gives) for event in between)
         if line.site is not None and line.op and any(a.may_become(b) for a in last.gives for b in consumer.given):
-            between = Span(self._events, last.left, consumer.came - 1).events
-            proven = 2 if any(event.final and event.is_of(last.gives) for event in between) else 1
+            proven = 2 if ended else 1
+        elif ended and line.site is not None and self._rebuilt(between, last, consumer):
+            proven = 2
         return self._record(last, consumer.name(self._names), line, proven)
+
+    def _rebuilt(self, between: list[Event], last: Call, consumer: Call) -> bool:
+        """Its values left torch, and a new tensor with as many rows was made of other values before the next module."""
+        rows = {tensor.shape[:1] for tensor in last.gives}
+        return any(event.name in MAKES for event in between) and any(b.shape[:1] in rows for b in consumer.given)
 
     def _last(self) -> Call:
         """The last of those cut off to end; not one that the rest of the model, which is trained, lies within."""

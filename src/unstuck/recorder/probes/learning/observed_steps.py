@@ -46,6 +46,7 @@ class ObservedSteps:
         self._due = 2
         self._begun_after = -1  # the optimizer after whose step the last observation began
         self._cuts = self._tries = 0
+        self._called_elsewhere = False  # modules cut off are called before the step of another optimizer: a GAN's fakes
         self._handles: list[Any] = []
 
     # --- when a step is observed -------------------------------------------------------------------------------------
@@ -233,14 +234,19 @@ class ObservedSteps:
 
     def _look_for_cut(self, observation: Observation, names: dict[int, str], optimizer: Any) -> None:
         held = {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else set()
-        lost = (self.suspects() - observation.leaves) & held
-        if not lost:  # the step of another optimizer: the next one may be theirs
+        lost = self.suspects() - observation.leaves
+        own = lost & held
+        if not own and not (lost and self._called_elsewhere):  # another optimizer's step: the next one may be theirs
             self._due = flight.steps()
             return
         from . import cut_search
 
-        cut = cut_search.Search(observation, lost, names, 1 + (self.cut.times if self.cut is not None else 0)).find()
+        observation.leaves &= set(self._optimizers.holders())  # a tensor that nobody trains is no way to a parameter
+        times = 1 + (self.cut.times if self.cut is not None else 0)
+        cut = cut_search.Search(observation, own or lost, names, times).find()
         self._cuts += cut is not None
+        if cut is None and self._optimizers.take_turns():
+            self._called_elsewhere, self._due = True, flight.steps()
         if cut is not None and (self.cut is None or cut.proven >= self.cut.proven):
             self.cut = cut
 
