@@ -12,7 +12,7 @@ from functools import cached_property
 from unstuck.attach.inferred import loader_work
 from unstuck.attach.movement import WORKING_SHARE, computes, others_move, share_of, turns_in_vain
 from unstuck.model import Case, Flight, Look, Process, Stall, Thread
-from unstuck.rules.hang.standstill import follow, stuck_thread
+from unstuck.rules.hang.chain import follow
 from unstuck.rules.hang.waiting import draws_from_sampler, in_collective
 from unstuck.rules.hang.work import Excess, excess, siblings
 from unstuck.supervise.progress import excuse, path_of
@@ -86,9 +86,10 @@ class _Witnesses:
 
     def __init__(self, case: Case, start: Process) -> None:
         self.case, self.look, self.start = case, case.looks[-1], start
-        self.trail = follow(case, self.look, start)
+        way = follow(case, self.look, start)
+        self.trail = tuple(link.process for link in way) or (start,)
         self.process = self.trail[-1]
-        self.thread = stuck_thread(self.process)
+        self.thread = way[-1].thread if way else None
         self.wait = self.thread.wait if self.thread is not None else None
         self.kind = self.wait.kind if self.wait is not None else "unknown"
         self.work = loader_work(self.process.main_thread)

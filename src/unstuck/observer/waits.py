@@ -29,6 +29,7 @@ _PATH_ARGUMENT = {
     **dict.fromkeys(("unlinkat", "mkdirat", "renameat", "renameat2"), 1),
 }
 _SLEEPS = ("nanosleep", "clock_nanosleep")
+_CONNECTION = "multiprocessing/connection.py"
 _FROZEN = ("__refrigerator", "do_freezer_trap")
 # Beginnings of wait channels, for a kernel that does not show the call, and for calls restarted after SIGCONT.
 _CHANNELS: dict[tuple[WaitKind, str], tuple[str, ...]] = {
@@ -123,8 +124,9 @@ class Waits:
         ends = [self._ends.polled(pid, one.fd, one.wants) for one in polled]
         kinds = {end.kind for end in ends}
         targets = list(dict.fromkeys(end.target for end in ends))
+        single = len(kinds) == 1 and not kinds & {"other", "unknown"}
         return Wait(
-            ends[0].kind if len(kinds) == 1 and not kinds & {"other", "unknown"} else "poll",
+            ends[0].kind if single else "pipe-read" if kinds == {"child", "pipe-read"} else "poll",
             call.name,
             timed=timed,
             fd=polled[0].fd if len(polled) == 1 else None,
@@ -194,16 +196,22 @@ def by_channel(channel: str) -> Wait:
 
 
 def with_frames(wait: Wait | None, frames: tuple[Frame, ...]) -> Wait | None:
-    """A pipe kept open by one child only looks like a process sentinel; the Python frames know whether it is one."""
-    if wait is None or wait.kind != "child" or wait.syscall not in POLLS or not wait.target.startswith("pipe:"):
+    """A pipe kept open by one child only looks like a process sentinel, and a Pipe of multiprocessing like any socket;
+    the Python frames know better."""
+    if wait is None or not frames:
         return wait
-    return wait if not frames or _waits_for_process(frames) else replace(wait, kind="pipe-read")
+    if wait.kind == "socket" and (wait.others or wait.also_self) and frames[0].file.endswith(_CONNECTION):
+        # multiprocessing sets no timeout on its sockets; both ends are in this tree.
+        return replace(
+            wait, kind="pipe-write" if _ON_DESCRIPTOR.get(wait.syscall) == "write" else "pipe-read", timed=False
+        )
+    if wait.kind != "child" or wait.syscall not in POLLS or not wait.target.startswith("pipe:"):
+        return wait
+    return wait if _waits_for_process(frames) else replace(wait, kind="pipe-read")
 
 
 def _waits_for_process(frames: tuple[Frame, ...]) -> bool:
-    in_connection = {
-        frame.function.rpartition(".")[2] for frame in frames if frame.file.endswith("multiprocessing/connection.py")
-    }
+    in_connection = {frame.function.rpartition(".")[2] for frame in frames if frame.file.endswith(_CONNECTION)}
     joins = any(
         os.path.basename(frame.file).startswith("popen_") and frame.function.endswith(("wait", "poll"))
         for frame in frames

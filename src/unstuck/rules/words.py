@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from unstuck import text
 from unstuck.model import Case, Frame, Process
@@ -37,15 +38,27 @@ def lines(span: tuple[int, int] | None) -> str:
 
 
 def who(process: Process) -> str:
-    """worker 1 (pid 77), the main process (pid 5), rank 0 (pid 9), `sh -c …` (pid 8)."""
+    """worker 1 (pid 77), the main process (pid 5), rank 0 (pid 9), process `produce` (pid 7), `sh -c …` (pid 8)."""
     if process.role == "worker":
         number = "" if process.worker is None else f" {process.worker}"
         return f"worker{number} (pid {process.pid})"
     if process.role == "rank" and process.rank is not None:
         return f"rank {process.rank} (pid {process.pid})"
+    target = started_function(process)
+    if target:
+        return f"process `{target}` (pid {process.pid})"
     if process.role == "main":
         return f"the main process (pid {process.pid})"
     return f"`{command(process)}` (pid {process.pid})"
+
+
+def started_function(process: Process) -> str:
+    """Name of the user's function that multiprocessing runs in a process; empty where there is none to see."""
+    frames = process.main_thread.frames if process.main_thread else ()
+    for inner, frame in pairwise(frames):
+        if inner.user and frame.file.endswith("multiprocessing/process.py") and frame.function.endswith("run"):
+            return inner.function
+    return ""
 
 
 def process_name(case: Case, pid: int) -> str:

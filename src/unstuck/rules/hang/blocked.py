@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.model import Case, Frame, Process, Thread
-from unstuck.rules.hang import waiting
+from unstuck.model import Case, Process, Thread
+from unstuck.rules.hang import chain, waiting
+from unstuck.rules.hang.chain import Link
 from unstuck.rules.hang.standstill import Standstill, standstills
 
 Blockage = Literal["file-lock", "queue", "pipe", "collective", "fork", "lock", "input", "answer", "io", ""]
@@ -32,7 +34,7 @@ def blocked_on(still: Standstill) -> Blockage:
     if lost_in_fork(still):
         return "fork"
     if locked and waiting.awaited(thread) == waiting.LOCK:
-        return "lock" if kind == "shared-lock" or lock_name(thread) else ""
+        return "lock" if kind == "shared-lock" or waiting.lock_name(thread) else ""
     if waiting.reads_input(thread):
         return "input"
     if locked or waiting.idle_event_loop(thread) or (kind == "pipe-read" and waiting.reads_queue(thread)):
@@ -45,30 +47,30 @@ def blocked_on(still: Standstill) -> Blockage:
 # --- pipes and queues ----------------------------------------------------------------------------------------
 
 
-def full_pipe(still: Standstill) -> tuple[Process, Process] | None:
-    """The writer at a full pipe, and its parent, the only one who could read it, which waits for the writer."""
-    for writer in reversed(still.trail):
-        for thread in writer.threads:
-            wait = thread.wait
-            if wait is None or wait.kind != "pipe-write" or waiting.feeds_queue(thread):
-                continue
-            readers = [p for pid in wait.others if (p := still.look.process(pid))]
-            if len(readers) == 1 and readers[0].pid == writer.ppid and _waits_on(readers[0], writer):
-                return writer, readers[0]
-    return None
+@dataclass(frozen=True)
+class FullPipe:
+    writer: Process
+    thread: Thread
+    reader: Process | None
+    """Who could read it, another process if there is one; None: only a program outside this run."""
 
 
-def _waits_on(reader: Process, writer: Process) -> bool:
-    """The reader's own wait is for the writer: its end, or its reading of another pipe."""
-    waits = [t.wait for t in reader.threads if t.wait and t.wait.kind in ("child", "pipe-write", "pipe-read")]
-    return any(writer.pid in wait.others for wait in waits)
+def full_pipe(still: Standstill) -> FullPipe | None:
+    """A full pipe on the way, whose readers all wait for something else or cannot be seen."""
+    for process in reversed(still.trail):
+        for thread in process.threads:
+            if chain.unread(still.look, Link(process, thread)):
+                return FullPipe(process, thread, chain.readers(still.look, Link(process, thread))[0])
+    thread, wait = still.thread, still.thread.wait
+    unseen = wait is not None and wait.kind == "pipe-write" and not (wait.others or wait.also_self)
+    return FullPipe(still.process, thread, None) if unseen and not waiting.feeds_queue(thread) else None
 
 
 def undrained(still: Standstill) -> tuple[Process, Process] | None:
     """A process whose queue still holds data, and the one that waits for it to end: another one, or itself, where the
     interpreter waits at its exit for its own queue."""
     for child in reversed(still.trail):
-        if not any(map(_stuck_feeder, child.threads)):
+        if not any(stuck_feeder(t) or _stuck_put(t) for t in child.threads):
             continue
         main = child.main_thread
         if main and waiting.waits_in(main, "multiprocessing/queues.py", "_finalize_join") and len(still.trail) == 1:
@@ -79,7 +81,12 @@ def undrained(still: Standstill) -> tuple[Process, Process] | None:
     return None
 
 
-def _stuck_feeder(thread: Thread) -> bool:
+def _stuck_put(thread: Thread) -> bool:
+    """It puts into a queue between processes that has reached its `maxsize`."""
+    return thread.wait is not None and thread.wait.kind == "shared-lock" and waiting.awaited(thread) == waiting.PUT
+
+
+def stuck_feeder(thread: Thread) -> bool:
     """It cannot write: the pipe is full, or another process's feeder, stuck in the same pipe, has the queue's lock."""
     return thread.wait is not None and thread.wait.kind in ("pipe-write", "shared-lock") and waiting.feeds_queue(thread)
 
@@ -92,26 +99,6 @@ def _joins(process: Process, child: Process) -> bool:
 # --- locks ---------------------------------------------------------------------------------------------------
 
 
-def lock_name(thread: Thread) -> str:
-    """The expression of the lock that is being taken, from the innermost frame that says so."""
-    for frame in thread.frames[:4]:
-        if frame.takes:
-            return frame.takes
-        if frame.user:
-            break
-    return ""
-
-
-def same_lock(one: str, other: str) -> bool:
-    """`self.lock` here and `store.lock` there: the same last name may be the same lock."""
-    return bool(one) and bool(other) and one.rpartition(".")[2] == other.rpartition(".")[2]
-
-
-def holding_frame(thread: Thread, name: str, skip: int = 0) -> Frame | None:
-    """Frame of the thread that lies inside a `with` of that lock."""
-    return next((f for f in thread.frames[skip:] if any(same_lock(held, name) for held in f.holds)), None)
-
-
 def lost_in_fork(still: Standstill) -> bool:
     """Forked, alone, and waiting in private memory for what it cannot have taken itself."""
     process, thread = still.process, still.thread
@@ -119,10 +106,17 @@ def lost_in_fork(still: Standstill) -> bool:
         return False
     if any(t.tid != thread.tid for t in own_threads(process)):
         return False
+    if native_wait(thread):
+        return len(process.threads) == 1
     if waiting.awaited(thread) == waiting.LOCK:
-        return not holding_frame(thread, lock_name(thread), skip=1)
+        return not waiting.holding_frame(thread, waiting.lock_name(thread), skip=1)
     parent = still.look.process(process.ppid)
     return parent is not None and any(t is not parent.main_thread for t in own_threads(parent))
+
+
+def native_wait(thread: Thread) -> bool:
+    """It waits inside a library's native code: no line of Python takes a lock here."""
+    return waiting.awaited(thread) == waiting.LOCK and not waiting.lock_name(thread)
 
 
 def own_threads(process: Process) -> list[Thread]:

@@ -25,10 +25,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Frame, Process, Thread, Wait
-from unstuck.rules.hang.blocked import blocked, holding_frame, lock_name, own_threads, same_lock
-from unstuck.rules.hang.waiting import LOCK, awaited
+from unstuck.rules.hang.blocked import blocked, native_wait, own_threads
+from unstuck.rules.hang.waiting import LOCK, awaited, holding_frame, lock_name, same_lock
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place
+from unstuck.text import count
+
+_NATIVE_FIX = (
+    "Start these processes before the first parallel operation, with the start method spawn, or call "
+    "torch.set_num_threads(1) first thing in each."
+)
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -37,18 +43,22 @@ def decide(case: Case) -> Iterable[Finding]:
         name, word = lock_name(still.thread), awaited(still.thread)
         helpers = [t for t in own_threads(parent) if t is not parent.main_thread] if parent else []
         holder = next(((t, frame) for t in helpers if (frame := _taking_frame(t, name))), None)
-        lock = f"{f'the lock `{name}`' if name else 'a lock'}, which was held when it was forked"
+        lock = f"waiting for {f'the lock `{name}`' if name else 'a lock'}, which was held when it was forked"
+        lost = "waiting for a thread that the fork did not copy"
+        native = native_wait(still.thread)
+        if native:
+            lock = f"stuck in native code at {place(still.frame)}: the fork did not copy the library's threads"
         yield still.finding(
             RULE,
             confidence=still.confidence if holder or word != LOCK else min(still.confidence, 0.9),
-            title=f"{still.who} is waiting for {lock if word == LOCK else 'a thread that the fork did not copy'}",
+            title=f"{still.who} is {lock if word == LOCK else lost}",
             evidence=(
                 f"{still.who} has been waiting at {place(still.frame)} ({word}, no timeout) for {still.lasting}",
                 "it was forked, and its only Python thread is the one that waits: nothing in it can end the wait",
                 _semaphore(still.thread.wait),
-                _parent_line(parent, helpers, holder),
+                _native_line(parent) if native else _parent_line(parent, helpers, holder),
             ),
-            fix=_fix(word, name),
+            fix=_NATIVE_FIX if native else _fix(word, name),
             also=still.places(holder[1] if holder else None, parent),
         )
 
@@ -76,6 +86,13 @@ def _parent_line(parent: Process | None, helpers: list[Thread], holder: tuple[Th
         return "the parent has no other thread now; the one that held it has ended since"
     names = ", ".join(f"{t.name or t.tid} ({place(t.current_frame)})" for t in helpers[:3])
     return f"threads of the parent that the fork did not copy: {names}"
+
+
+def _native_line(parent: Process | None) -> str:
+    native = [t for t in parent.threads if not t.python] if parent else []
+    if not native:
+        return "a thread pool that the parent had started before the fork does not exist in the child"
+    return f"its parent runs {count(len(native), 'native thread')} (OpenMP's, say), which the fork did not copy"
 
 
 def _fix(word: str, name: str) -> str:

@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Frame, Process, Thread
-from unstuck.rules.hang.blocked import blocked, holding_frame, lock_name
+from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
+from unstuck.rules.hang.waiting import holding_frame, lock_name
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 

@@ -1,8 +1,9 @@
 """main-spins: the training process computes forever outside the loader.
 
 What it sees
-    The main thread burns CPU in the user's own code, between batches and steps, without completing any. Successive
-    stack samples find it on different lines of the same function, or in a loop of plain Python.
+    The main thread burns CPU in the user's own code, between batches and steps, without completing any; or a thread
+    or process that the script started does, while main waits for it. Successive stack samples find it on different
+    lines of the same function, or in a loop of plain Python.
 
 Why it matters
     The loop's own condition is never met, so the training loop around it never continues: the run computes forever
@@ -39,9 +40,11 @@ def decide(case: Case) -> Iterable[Finding]:
         yield still.finding(
             RULE,
             confidence=0.7 if still.asked else 0.85,
-            title=f"the training process computes forever in {loop_or_code(frame)}",
+            title=f"{_who(still)} computes forever in {loop_or_code(frame)}",
             evidence=(
-                f"{still.who} has completed no batch, backward pass or step for {still.lasting}",
+                f"{still.who} has completed no batch, backward pass or step for {still.lasting}"
+                if len(still.way) == 1
+                else f"{still.who} computes, and nothing else has moved for {still.lasting}",
                 cpu_line(still),
                 seen_line(still, frame),
             ),
@@ -49,6 +52,10 @@ def decide(case: Case) -> Iterable[Finding]:
             fix=f"Check what should end {loop_or_code(frame)}: what it tests does not change.",
             seen_by=still.stacks_by,
         )
+
+
+def _who(still: Standstill) -> str:
+    return "the training process" if len(still.way) == 1 else still.who
 
 
 def _interpreter_runs(still: Standstill) -> bool:

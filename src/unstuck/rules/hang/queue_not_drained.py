@@ -1,8 +1,8 @@
 """queue-not-drained: joining a process whose queue still holds data.
 
 What it sees
-    A process waits for a child to exit; the child's queue feeder thread is still writing to its pipe, and the only
-    reader of that pipe is the process that waits.
+    A process waits for a child to exit; the child's queue feeder thread is still writing to its pipe, or the child
+    still puts into a queue that is full, and the only one that could empty it is the process that waits.
 
 Why it matters
     A process that put items on a multiprocessing queue does not exit before they are flushed. The pipe takes
@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from unstuck.model import Case, Finding, Process
-from unstuck.rules.hang.blocked import blocked, undrained
+from unstuck.rules.hang.blocked import blocked, stuck_feeder, undrained
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
@@ -40,16 +40,22 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _at_join(still: Standstill, child: Process, joiner: Process) -> Finding:
     frame = joiner.user_frame
+    feeder = any(map(stuck_feeder, child.threads))
+    full = "the child's queue feeder thread is blocked writing to a full pipe that only {} can read"
+    limited = "the child is blocked in put(): the queue has reached its maxsize, and {} does not take anything out"
     return still.finding(
         RULE,
         title=f"{who(joiner)} joins {who(child)} before emptying its queue",
         evidence=(
             f"{who(joiner)} has been waiting at {place(frame)} for {still.lasting} for that process to exit",
-            f"the child's queue feeder thread is blocked writing to a full pipe that only {who(joiner)} can read",
-            "deadlock: a process with unflushed queue items does not exit",
+            (full if feeder else limited).format(who(joiner)),
+            "deadlock: a process with unflushed queue items does not exit" if feeder else "deadlock: neither can go on",
         ),
+        chain=False,
         where=still.where(frame, joiner),
-        fix="Call get() for every item before join(); or have the child call queue.cancel_join_thread().",
+        fix="Call get() for every item before join()"
+        + ("; or have the child call queue.cancel_join_thread()." if feeder else ", or give the queue no maxsize."),
+        also=still.places(child.user_frame, child),
     )
 
 

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Flight, Frame, Look, Process, SeenBy, Severity, Stall, Thread, Where
-from unstuck.rules.hang.deadlock import awaited_worker, deadlocked
-from unstuck.rules.hang.waiting import draws_from_sampler, waits_inside
+from unstuck.rules.hang import waiting
+from unstuck.rules.hang.chain import Link, Way, follow
+from unstuck.rules.hang.deadlock import deadlocked
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds, who
+from unstuck.rules.words import place, seconds, who
+
+LOOK_BEFORE_SECONDS = 0.5  # a look this much older than the stall still shows it: the clock is read now and then
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,23 @@ class Standstill:
     look: Look
     process: Process
     thread: Thread
-    trail: tuple[Process, ...]
-    """Processes from the stopped clock to the culprit, both included."""
+    way: Way
+    """From the process whose clock stopped to the culprit, both included."""
+
+    @property
+    def trail(self) -> tuple[Process, ...]:
+        return tuple({link.process.pid: link.process for link in self.way}.values())
+
+    @property
+    def waiting_for_it(self) -> list[str]:
+        """How the stopped clock hangs on the culprit, one line for each that waits; a DataLoader's wait is plain."""
+        behind = [link for link in self.way[:-1] if self.process.role != "worker" and link.thread.user_frame]
+        return [f"{named(link)} waits at {place(link.thread.user_frame)}{_wait_word(link)}" for link in behind[-4:]]
 
     @property
     def who(self) -> str:
-        return who(self.process)
+        """The process; and which of its threads, if it is not the main one."""
+        return named(Link(self.process, self.thread))
 
     @property
     def flight(self) -> Flight | None:
@@ -46,7 +60,7 @@ class Standstill:
         flight = self.flight
         if flight is None or self.thread != self.process.main_thread:
             return None
-        return flight if flight.fetching or draws_from_sampler(self.thread) else None
+        return flight if flight.fetching or waiting.draws_from_sampler(self.thread) else None
 
     @property
     def frame(self) -> Frame | None:
@@ -133,13 +147,14 @@ class Standstill:
         where: Where | None = None,
         seen_by: SeenBy = "kernel",
         also: tuple[Where, ...] = (),
+        chain: bool = True,
     ) -> Finding:
-        """A finding about this standstill."""
+        """A finding about this standstill. `chain`: the evidence goes on with who waits for it."""
         return rule.finding(
             severity=severity,
             confidence=self.confidence if confidence is None else confidence,
             title=title,
-            evidence=evidence,
+            evidence=(*evidence, *(self.waiting_for_it if chain else ())),
             where=where or self.where(),
             fix=Fix(fix),
             seen_by=seen_by,
@@ -156,12 +171,11 @@ def standstills(case: Case) -> Iterator[Standstill]:
         if stall.excuse or (stall.standing < case.times.proven and not _asked(case, stall)):
             continue
         start = look.process(stall.pid)
-        if start is None or not start.threads:
-            continue
-        trail = follow(case, look, start)
-        thread = stuck_thread(trail[-1])
-        if thread is not None:
-            yield Standstill(case, stall, look, trail[-1], thread, trail)
+        if start is None or not start.threads or look.at < stall.since - LOOK_BEFORE_SECONDS:
+            continue  # what was seen before it stood still says nothing about it
+        way = follow(case, look, start)
+        if way:
+            yield Standstill(case, stall, look, *way[-1], way)
 
 
 def _asked(case: Case, stall: Stall) -> bool:
@@ -169,43 +183,19 @@ def _asked(case: Case, stall: Stall) -> bool:
     return (case.interrupted or case.asked) and stall.suspect
 
 
-def follow(case: Case, look: Look, start: Process) -> tuple[Process, ...]:
-    """From the process whose clock stopped to the one that stopped it, both included."""
-    trail = [start]
-    while True:
-        following = _next(case, look, trail[-1])
-        if following is None or following in trail:
-            return tuple(trail)
-        trail.append(following)
+def named(link: Link) -> str:
+    process, thread = link
+    own = thread.python and thread != process.main_thread
+    return f"thread {thread.name or thread.tid} of {who(process)}" if own else who(process)
 
 
-def _next(case: Case, look: Look, process: Process) -> Process | None:
-    """Whom this process waits for, if it can be seen."""
-    flight = case.flight_of(process.pid)
-    if flight is not None and flight.phase == "data" and not flight.fetching:
-        if process.main_thread is not None and draws_from_sampler(process.main_thread):
-            return None
-        worker = awaited_worker(case, look, process.pid)
-        return look.process(worker) if worker is not None else None
-    thread = stuck_thread(process)
-    wait = thread.wait if thread else None
-    if wait is None or wait.kind not in ("child", "pipe-read", "pipe-write", "socket") or len(wait.others) != 1:
-        return None
-    return look.process(wait.others[0]) if wait.kind == "child" or not wait.also_self else None
-
-
-def stuck_thread(process: Process) -> Thread | None:
-    """The thread that holds the process up: main, or the one main waits for inside the process."""
-    main = process.main_thread
-    if main is None or not waits_inside(main):
-        return main
-    helpers = [t for t in process.threads[1:] if t.python]
-    others = [t for t in helpers if any(f.user for f in t.frames)]
-    if len(others) == 1 and not any(f.user for f in main.frames):
-        return others[0]  # the script is over, and the interpreter waits for its last thread
-    feeders = [t for t in helpers if t.wait and t.wait.kind == "pipe-write"]
-    outward = [t for t in [*others, *feeders] if t.wait and t.wait.kind not in ("lock", "unknown", "sleep")]
-    return outward[0] if len(outward) == 1 else main
+def _wait_word(link: Link) -> str:
+    """What it waits for, in brackets, where its frames or the kernel say so."""
+    wait = link.thread.wait
+    if wait is None or wait.kind not in ("lock", "shared-lock", "pipe-read"):
+        return ""
+    queue = wait.kind == "pipe-read" and waiting.reads_queue(link.thread)
+    return f" ({waiting.GET})" if queue else "" if wait.kind == "pipe-read" else f" ({waiting.awaited(link.thread)})"
 
 
 def _sample(flight: Flight | None) -> int | str | None:

@@ -120,3 +120,23 @@ def draws_from_sampler(thread: Thread) -> bool:
 def is_housekeeping(thread: Thread) -> bool:
     """A library's thread that wakes now and then and never releases anything of the user's."""
     return any(part in frame.file for frame in thread.frames for part in _HOUSEKEEPING)
+
+
+def lock_name(thread: Thread) -> str:
+    """The expression of the lock that is being taken, from the innermost frame that says so."""
+    for frame in thread.frames[:4]:
+        if frame.takes:
+            return frame.takes
+        if frame.user:
+            break
+    return ""
+
+
+def same_lock(one: str, other: str) -> bool:
+    """`self.lock` here and `store.lock` there: the same last name may be the same lock."""
+    return bool(one) and bool(other) and one.rpartition(".")[2] == other.rpartition(".")[2]
+
+
+def holding_frame(thread: Thread, name: str, skip: int = 0) -> Frame | None:
+    """Frame of the thread that lies inside a `with` of that lock."""
+    return next((f for f in thread.frames[skip:] if any(same_lock(held, name) for held in f.holds)), None)

@@ -23,14 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
-from unstuck.recorder.records.deaths import ThreadDied
+from unstuck.model import Case, Finding, Where
+from unstuck.recorder.records.deaths import Raised, ThreadDied
+from unstuck.rules.death.post_mortem import signal_name
 from unstuck.rules.hang import waiting
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
+from unstuck.rules.hang.work import computing_elsewhere
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
-from unstuck.text import spot
+from unstuck.text import listed, spot
 
 _NEVER = {
     waiting.EVENT: "an event that nobody will set",
@@ -42,20 +44,32 @@ _NEVER = {
     waiting.COROUTINE: "a task that nothing will wake",
 }
 
+_POOLS = ("multiprocessing/pool.py", "concurrent/futures/process.py")
+_KILLED_FIX = (
+    "Find out who killed it (`dmesg` shows the kernel's out-of-memory kills) and give each task less memory; "
+    "concurrent.futures.ProcessPoolExecutor raises BrokenProcessPool instead of waiting forever."
+)
+
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in blocked(case, "answer"):
         word = _word(still)
-        deaths = [*_dead_threads(still), *_dead_processes(still)]
+        threads, processes = _dead_threads(still), _dead_processes(still)
+        killed = any(number for _, number in processes) and _waits_for_pool(still)
+        deaths = [*map(_thread_death, threads), *(line for line, _ in processes)]
         yield still.finding(
             RULE,
             title=f"{still.who} is waiting for {_NEVER[word]}",
             evidence=(
                 f"{still.who} has been waiting at {place(still.frame)} ({word}) for {still.lasting}",
                 *deaths,
+                "multiprocessing.Pool replaces a killed process, but its task is lost and never answered"
+                if killed
+                else "",
                 _silence(still, bool(deaths)),
             ),
-            fix=_fix(word, bool(deaths)),
+            fix=_KILLED_FIX if killed else _fix(word, bool(deaths)),
+            also=tuple(place for died in threads for place in _places(died)),
         )
 
 
@@ -65,36 +79,61 @@ def _word(still: Standstill) -> str:
     return waiting.GET if still.kind == "pipe-read" else waiting.awaited(still.thread)
 
 
-def _dead_threads(still: Standstill) -> list[str]:
-    return [_thread_death(died) for died in still.case.thread_deaths if died.pid == still.process.pid]
+def _dead_threads(still: Standstill) -> list[ThreadDied]:
+    return [died for died in still.case.thread_deaths if died.pid == still.process.pid]
+
+
+def _places(died: ThreadDied) -> tuple[Where, ...]:
+    """Where it raised."""
+    if not died.raised.frames:
+        return ()
+    file, line, function = died.raised.frames[0][:3]
+    return (Where(file=file, line=line, function=function, pid=died.pid),)
 
 
 def _thread_death(died: ThreadDied) -> str:
-    raised = died.raised
+    return f"thread {died.thread or 'without a name'} of this process died: {_raised(died.raised)}"
+
+
+def _raised(raised: Raised) -> str:
     at = f" ({spot(*raised.frames[0][:3])})" if raised.frames else ""
-    return f"thread {died.thread or 'without a name'} of this process died: {raised.type}: {raised.message}{at}"
+    return f"{raised.type}: {raised.message}{at}"
 
 
-def _dead_processes(still: Standstill) -> Iterable[str]:
-    """Processes of the run that have exited, where one could be at the other end."""
-    if still.kind not in ("pipe-read", "shared-lock"):
-        return
-    for flight in [f for f in still.case.flights if not f.alive and f.role != "worker"][-3:]:
-        died = next((died for died in still.case.deaths if died.pid == flight.pid), None)
-        how = f": {died.raised.type}: {died.raised.message}" if died else ""
-        yield f"process {flight.pid} of this run has exited{how}"
+def _dead_processes(still: Standstill) -> list[tuple[str, int | None]]:
+    """Processes of the run that have exited, where one could be at the other end, and the signal that ended each."""
+    if still.kind not in ("pipe-read", "shared-lock") and not _waits_for_pool(still):
+        return []
+    return [_exit(still.case, f.pid) for f in still.case.flights if not f.alive and f.role != "worker"][-3:]
+
+
+def _waits_for_pool(still: Standstill) -> bool:
+    return any(frame.file.endswith(_POOLS) for thread in still.process.threads for frame in thread.frames)
+
+
+def _exit(case: Case, pid: int) -> tuple[str, int | None]:
+    died = next((died for died in case.deaths if died.pid == pid), None)
+    code = next((ended.code for ended in case.children_ended if ended.child == pid), 0)
+    if died is not None:
+        return f"process {pid} of this run has exited: {_raised(died.raised)}", None
+    if code < 0:
+        return f"process {pid} of this run was killed by {signal_name(-code)}", -code
+    return f"process {pid} of this run has exited{f' with code {code}' if code else ''}", None
 
 
 def _silence(still: Standstill, dead: bool) -> str:
     if waiting.idle_event_loop(still.thread):
         return "its asyncio loop has no timer set and no connection open: whatever should wake the task is gone"
     if not still.proven:
-        return "nothing moved in any process meanwhile"
+        moving = [who(process) for process in computing_elsewhere(still)]
+        return f"meanwhile {listed(moving[:4])} used the CPU" if moving else "nothing moved in any process meanwhile"
     if still.kind == "pipe-read":
-        writers = ", ".join(map(who, still.others))
-        if not writers:
+        if not still.others:
             return "no other living process has the writing end of that queue's pipe"
-        return f"only {writers} could write to it, and is itself waiting"
+        writers = [
+            f"{who(p)}, itself waiting at {place(p.main_thread.current_frame)}" for p in still.others if p.main_thread
+        ]
+        return f"only these could write to it: {'; '.join(writers[:4])}"
     others = [t for t in still.process.threads if t.python and t.tid != still.thread.tid]
     if not others:
         return f"it has no other Python thread that could answer{' any more' if dead else ''}"

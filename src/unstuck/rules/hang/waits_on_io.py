@@ -28,6 +28,8 @@ from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place
 
+_WRITING = ("write", "pwrite", "send", "fsync", "fdatasync", "sync")
+
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in blocked(case, "io"):
@@ -35,13 +37,25 @@ def decide(case: Case) -> Iterable[Finding]:
         target = wait.target if wait and wait.target else "a descriptor that could not be identified"
         yield still.finding(
             RULE,
-            title=f"{still.who} is waiting for {target}, and nothing arrives",
+            title=f"{still.who} {_verb(still)} {target}, and {_nothing(still)}",
             evidence=(
                 f"{still.who} has been blocked at {place(still.frame)} for {still.lasting}",
                 _call(still, target),
             ),
             fix="Give this operation a timeout (socket.settimeout, a timeout argument) and check the other side.",
         )
+
+
+def _writes(still: Standstill) -> bool:
+    return still.thread.wait is not None and still.thread.wait.syscall.startswith(_WRITING)
+
+
+def _verb(still: Standstill) -> str:
+    return "is blocked writing to" if _writes(still) else "is waiting for"
+
+
+def _nothing(still: Standstill) -> str:
+    return "it takes no more" if _writes(still) else "nothing arrives"
 
 
 def _call(still: Standstill, target: str) -> str:

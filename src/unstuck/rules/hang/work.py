@@ -8,13 +8,14 @@ from statistics import median
 
 from unstuck.model import Case, Flight, Frame, Look, Pace, PathFact, Process, Thread
 from unstuck.rules.hang.deadlock import thread_again
-from unstuck.rules.hang.standstill import Standstill
+from unstuck.rules.hang.standstill import LOOK_BEFORE_SECONDS, Standstill
 from unstuck.rules.words import lines, seconds
 
 _LOADING = ("torch/utils/data/_utils/fetch.py", "torch/utils/data/dataloader.py")
 BUSY_SHARE = 0.4  # of a core counts as computing: two busy workers on one core get half each
 CROWDED_SHARE = 0.02  # of a core is what a thread gets at least when many others want it too
 RUNNING_SHARE = 0.75  # of the looks that must find it ready to run on such a crowded machine
+OTHERS_SHARE = 0.1  # of a core is more than waking now and then to look at the time
 MIN_WATCHED_SECONDS = 0.2  # between two looks: over less time a share of a core says nothing
 MIN_EXCESS_SECONDS = 2.0  # workers may differ by so much from their start alone
 MIN_EXCESS_SPREADS = 5.0  # so many times further out than the other workers lie apart
@@ -29,7 +30,7 @@ LONE_SPREAD = 0.5  # of a single sibling's time is taken for a spread, since the
 
 def looks_of(still: Standstill) -> list[tuple[float, Thread]]:
     """The culprit in every look with stacks since it stood still, oldest first."""
-    begin = still.stall.since - 0.5
+    begin = still.stall.since - LOOK_BEFORE_SECONDS
     looks = [look for look in still.case.looks if look.stacks and look.at >= begin]
     return [(look.at, t) for look in looks if (t := thread_again(look, still.process.pid, still.thread.tid))]
 
@@ -50,6 +51,24 @@ def busy(still: Standstill) -> bool:
     share = used[0] / used[1]
     running = [thread.wait is not None and thread.wait.kind == "running" for _, thread in looks_of(still)]
     return share >= BUSY_SHARE or (share >= CROWDED_SHARE and sum(running) >= RUNNING_SHARE * len(running))
+
+
+def computing_elsewhere(still: Standstill) -> list[Process]:
+    """Other processes that used the CPU while this stood still."""
+    looks = [look for look in still.case.looks if look.at >= still.stall.since - LOOK_BEFORE_SECONDS] or [still.look]
+    first, last = looks[0], looks[-1]
+    least = OTHERS_SHARE * (last.at - first.at)
+    return [
+        process
+        for process in last.processes
+        if process.pid != still.process.pid
+        and (before := first.process(process.pid)) is not None
+        and _all_cpu(process) - _all_cpu(before) > max(least, 0.05)
+    ]
+
+
+def _all_cpu(process: Process) -> float:
+    return sum(thread.cpu for thread in process.threads)
 
 
 def cpu_line(still: Standstill) -> str:
