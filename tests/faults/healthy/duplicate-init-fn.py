@@ -37,7 +37,7 @@ class SetEncoder(nn.Module):
         return self.rho(torch.cat([h.amax(1), h.mean(1)], 1))
 
 
-def main(epochs=5):
+def main(epochs=2):
     torch.manual_seed(3)
     stream = RangeStream(0, 2400)
     loader = DataLoader(stream, batch_size=20, num_workers=2, worker_init_fn=split_range)
