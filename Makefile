@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## set up, then watch a stuck training being explained
 	$(BIN)/unstuck demo
 
-test: $(STAMP)  ## unit tests, and real scripts: one for each rule (some minutes)
+test: $(STAMP)  ## unit tests, and a sample of the real scripts (some minutes)
 	$(BIN)/python -m pytest -n 4 --dist worksteal -q  # they wait more than they compute
 
 test-all: $(STAMP)  ## the whole corpus and the real waiting times too (an hour)

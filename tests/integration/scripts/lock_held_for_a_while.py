@@ -6,7 +6,13 @@ import time
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-HOLD = "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); time.sleep(24)"
+HOLD = """
+import fcntl, sys, time
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(24)
+"""
 
 
 class Shard(Dataset):
