@@ -1,6 +1,6 @@
 """What an object holds, read without running anything of the user's: its type, attributes, elements, a frame's locals.
 
-Types are distinguished by identity alone: a metaclass may have an `__eq__`, a `__hash__`, a `__getattribute__` of its own.
+Types are told apart by identity alone: a metaclass may have an `__eq__`, a `__hash__`, a `__getattribute__` of its own.
 So never `type(x) in (list, dict)`, but `id(type(x)) in ids(list, dict)`, made once.
 """
 
