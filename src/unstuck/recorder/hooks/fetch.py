@@ -108,6 +108,8 @@ class Fetching:
             w[at.W_KEY_LENGTH] = 0
         if not fetcher.auto_collation or type(index) not in _BATCHES:  # the dataset gets the index itself
             w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
+            if index is None:  # the next item of a stream: nothing tells it from the one before
+                w[_POSITION] = at.NONE
             return index
         if self._draws_batches(fetcher.dataset):
             w[_SAMPLE] = at.NONE
@@ -130,6 +132,8 @@ class Fetching:
         w[_FETCHING] = 0
         if self._in_worker and batch is not None and (batches <= 8 or not batches & 31):
             w[at.W_BATCH_BYTES] = _total_bytes(batch)
+        if self._in_worker and type(index) not in _BATCHES:  # without a batch size: one fetch is one sample
+            flight.count(at.SAMPLE_KIND, monotonic_ns() - w[_SINCE], 1)
         if self._timed:
             if batches % RETIME == 1 or batches < 32:
                 self._timed = slow_samples()

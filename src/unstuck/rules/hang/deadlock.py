@@ -86,7 +86,7 @@ def _someone_unseen(wait: Wait) -> bool:
         return True  # standard input: a person, or a program outside
     if wait.kind == "shared-lock":
         return not wait.others and not wait.target
-    return wait.kind in ("pipe-read", "file-lock", "child") and not wait.others and not wait.also_self
+    return wait.kind in ("pipe-read", "pipe-write", "file-lock", "child") and not wait.others and not wait.also_self
 
 
 def _native_may_wake(process: Process, thread: Thread) -> bool:
