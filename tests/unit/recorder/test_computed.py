@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from unstuck.recorder.probes.numerics import nan_origin
+from unstuck.recorder.probes.numerics import computed_values
 from unstuck.recorder.records.numerics import ComputedValue
 
 SCRIPT = """
@@ -22,7 +22,7 @@ def main(returns, adv2):
 def told(tmp_path: Path, name: str, **local: Any) -> ComputedValue | None:
     file = tmp_path / "train.py"
     file.write_text(SCRIPT)
-    return nan_origin.computed(name, str(file), "main", local)
+    return computed_values.computed(name, str(file), "main", local)
 
 
 def test_the_spread_of_one_value(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ class Birth(Struct):
     broken_parameters: list[BrokenParameter] = []
     sizes: list[tuple[str, float]] = []  # largest results along the forward pass: operation and size
     inputs: list[BadTensor] = []  # in the user's frames
+    computed: ComputedValue | None = None  # in a function of the user's, seen in one of the next steps
 
 
 class LargeRows(Struct):

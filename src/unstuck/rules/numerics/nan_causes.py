@@ -160,13 +160,16 @@ def _from_the_rest(birth: Birth, loss: Loss | None) -> Cause:
 
 def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
     """Data that came so; or what the script computed from finite values, without a graph."""
-    name, shape = _name(tensor, birth.inputs), tensor.shape
+    name, shape, line = _name(tensor, birth.inputs), tensor.shape, tensor.site
     computed = next((other.computed for other in birth.inputs if other.name == name and other.computed), None)
+    computed = computed or birth.computed
     if computed is not None:
         done = _operation_on(tensor, computed.operation, computed.why, computed.detail or name, computed.site)
         return Cause("operation", birth, loss, done, computed.site)
     larger = (other for other in birth.inputs if other.shape[1:] == shape[1:] and other.shape[:1] > shape[:1])
     data = BadData(tensor, name, next(larger, None), samples_of(birth, tensor, shape[0]))
+    if not name and data.whole is None and not data.samples and tensor.role not in ("target", "mat1", "input"):
+        return Cause("unknown", birth, loss, None, line)
     return Cause("input", birth, loss, data, tensor.site)
 
 

@@ -3,8 +3,9 @@
 What it sees
     The loss became NaN or Inf. In the graph of that very loss, the oldest operation whose input is finite and whose
     result is not: log of 0, division by 0, an exp that overflows, the square root of a negative number, a softmax over
-    a fully masked row, a standard deviation of one value. Or the loss is finite and its gradient is not: the slope of a
-    square root at 0.
+    a fully masked row, a standard deviation of one value. Or what the script computes outside of the graph (weights,
+    advantages, targets) is NaN though everything it is computed from is finite. Or the loss is finite and its gradient
+    is not: the slope of a square root at 0.
 
 Why it matters
     The gradient of such a loss is NaN, and after the next update every parameter is. All later losses are NaN.
@@ -154,6 +155,11 @@ def _what_is_known(cause: Cause) -> tuple[str, str]:
     oldest = (
         f"the oldest NaN result: `{part.operation}` after {part.layer or '?'}" if isinstance(part, Operation) else ""
     )
+    if part is None and birth.outside:
+        oldest = (
+            f"`{birth.outside[0].operation}` gets a tensor of shape {birth.outside[0].shape} with NaN in it, computed "
+            "outside of the graph"
+        )
     return f"The loss is {cause.value} from step {birth.step:,} on", oldest
 
 

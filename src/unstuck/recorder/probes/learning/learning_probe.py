@@ -16,7 +16,7 @@ from ... import flight, governor, gpu, journal, loading
 from ... import layout as at
 from ...probe import Probe
 from ...records.learning import FlatOperation, Learning
-from ...records.numerics import DrawnBatch, Spike
+from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
 from . import graph_reading, script_lines
 from .activations import Activations
@@ -34,6 +34,7 @@ from .updates import Updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..numerics.computed_values import Returns
     from ..numerics.nan_origin import NanOrigins, Tracing
 
 FIRST_STEPS = 8  # until the first telling; then at each time half as many again
@@ -69,6 +70,7 @@ class LearningProbe(Probe):
         self.origins: NanOrigins | None = None
         self.tracing: Tracing | None = None
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
+        self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
         self.compiled = False
         self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
@@ -143,12 +145,19 @@ class LearningProbe(Probe):
                 self.names.find(frame)
             late = gpu.away(root) and not self.copies.exact
             self.origins.look(root, value, frame, series, self.steep.last, late=late)
+            self._look_at_returns(self.origins.of(series))
             self.tell(news=True)
             return
         birth = self.origins.of(series)
         if birth is not None and self.tracing is None and not self.compiled and not self.saved.hooked:
             tracing = nan_origin.Tracing(birth)
             self.tracing = tracing if tracing.on else None
+
+    def _look_at_returns(self, birth: Birth | None) -> None:
+        from ..numerics import computed_values
+
+        if birth is not None and self.returns is None and not birth.late and computed_values.is_wanted(birth):
+            self.returns = computed_values.Returns(birth)
 
     def _broken_again(self, series: Series) -> None:
         if series.nonfinite == TOLD_AGAIN:
@@ -230,6 +239,10 @@ class LearningProbe(Probe):
         if self.tracing is not None:
             self.tracing.stepped()
             self.tracing = self.tracing if self.tracing.on else None
+        if self.returns is not None and self.returns.on:
+            self.returns.stepped()
+            if self.returns.found:
+                self.tell(news=True)
         entry = self.optimizers.known(optimizer)
         entry.steps = count
         if optimizer is not None:
@@ -342,6 +355,8 @@ class LearningProbe(Probe):
 
     def remove(self) -> None:
         self.observed.end()
+        if self.returns is not None:
+            self.returns.stop()
         if self.tracing is not None:
             self.tracing.stop()
             self.tracing = None

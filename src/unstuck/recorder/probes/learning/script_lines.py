@@ -219,6 +219,14 @@ def assignments(name: str, file: str, function: str) -> tuple[list[ast.Assign | 
     return found, len(found) == stores
 
 
+def return_at(file: str, line: int) -> ast.expr | None:
+    """What the `return` statement on that line returns."""
+    for node, _ in _nodes(file):
+        if isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            return node.value
+    return None
+
+
 def called(call: ast.Call) -> str:
     """`torch.log(x)`, `x.log()`, `log(x)`; not those of other libraries."""
     function = call.func

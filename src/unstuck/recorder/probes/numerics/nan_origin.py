@@ -6,7 +6,6 @@ keeps its input or its result is looked at; nothing is run again, nothing of the
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable
 from time import thread_time
@@ -17,13 +16,14 @@ import torch
 
 from ... import flight, loading, tensors, user_code
 from ...records import Site
-from ...records.numerics import BadTensor, Birth, BrokenParameter, ComputedValue, GrownWeight, Operation
+from ...records.numerics import BadTensor, Birth, BrokenParameter, GrownWeight, Operation
 from ..learning import graph_reading, script_lines
 from ..learning.graph_reading import SavedTensors, operation_of, saved
 from ..learning.losses import Series
 from ..learning.naming import Names
 from ..learning.parameters import Parameters
 from . import edges
+from .computed_values import computed
 
 MAX_BIRTHS = 4
 MAX_NODES = 20_000
@@ -36,8 +36,6 @@ GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "b
 """Names under which nodes keep what they were given."""
 MAX_TENSORS = 6  # of the user's frames that are described
 MAX_DEPTH = 3
-EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
-"""Calls that can make NaN or infinity out of finite numbers."""
 STACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
 
 
@@ -251,29 +249,3 @@ def describe(tensor: Any, **more: Any) -> BadTensor:
         **edges.rows_of(mask),
         **more,
     )
-
-
-def computed(name: str, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
-    """The operation that made it in the only assignment of that name, if all tensors it was given are finite."""
-    nodes, only = script_lines.assignments(name, file, function)
-    plain = only and len(nodes) == 1 and isinstance(getattr(nodes[0], "targets", [None])[0], ast.Name)
-    value = nodes[0].value if plain else None
-    operation = _edge(value) if value is not None else None
-    if value is None or operation is None:
-        return None
-    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    given = [local[name] for name in names if type(local.get(name)) is torch.Tensor]
-    if not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
-        return None
-    site = user_code.absolute(file), nodes[0].lineno, function
-    if operation in ("std", "var") and any(tensor.numel() <= 1 for tensor in given):
-        return ComputedValue(operation=operation, why="spread-of-too-few", detail="of 1 value", site=site)
-    return ComputedValue(operation=operation, why="computed", site=site)
-
-
-def _edge(value: ast.expr) -> str | None:
-    for node in ast.walk(value):
-        if isinstance(node, ast.Call) and script_lines.called(node) in EDGES:
-            return script_lines.called(node)
-    divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
-    return "div" if divides else None

@@ -1,0 +1,152 @@
+"""NaN that the script computes outside of any graph: weights, advantages, targets made under no_grad or from data.
+
+Where the loss is NaN because of such a tensor, the function that made it may have returned already. The user's
+functions of the next steps are then looked at as they return: the first local tensor, in the order of the source, that
+is not finite while all it was computed from is. Nothing is run again.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ... import tensors, user_code
+from ...hooks import modules as hooks
+from ...records.numerics import Birth, ComputedValue, Why
+from ..learning import script_lines
+from . import edges
+
+EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
+"""Calls that can make NaN or infinity out of finite numbers."""
+MAX_STEPS = 40  # in which it must happen once more
+MAX_EVENTS = 200_000
+MAX_LOCALS, MAX_ELEMENTS, MAX_DEPTH = 32, 1 << 20, 2
+
+
+def computed(name: str, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
+    """The operation that made it in the only assignment of that name, if all tensors it was given are finite."""
+    nodes, only = script_lines.assignments(name, file, function)
+    plain = only and len(nodes) == 1 and isinstance(getattr(nodes[0], "targets", [None])[0], ast.Name)
+    return _made(nodes[0].value, file, function, local) if plain else None
+
+
+def _made(value: ast.expr | None, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
+    operation = _edge(value) if value is not None else None
+    if value is None or operation is None:
+        return None
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    given = [local[name] for name in names if type(local.get(name)) is torch.Tensor]
+    if not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
+        return None
+    why, detail = _why(operation, given)
+    return ComputedValue(
+        operation=operation, why=why, detail=detail, site=(user_code.absolute(file), value.lineno, function)
+    )
+
+
+def _why(operation: str, given: list[Any]) -> tuple[Why, str]:
+    """What in the finite tensors did it, where their values show it."""
+    if operation in ("std", "var") and any(tensor.numel() <= 1 for tensor in given):
+        return "spread-of-too-few", "of 1 value"
+    zero = any(bool((tensor == 0).any()) for tensor in given)
+    negative = any(bool((tensor < 0).any()) for tensor in given)
+    if operation in ("log", "log2", "log10") and len(given) == 1 and (zero or negative):
+        return ("log-of-negative" if negative else "log-of-zero"), ""
+    if operation == "sqrt" and len(given) == 1 and negative:
+        return "root-of-negative", ""
+    return ("division-by-zero", "") if operation == "div" and zero else ("computed", "")
+
+
+def _edge(value: ast.expr) -> str | None:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and script_lines.called(node) in EDGES:
+            return script_lines.called(node)
+    divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
+    return "div" if divides else None
+
+
+def is_wanted(birth: Birth) -> bool:
+    """The graph of that loss got a NaN tensor from outside, and no line is known that computed it."""
+    known = any(tensor.computed is not None for tensor in birth.inputs)
+    return bool(birth.outside or birth.inputs) and not known and not any(each.made for each in birth.operations)
+
+
+class Returns:
+    """Looks at the user's functions as they return, until one returns NaN that it computed from finite tensors."""
+
+    def __init__(self, birth: Birth) -> None:
+        self._birth, self._steps, self._events = birth, 0, 0
+        self.found = False
+        self.on = sys.getprofile() is None and not hooks.is_profiled()
+        if self.on:
+            sys.setprofile(self._follow)
+
+    def stepped(self) -> None:
+        self._steps += 1
+        if self.found or self._steps >= MAX_STEPS:
+            self.stop()
+
+    def stop(self) -> None:
+        if self.on and sys.getprofile() == self._follow:
+            sys.setprofile(None)
+        self.on = False
+
+    def _follow(self, frame: FrameType, event: str, argument: Any) -> None:
+        self._events += 1
+        if self._events > MAX_EVENTS:
+            self.stop()
+        if event != "return" or self.found or not user_code.is_user_file(frame.f_code.co_filename):
+            return
+        try:
+            sys.setprofile(None)
+            with torch.no_grad():
+                value = self._computed(frame, argument)
+            if value is not None:
+                self._birth.computed = value  # type: ignore[misc]  # it is written anew
+                self.found = True
+            elif self.on:
+                sys.setprofile(self._follow)
+        except Exception:
+            self.on = False
+
+    def _computed(self, frame: FrameType, result: Any) -> ComputedValue | None:
+        if not script_lines.is_function(frame) or frame.f_code.co_name.startswith("<"):
+            return None
+        local = script_lines.names_in(frame)
+        small = {
+            name: value
+            for name, value in list(local.items())[:MAX_LOCALS]
+            if type(value) is torch.Tensor and _is_read(value)
+        }
+        bad = [name for name, value in small.items() if not value.requires_grad and _is_bad(value)]
+        given = [tensor for _, tensor in tensors.plain_tensors(result, MAX_DEPTH)]
+        if not any(self._is_like_it(tensor) and _is_read(tensor) and _is_bad(tensor) for tensor in given):
+            return None
+        file, function = user_code.absolute(frame.f_code.co_filename), user_code.name_of(frame.f_code)
+        made = [value for name in bad if (value := computed(name, file, function, small)) is not None]
+        if made:
+            return min(made, key=lambda value: value.site[1] if value.site is not None else 0)
+        if bad:
+            return None
+        returned = script_lines.return_at(file, frame.f_lineno)
+        return _made(returned, file, function, small)
+
+    def _is_like_it(self, tensor: Any) -> bool:
+        """It may be what made the loss NaN, in another step: without a graph, and all but its rows alike."""
+        shapes = [bad.shape for bad in (*self._birth.outside, *self._birth.inputs)]
+        own = [int(size) for size in tensor.shape]
+        return not tensor.requires_grad and any(len(own) == len(shape) and own[1:] == shape[1:] for shape in shapes)
+
+
+def _is_read(tensor: Any) -> bool:
+    plain = tensor.is_floating_point() and not tensor.is_sparse and tensor.device.type == "cpu"
+    return bool(plain and tensor.layout is torch.strided and 0 < tensor.numel() <= MAX_ELEMENTS)
+
+
+def _is_bad(tensor: Any) -> bool:
+    """It holds more than the -inf of a mask."""
+    return not edges.finite(tensor) and bool((~torch.isfinite(tensor) & (tensor != float("-inf"))).any())
