@@ -235,6 +235,8 @@ def _count_by_hand(leaves: list[Any]) -> None:
             stepping.turn()
     if leaves and flight.full() and stepping.by_hand.made:
         dispatch.emit("before_step", None)
+    if flight.words[at.W_REQUEST]:  # also where no step is ever made
+        stepping.answer()
 
 
 def _root(tensors: Any) -> Any:

@@ -126,6 +126,7 @@ class LoopFrame(Struct):
     function: str = ""
     number: int = 0  # the same for as long as this call lasts
     generator: bool = False  # whoever draws from it decides
+    called_by: int = 0  # of a generator: the number of the function that draws from it
     local: list[str] | None = None  # its own names; None: it is a module
     loops: list[DescribedLoop] = []
 

@@ -3,7 +3,8 @@
 What it sees
     A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
     gives the same samples again and again, and its code shows no end; or a plain `for` goes over a dataset by its
-    `__getitem__`, which never raises IndexError. And nothing in the loop that draws from it can end the drawing.
+    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end. And nothing in the
+    loop that draws from it can end the drawing.
 
 Why it matters
     The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.
@@ -24,10 +25,11 @@ When it is wrong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import LoaderState, OverLength, Repeats
-from unstuck.recorder.records.loops import DescribedLoop
+from unstuck.recorder.records.loops import DescribedLoop, LoopFrame
 from unstuck.rules.loader_reports import LoaderReport, latest
 from unstuck.rules.loop.endings import never_left, why_test_holds
 from unstuck.rules.loop.training_loops import Loop, Moment, moments
@@ -51,6 +53,7 @@ def decide(case: Case) -> Iterable[Finding]:
             yield _repeating(repeats, loop)
     for moment in moments(case):
         yield from (_by_index(loop, turns) for loop in moment.loops if (turns := _turns_by_index(moment, loop)))
+        yield from _through_generators(moment)
 
 
 # --- passes over a loader ------------------------------------------------------------------------------------
@@ -145,21 +148,26 @@ def _turns_by_index(moment: Moment, loop: Loop) -> int:
 
 
 def _same_round(moment: Moment, loop: Loop) -> bool:
-    """The loops around it are where they were when it was first described: all steps since were made in it."""
+    """The loops around it are where they were when it was first described: all steps since were made in it. That is
+    seen by the numbers and texts that they count with; a `while`, or a `for` over objects, has none."""
     if not loop.earlier:
         return False
-    around = [_targets(outer.described) for outer in moment.loops[: moment.loops.index(loop)]]
-    then = [_targets(outer) for outer in loop.earlier[0].frame.loops if outer.first < loop.line]
-    return around == (then[-len(around) :] if around else [])
+    around = [outer.described for outer in moment.loops[: moment.loops.index(loop)]]
+    frames = [frame for frame in reversed(loop.earlier[0].snapshot.frames) if not frame.generator]
+    then = [outer for frame in frames for outer in frame.loops][: len(around)]
+    rounds = [_round(outer) for outer in around]
+    return all(values for _, values in rounds) and rounds == [_round(outer) for outer in then]
 
 
-def _targets(loop: DescribedLoop) -> list[tuple[str, str]]:
-    """The names that a `for` assigns, with their values."""
-    return [(target.text, target.value.text) for target in loop.targets]
+def _round(loop: DescribedLoop) -> tuple[int, list[str]]:
+    """Where a `for` is, and the plain values that it assigns."""
+    return loop.first, [side.value.text for side in loop.targets if side.value.kind in ("number", "text")]
 
 
 def _by_index(loop: Loop, turns: int) -> Finding:
     through = loop.described.iterates
+    site = through.item_site
+    where = loop.where() if site is None else replace(loop.where(), file=site[0], line=site[1], function=site[2])
     return RULE.finding(
         severity="error",
         confidence=0.95,
@@ -169,11 +177,63 @@ def _by_index(loop: Loop, turns: int) -> Finding:
             f"{through.length:,} plays no part in it",
             f"it has made {turns:,} iterations",
         ),
-        where=loop.where(),
+        where=where,
         fix=Fix(
             f"Raise IndexError in {through.type}.__getitem__ from index {through.length:,} on, or use a DataLoader."
         ),
         seen_by="flight",
+        also=(loop.where(),) if site is not None else (),
+    )
+
+
+# --- a `for` over a generator ----------------------------------------------------------------------------------------
+
+
+def _through_generators(moment: Moment) -> Iterable[Finding]:
+    """A generator of the user's that goes round forever, drawn by a `for` that nothing leaves."""
+    for frame in moment.snapshot.frames:
+        source = [loop for loop in moment.inside if loop.frame is frame]
+        endless = next((loop for loop in source if loop.is_endless and never_left(loop)), None)
+        loop = _drawing_loop(moment, frame) if endless is not None else None
+        # Steps in a `for` that no other loop is around may be meant to go on until somebody stops them.
+        if endless is None or loop is None or (loop.steps_since and loop is moment.loops[0]):
+            continue
+        if loop.passes_since >= MIN_LENGTHS or loop.steps_since >= MIN_REPEATED:
+            yield _generated(loop, endless)
+
+
+def _drawing_loop(moment: Moment, generator: LoopFrame) -> Loop | None:
+    """The `for` that draws from it, perhaps through other generators; None if something on the way may end it."""
+    loops = (*moment.loops, *moment.inside)
+    for _ in moment.snapshot.frames:
+        drawing = [loop for loop in loops if loop.frame.number == generator.called_by]
+        if not drawing or drawing[-1].is_while or not _at_its_head(drawing[-1]):
+            return None
+        loop = drawing[-1]
+        if loop.described.iterates.ends is True or not never_left(loop):
+            return None
+        if not loop.frame.generator:
+            return loop
+        generator = loop.frame
+    return None
+
+
+def _at_its_head(loop: Loop) -> bool:
+    return loop.line <= loop.frame.line <= loop.described.header
+
+
+def _generated(loop: Loop, endless: Loop) -> Finding:
+    name = endless.frame.function
+    since = (
+        f"{loop.passes_since:,} passes over a loader were" if loop.passes_since else f"{loop.steps_since:,} steps were"
+    )
+    return _finding(
+        endless.where(),
+        f"the loop at line {loop.line} never ends: {name} starts over instead of ending",
+        f"it draws from {name}, whose `{endless.text}` (line {endless.line}) has no way out that can be taken; {since} "
+        f"begun in it in {seconds(loop.seconds_since)}",
+        f"Let {name} end after one pass where this loop uses it, or leave the loop at line {loop.line} by a count.",
+        loop,
     )
 
 

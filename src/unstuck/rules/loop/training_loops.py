@@ -100,6 +100,8 @@ class Moment:
 
     snapshot: LoopSnapshot
     loops: tuple[Loop, ...]
+    inside: tuple[Loop, ...] = ()
+    """Those of generators."""
 
 
 def moments(case: Case) -> Iterator[Moment]:
@@ -112,10 +114,14 @@ def moments(case: Case) -> Iterator[Moment]:
         for snapshot in before:
             for loop in _loops(snapshot):
                 known.setdefault(loop.key, []).append(loop)
-        yield Moment(last, tuple(replace(loop, earlier=tuple(known.get(loop.key, ()))) for loop in _loops(last)))
+        loops = [replace(loop, earlier=tuple(known.get(loop.key, ()))) for loop in _loops(last)]
+        yield Moment(
+            last,
+            tuple(loop for loop in loops if not loop.frame.generator),
+            tuple(loop for loop in loops if loop.frame.generator),
+        )
 
 
 def _loops(snapshot: LoopSnapshot) -> Iterator[Loop]:
     for frame in reversed(snapshot.frames):
-        if not frame.generator:
-            yield from (Loop(snapshot, frame, described) for described in frame.loops)
+        yield from (Loop(snapshot, frame, described) for described in frame.loops)

@@ -236,9 +236,156 @@ ENDLESS = {
                 if done == total:
                     break
     """,
+    "jumped-in-a-far-range": """
+        def train(step_made, budget=1000):
+            tokens = 0
+            for step in range(10**15):
+                step_made()
+                tokens += 48
+                if tokens == budget:
+                    break
+    """,
+    "halved-below-its-bound": """
+        def train(step_made, stop_at=0.001):
+            rate, step = 0.5, 0
+            while rate != stop_at:
+                step_made()
+                step += 1
+                if step % 50 == 0:
+                    rate *= 0.5
+    """,
+    "percents": """
+        def train(step_made):
+            accuracy, epoch = 0.0, 0
+            while accuracy < 98:
+                step_made()
+                epoch += 1
+                accuracy = 1 - 1 / (epoch + 2)
+    """,
+    "percents-the-other-way-round": """
+        class Metrics: val_acc = 0.0
+        def train(step_made):
+            metrics = Metrics()
+            while True:
+                step_made()
+                metrics.val_acc = 0.75
+                if 90 <= metrics.val_acc:
+                    return
+    """,
+    "best-is-nan": """
+        class Stopper:
+            def __init__(self): self.best, self.bad, self.stop = None, 0, False
+            def __call__(self, value):
+                if self.best is None:
+                    self.best = value
+                if value > self.best:
+                    self.bad += 1
+                    if self.bad >= 5:
+                        self.stop = True
+                else:
+                    self.best = min(self.best, value)
+                    self.stop = False
+        def train(step_made):
+            stopper, loss = Stopper(), float("nan")
+            while not stopper.stop:
+                step_made()
+                loss = float("nan") if loss != loss else loss
+                stopper(loss)
+    """,
+    "worse-is-an-improvement": """
+        class Stopper:
+            def __init__(self, patience=5, delta=0.05):
+                self.patience, self.delta, self.best, self.bad = patience, delta, float("inf"), 0
+            def stops(self, value):
+                if value < self.best + self.delta:
+                    self.best = value
+                    self.bad = 0
+                else:
+                    self.bad += 1
+                    if self.bad >= self.patience:
+                        return True
+                return False
+        def train(step_made):
+            stopper = Stopper()
+            for epoch in range(10**15):
+                step_made()
+                if stopper.stops(1 + 0.001 * (epoch % 7)):
+                    break
+    """,
+    "a-tensor-that-jumps": """
+        import torch
+        def train(step_made):
+            seen = torch.zeros(())
+            while seen != 100:
+                step_made()
+                seen += 3
+    """,
 }
 
 ENDING = {
+    "a-range-with-a-switch-that-is-off": """
+        def train(step_made, debug=False):
+            for step in range(10**15):
+                step_made()
+                if debug:
+                    break
+    """,
+    "a-range-that-ends-soon": """
+        def train(step_made, budget=1000):
+            tokens = 0
+            for step in range(2000):
+                step_made()
+                tokens += 48
+                if tokens == budget:
+                    break
+    """,
+    "percents-that-begin-low": """
+        def train(step_made):
+            accuracy = 0.0
+            while accuracy < 98:
+                step_made()
+                accuracy += 0.0005
+    """,
+    "a-score-that-is-no-share": """
+        def train(step_made):
+            reward = 0.0
+            while reward < 90:
+                step_made()
+                reward = 0.9
+    """,
+    "worse-by-little-is-let-pass": """
+        class Stopper:
+            def __init__(self, patience=900, delta=0.05):
+                self.patience, self.delta, self.best, self.bad = patience, delta, float("inf"), 0
+            def stops(self, value):
+                if value < self.best:
+                    self.best = value
+                    self.bad = 0
+                elif value > self.best + self.delta:
+                    self.bad += 1
+                    if self.bad >= self.patience:
+                        return True
+                return False
+        def train(step_made):
+            stopper, epoch = Stopper(), 0
+            while True:
+                step_made()
+                epoch += 1
+                if stopper.stops(1 + 0.001 * (epoch % 7)):
+                    break
+    """,
+    "a-tensor-that-others-fill": """
+        import torch
+        def train(step_made):
+            stop, step = torch.zeros(()), 0
+            while not stop:
+                step_made()
+                step += 1
+                rank_says(stop, step)
+        def rank_says(stop, step):
+            if step == 590:
+                stop.fill_(1)
+    """,
     "not-there-yet": """
         def train(step_made, total=10_000):
             step = 0

@@ -29,6 +29,7 @@ LoopNode = ast.While | ast.For | ast.AsyncFor
 MOST_FRAMES = 12  # that are described
 MOST_NAMES = 1000  # of a function
 MOST_EXITS = 16  # of a loop
+MOST_ZIPPED = 16  # that a `zip` goes through
 ROUNDS = 3  # what is tested, what decides whether that is changed, and once more
 _LEAVING = ("sys.exit", "exit", "quit", "os._exit")
 _STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
@@ -70,12 +71,14 @@ def _frames(frame: FrameType) -> list[LoopFrame]:
 
 def _described(frame: FrameType, function: ast.AST, around: list[LoopNode]) -> LoopFrame:
     code, scope = frame.f_code, scope_of(frame)
+    generator = bool(code.co_flags & 0x220)  # an asynchronous one, too
     return LoopFrame(
         file=user_code.absolute(code.co_filename),
         line=frame.f_lineno,
         function=user_code.name_of(code),
         number=id(frame),
-        generator=bool(code.co_flags & 0x220),  # an asynchronous one, too
+        generator=generator,
+        called_by=id(frame.f_back) if generator and frame.f_back is not None else 0,
         local=sorted(code.co_varnames)[:MOST_NAMES] if code.co_name != "<module>" else None,
         loops=[_loop(node, function, code.co_filename, scope) for node in around],
     )
@@ -170,15 +173,24 @@ def _iterated(node: ast.expr, scope: Scope) -> Iterated:
         name = text(node.func).rpartition(".")[2]
         if name in _THROUGH and node.args and parsed_source.is_small(node):
             return _iterated(node.args[0], scope)
-        return Iterated(text=written, ends=_call_ends(name, node.args, scope))
+        if name == "zip" and node.args:
+            return _shortest([_iterated(part, scope) for part in node.args[:MOST_ZIPPED]], written)
+        return Iterated(text=written, ends=_call_ends(name, node.args))
     if isinstance(node, _WRITTEN_OUT):
         return Iterated(text=written, ends=True)
     return _iterated_thing(scope.find(node), written)
 
 
-def _call_ends(name: str, arguments: list[ast.expr], scope: Scope) -> bool | None:
-    if name == "zip":
-        return True if any(_iterated(part, scope).ends for part in arguments[:16]) else None
+def _shortest(zipped: list[Iterated], written: str) -> Iterated:
+    """What `zip` ends with: one that ends by itself; where all go by an index, the shortest."""
+    if any(part.ends for part in zipped):
+        return Iterated(text=written, ends=True)
+    if all(part.by_index and part.length is not None for part in zipped):
+        return min(zipped, key=lambda part: part.length or 0)
+    return Iterated(text=written)
+
+
+def _call_ends(name: str, arguments: list[ast.expr]) -> bool | None:
     if name in _ENDING:
         return True
     return False if name in _ENDLESS or (name == "repeat" and len(arguments) == 1) else None

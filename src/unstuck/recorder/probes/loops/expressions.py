@@ -1,7 +1,7 @@
 """Values of the user's expressions, read without running anything of theirs.
 
 Names, attributes from `__dict__` and of classes, items of plain containers, constants, arithmetic and comparisons of
-plain numbers. Never a property, never a call, but `len` of a built-in container.
+plain numbers. Never a property, never a call, but `len` of a built-in container and `int` of a float.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+from math import isfinite
 from types import FrameType
 from typing import Any
 
@@ -23,6 +24,12 @@ _CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
 _INDEXED = ids(list, tuple)
 _IS_HEAP = 1 << 9  # flag of every class that is made by a `class` statement
 _flags = type.__dict__["__flags__"].__get__
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return base**exponent if type(base) is type(exponent) is int and 0 <= exponent <= 64 else UNKNOWN
+
+
 _BINARY: dict[type, Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -30,6 +37,7 @@ _BINARY: dict[type, Any] = {
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
+    ast.Pow: _power,
 }
 COMPARE: dict[type, tuple[Any, Any]] = {
     ast.Lt: ("<", operator.lt),
@@ -101,9 +109,12 @@ class Scope(ast.NodeVisitor):
         return compare(node.ops[0], self.visit(node.left), self.visit(node.comparators[0]))
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if not (isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1):
+        if not (isinstance(node.func, ast.Name) and node.func.id in ("len", "int") and len(node.args) == 1):
             return UNKNOWN
         held = self.visit(node.args[0])
+        if node.func.id == "int":  # range(int(1e6))
+            plain = type(held) is float and isfinite(held) and self.visit(node.func) is int
+            return int(held) if plain else UNKNOWN
         return _count(held) if id(type(held)) in _CONTAINERS else UNKNOWN
 
 
