@@ -10,6 +10,8 @@ from unstuck.model import Case, Frame, Process
 from unstuck.text import seconds as seconds
 from unstuck.text import size as size
 
+_POOL_LOOPS = {"multiprocessing/pool.py": "worker", "futures/process.py": "_process_worker"}
+
 
 def sentence(text: str) -> str:
     """With a capital letter, unless it begins with a name from the code or a file."""
@@ -47,6 +49,8 @@ def who(process: Process) -> str:
     target = started_function(process)
     if target:
         return f"process `{target}` (pid {process.pid})"
+    if in_pool(process):
+        return f"pool process (pid {process.pid})"
     if process.role == "main":
         return f"the main process (pid {process.pid})"
     return f"`{command(process)}` (pid {process.pid})"
@@ -59,6 +63,12 @@ def started_function(process: Process) -> str:
         if inner.user and frame.file.endswith("multiprocessing/process.py") and frame.function.endswith("run"):
             return inner.function
     return ""
+
+
+def in_pool(process: Process) -> bool:
+    """A worker of multiprocessing.Pool or ProcessPoolExecutor."""
+    frames = process.main_thread.frames if process.main_thread else ()
+    return any(f.function == _POOL_LOOPS.get("/".join(f.file.split("/")[-2:])) for f in frames if not f.user)
 
 
 def process_name(case: Case, pid: int) -> str:
