@@ -2,7 +2,8 @@
 
 What it sees
     None of the optimizer's parameters require a gradient, or nothing but a few biases and scales do, while the weights
-    are still the random ones the model started with.
+    are still the random ones the model started with. Or a training of several stages ended with most of the model
+    frozen and random in all of them, and the loss no better than a constant prediction.
 
 Why it matters
     The optimizer steps, and changes nothing that matters.
@@ -25,11 +26,13 @@ from collections.abc import Iterable
 from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import counted, layer_names, line, random_matrices, where
+from unstuck.rules.training import counted, layer_names, line, main_loss, random_matrices, share_of_constant, where
 
 MIN_STEPS = 8
 MIN_STEPS_SOME_LEFT = 60  # layers may be unfrozen one after the other
 MIN_RANDOM_SHARE = 0.7  # of the frozen matrices
+MIN_LOSS_VALUES = 100
+MIN_LOSS_SHARE = 0.95  # of the loss of a constant prediction: what is left to train learns nothing
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -39,8 +42,20 @@ def decide(case: Case) -> Iterable[Finding]:
             frozen = [parameter for parameter in held if not parameter.trainable and not parameter.moved]
             left = [parameter for parameter in held if parameter.trainable]
             min_steps = MIN_STEPS_SOME_LEFT if left and case.outcome != "finished" else MIN_STEPS
-            if frozen and optimizer.steps >= min_steps and _useless(optimizer, frozen, left):
+            if not frozen or optimizer.steps < min_steps:
+                continue
+            if _useless(optimizer, frozen, left) or (case.outcome == "finished" and _in_vain(learning, frozen, left)):
                 yield _finding(learning, optimizer, frozen, left)
+
+
+def _in_vain(learning: Learning, frozen: list[Parameter], left: list[Parameter]) -> bool:
+    """Most of the model stayed random from the first stage to the last, and the rest could not learn on it."""
+    weights, loss = random_matrices(frozen), main_loss(learning)
+    if len(learning.built) < 2 or loss is None or loss.nonfinite or loss.count < MIN_LOSS_VALUES:
+        return False
+    fresh = sum(weight.numel for weight in weights if weight.fresh)
+    share = share_of_constant(learning, loss)
+    return fresh > sum(parameter.numel for parameter in left) and share is not None and share > MIN_LOSS_SHARE
 
 
 def _useless(optimizer: BuiltOptimizer, frozen: list[Parameter], left: list[Parameter]) -> bool:

@@ -16,7 +16,8 @@ Fix
 
 When it is wrong
     Weights that start at 0, biases and gains change by any factor in a healthy run and are left out, as are tensors of
-    a few values. A run whose loss falls all the same is not reported.
+    a few values. A run whose loss falls all the same is not reported, nor is reinforcement learning by the course of
+    its loss, which rises and falls with the rewards.
 """
 
 from __future__ import annotations
@@ -88,12 +89,18 @@ def _got_worse(learning: Learning, loss: Loss, ratio: float) -> bool:
     if loss.nonfinite:
         rose = bool(loss.first) and max(loss.first) > 10 * max(abs(start_mean(loss)), 1e-12)
         return ratio > 1 and (rose or loss.count < MIN_STEPS)
-    if loss.count < MIN_STEPS:
+    if loss.count < MIN_STEPS or _is_objective(learning, loss):
         return False
     end = end_mean(loss)
     if end > 1.5 * first_value(loss) and end > 1.5 * lowest_mean(loss):
         return True
     return loss.count >= 3 * MIN_STEPS and _came_to_nothing(learning, loss, ratio)
+
+
+def _is_objective(learning: Learning, loss: Loss) -> bool:
+    """It goes below 0 and ends in no loss function alone, as in reinforcement learning: its course says nothing."""
+    supervised = any(head.called == loss.site and head.signed for head in learning.heads)
+    return not supervised and min([*loss.first, *(value for _, value in loss.points)], default=0.0) < 0
 
 
 def _came_to_nothing(learning: Learning, loss: Loss, ratio: float) -> bool:

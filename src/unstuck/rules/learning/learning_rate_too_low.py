@@ -15,7 +15,8 @@ Fix
 
 When it is wrong
     Warm-up and the end of a schedule have small rates on purpose: the highest rate of the run counts, and a rate that
-    still rises is not judged. Fine-tuning at 2e-5 with Adam moves weights by a thousandth a step, far above this.
+    still rises is judged only when the run has finished. Fine-tuning at 2e-5 with Adam moves weights by a thousandth a
+    step, far above this.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def decide(case: Case) -> Iterable[Finding]:
         if loss is None or loss.count < MIN_LOSS_VALUES or loss.nonfinite or several_losses(learning):
             continue
         for optimizer in learning.optimizers:
+            if _rises(optimizer) and case.outcome != "finished":
+                continue
             slow = _slow(learning, optimizer, ended=case.outcome != "running")
             if slow is not None and is_flat(loss) and not has_learned(learning, loss):
                 yield _finding(learning, optimizer, loss, *slow)
@@ -65,7 +68,7 @@ def decide(case: Case) -> Iterable[Finding]:
 def _slow(learning: Learning, optimizer: Optimizer, *, ended: bool) -> tuple[float, float] | None:
     """Median update and gradient compared with the weight; None where steps are not small, or for another reason."""
     highest = MAX_RATE_ADAPTIVE if optimizer.kind in ADAPTIVE_OPTIMIZERS else MAX_RATE
-    if not 0 < peak_rate(optimizer) <= highest or _rises(optimizer):
+    if not 0 < peak_rate(optimizer) <= highest:
         return None
     weights = [weight for weight in judged_weights(learning, optimizer) if weight.grads]
     updates = [median(ratios) for weight in weights if (ratios := update_ratios(weight))]
@@ -93,11 +96,17 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, update: float
         evidence=(
             f"{described(optimizer)}: a step changes a weight matrix by {update:.1e} of its norm (median), all "
             f"{optimizer.steps:,} steps together by at most {update * optimizer.steps:.1e} (healthy: 1e-3 a step)",
+            f"the rate was still rising when the run ended, from {optimizer.lrs[0][1]:.1e}: its warm-up is longer than "
+            "the run"
+            if _rises(optimizer)
+            else "",
             f"gradients are fine ({gradient:.1e} of the weights), and the loss went from {number(start_mean(loss))} to "
             f"{number(end_mean(loss))} in {loss.count:,} steps",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix=f"Try a learning rate of {proposed:.1g}.",
+        fix="Shorten the warm-up to a few per cent of the run's steps; check whether it counts steps or samples."
+        if _rises(optimizer)
+        else f"Try a learning rate of {proposed:.1g}.",
     )
 
 

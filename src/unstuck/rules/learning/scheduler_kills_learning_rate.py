@@ -2,8 +2,8 @@
 
 What it sees
     The learning rate falls below a thousandth of its peak while most of the run is still to come: a scheduler meant for
-    epochs that steps at every batch, a ReduceLROnPlateau with the wrong mode, a decay that is too strong. Or a cosine
-    that should fall once goes up and down many times.
+    epochs that steps at every batch, a ReduceLROnPlateau with the wrong mode, a decay that is too strong, also one that
+    the script computes itself. Or a cosine that should fall once goes up and down many times.
 
 Why it matters
     From then on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
@@ -40,16 +40,17 @@ PER_BATCH_SHARE = 0.8  # of the scheduler's steps
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         loss = main_loss(learning)
-        if loss is None or not learning.schedulers or loss.nonfinite:
+        if loss is None or loss.nonfinite:
             continue
-        scheduler = max(learning.schedulers, key=lambda scheduler: scheduler.steps)
+        scheduler = max(learning.schedulers, key=lambda scheduler: scheduler.steps, default=None)
         for optimizer in learning.optimizers:
             gone = _gone_at(learning, optimizer)
             if gone is not None and _loss_stopped(loss, gone):
                 yield _killed(learning, optimizer, scheduler, loss, gone)
                 break
         else:
-            yield from _cycles(learning, scheduler, loss)
+            if scheduler is not None:
+                yield from _cycles(learning, scheduler, loss)
 
 
 def _gone_at(learning: Learning, optimizer: Optimizer) -> int | None:
@@ -75,33 +76,41 @@ def _loss_stopped(loss: Loss, gone: int) -> bool:
     return moved < 0.1 * abs(fmean(after)) + 1e-12 and fmean(after) > 0.05 * abs(first_value(loss))
 
 
-def _every_batch(scheduler: Scheduler) -> bool:
-    return scheduler.steps > 0 and scheduler.per_batch >= PER_BATCH_SHARE * scheduler.steps
+def _every_batch(scheduler: Scheduler | None) -> bool:
+    return scheduler is not None and scheduler.steps > 0 and scheduler.per_batch >= PER_BATCH_SHARE * scheduler.steps
 
 
-def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler, loss: Loss, gone: int) -> Finding:
+def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler | None, loss: Loss, gone: int) -> Finding:
     rate_then = next(rate for step, rate in optimizer.lrs if step == gone)
     loss_then = next(value for step, value in loss.points if step >= gone)
     every_batch = _every_batch(scheduler)
     how = "steps at every batch" if every_batch else "lets it fall too fast"
+    by = scheduler.kind if scheduler is not None else "the script's own schedule"
     return RULE.finding(
         severity="error",
         confidence=0.93 if every_batch else 0.85,
-        title=f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {scheduler.kind} {how}",
+        title=f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {by} {how}",
         evidence=(
             f"the rate fell from {peak_rate(optimizer):g} to {rate_then:.1e} by step {gone:,} and is "
             f"{optimizer.lrs[-1][1]:.1e} now; {learning.steps - gone:,} of {learning.steps:,} steps trained at next to "
             "nothing",
-            _described(scheduler) + (_stepped(scheduler, learning) if scheduler.steps else ""),
+            _described(scheduler) + (_stepped(scheduler, learning) if scheduler.steps else "")
+            if scheduler is not None
+            else f"no torch scheduler is in use: the script sets the rate itself, {len(optimizer.lrs):,} changes seen",
             f"the loss went from {number(first_value(loss))} to {number(loss_then)} by then, and is "
             f"{number(end_mean(loss))} now",
         ),
-        where=where(learning, scheduler.site),
+        where=where(learning, scheduler.site if scheduler is not None else optimizer.site or loss.site),
         fix=_fix(scheduler),
     )
 
 
-def _fix(scheduler: Scheduler) -> str:
+def _fix(scheduler: Scheduler | None) -> str:
+    if scheduler is None:
+        return (
+            "Compute the rate from the epoch if its factor is meant for an epoch; else choose a factor nearer to 1, "
+            "and print the rate now and then."
+        )
     if scheduler.kind == "ReduceLROnPlateau":
         mode = scheduler.settings.get("mode")
         return (

@@ -33,3 +33,5 @@ def test_large_steps_that_do_no_harm() -> None:
     assert found(rule, parameters=[weight(14.0, size=1e-4)], losses=[loss(2.1, 9.0)]) == [], "began at zero"
     assert found(rule, parameters=[weight(14.0, shape=[512])], losses=[loss(2.1, 9.0)]) == [], "gains and biases"
     assert found(rule, parameters=[weight(1e-3)], losses=[loss(2.1, 9.0)]) == []
+    rewards = loss(-1.0, 40.0)
+    assert found(rule, parameters=[weight(14.0)], losses=[rewards], heads=[]) == [], "reinforcement learning"
