@@ -4,7 +4,9 @@ What it sees
     The training makes steps, and the `while` (or endless `for`) around them has a test, or a way out, that can no
     longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the
     value it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration; a
-    `break` leaves only the inner loop.
+    `break` leaves only the inner loop; early stopping compares with NaN, or takes a worse value for the best; an
+    accuracy between 0 and 1 is compared with percents. A `for` over a range that lasts for hours more, a hundred
+    times what is done, counts as endless where the stop inside it can no longer come.
 
 Why it matters
     The run trains on past the end that the script itself names, until somebody kills it: hours of compute, and
@@ -19,7 +21,7 @@ Fix
 
 When it is wrong
     If something outside the script's file changes the tested value later, by a name this file never assigns. A
-    condition that calls a function is not judged.
+    condition that calls a function is judged only where the function is the script's own and plain to read.
 """
 
 from __future__ import annotations
