@@ -1,6 +1,6 @@
 """What an object holds, read without running anything of the user's: its type, attributes, elements, a frame's locals.
 
-Types are told apart by identity alone: a metaclass may have an `__eq__`, a `__hash__`, a `__getattribute__` of its own.
+Types are distinguished by identity: a metaclass may have its own `__eq__`, `__hash__` or `__getattribute__`.
 So never `type(x) in (list, dict)`, but `id(type(x)) in ids(list, dict)`, made once.
 """
 
