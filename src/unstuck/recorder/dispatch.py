@@ -54,6 +54,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "before_backward": ("graph", "device", "learning"),  # (root or None, frame)
     "before_step": ("learning",),  # (optimizer; None: an update written by hand)
     "after_step": ("learning",),  # (optimizer or None, its steps)
+    "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data",),  # (arguments, frame): the outermost module is called
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was

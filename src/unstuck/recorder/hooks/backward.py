@@ -201,9 +201,13 @@ def _wrap_grad(module: Any, torch: Any) -> None:
 
     @wraps(original)
     def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
-        if not torch.compiler.is_dynamo_compiling() and (not state[flight.STEPS] or stepping.by_hand.active):
-            guard.attempt("autograd.grad", before_grad, outputs, inputs, sys._getframe(1))
-        return original(outputs, inputs, *arguments, **options)
+        if torch.compiler.is_dynamo_compiling() or (state[flight.STEPS] and not stepping.by_hand.active):
+            return original(outputs, inputs, *arguments, **options)
+        guard.attempt("autograd.grad", before_grad, outputs, inputs, sys._getframe(1))
+        gradients = original(outputs, inputs, *arguments, **options)
+        if state[flight.PROBED]:
+            guard.attempt("autograd.grad", after_grad, inputs, gradients)
+        return gradients
 
     def remove() -> None:
         if module.grad is grad:
@@ -214,15 +218,36 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     guard.on("autograd.grad", remove)
 
 
-def before_grad(root: Any, inputs: Any, frame: FrameType) -> None:
-    torch = sys.modules["torch"]
+MAX_INPUTS = 64  # tensors that one call of `grad` may be about, as far as they are looked at
+
+
+def before_grad(given: Any, inputs: Any, frame: FrameType) -> None:
+    """Its loss is read as that of a backward pass is."""
     with hiding.Hidden():
-        given = inputs[:64] if type(inputs) in (list, tuple) else (inputs,)
-        plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
-        _count_by_hand([each for each in plain if each.is_leaf])
-        if flight.full() and type(root) is torch.Tensor and root.numel() == 1 and root.is_cpu:
-            dispatch.emit("losses_read", [root.item()], frame)
+        root = _root(given)
+        _count_by_hand([each for each in _tensors(inputs) if each.is_leaf])
+        if root is None or root.numel() != 1:
+            return
+        _reader.read(root, frame)
+        if flight.full():
             dispatch.emit("before_backward", root, frame)
+            _reader.ask()
+
+
+def after_grad(inputs: Any, gradients: Any) -> None:
+    """What it gave is where else `.grad` would be looked at."""
+    with hiding.Hidden():
+        parameters, given = _tensors(inputs), gradients if type(gradients) is tuple else ()
+        if parameters and len(parameters) == len(given) and all(each.is_leaf for each in parameters):
+            dispatch.emit("gradients_given", parameters, given)
+
+
+def _tensors(inputs: Any) -> list[Any]:
+    """Plain tensors and parameters; none where there is anything else."""
+    torch = sys.modules["torch"]
+    given = inputs[:MAX_INPUTS] if type(inputs) in (list, tuple) else (inputs,)
+    plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
+    return plain if len(plain) == len(given) else []
 
 
 def _count_by_hand(leaves: list[Any]) -> None:

@@ -234,6 +234,9 @@ class LearningProbe(Probe):
     def before_step(self, optimizer: Any) -> None:
         self.updates.before(optimizer)
 
+    def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
+        self.updates.given(leaves, gradients)
+
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
         if self.tracing is not None:

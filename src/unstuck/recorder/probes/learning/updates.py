@@ -63,6 +63,16 @@ class Updates:
             if grad:
                 _keep(entry.grads, (flight.steps(), grad))
 
+    def given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
+        """Gradients that the script got from `autograd.grad`, for an update it makes itself."""
+        with torch.no_grad():
+            for leaf, gradient in zip(leaves, gradients, strict=True):
+                entry = self._parameters.get(leaf)
+                if entry is not None and is_dense(gradient) and gpu.near(gradient):
+                    norm = float(_norm(gradient))
+                    entry.zero += norm == 0.0
+                    _keep(entry.grads, (flight.steps(), norm))
+
     def after(self, optimizer: Any, entry: Optimizer) -> None:
         """After it: how far each moved, and whether in the same direction as the step before."""
         step, before = self._before.pop(id(optimizer), (0, []))
