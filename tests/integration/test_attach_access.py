@@ -352,7 +352,7 @@ def test_only_one_is_taken(tmp_path: Path) -> None:
 def test_none_is_an_error(tmp_path: Path) -> None:
     told = inside(listing(tmp_path, 0))
     assert told.returncode == 2, told
-    assert "no training runs here" in told.stderr
+    assert "no training is running here" in told.stderr
     assert "Traceback" not in told.stderr
 
 

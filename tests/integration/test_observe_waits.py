@@ -116,7 +116,7 @@ def test_multiprocessing_queue_get(scene: Scene) -> None:
     )
 
 
-def test_duplex_pipe_is_a_socket_with_a_known_peer(scene: Scene) -> None:
+def test_duplex_pipe_is_a_pipe_with_a_known_peer(scene: Scene) -> None:
     process = scene.start("""
         import multiprocessing, time
         context = multiprocessing.get_context("fork")
@@ -126,7 +126,7 @@ def test_duplex_pipe_is_a_socket_with_a_known_peer(scene: Scene) -> None:
         there.close()
         here.recv()
     """)
-    look = scene.until(Observer(process.pid), lambda look: kinds(look) == ["socket", "sleep"])
+    look = scene.until(Observer(process.pid), lambda look: kinds(look) == ["pipe-read", "sleep"])
     assert wait_of(look.processes[0]).others == (look.processes[1].pid,)
 
 

@@ -52,6 +52,11 @@ class Clock:
         for pid in self.hands.keys() - progress.keys():
             del self.hands[pid]
 
+    def moved(self, pid: int, progress: int, now: float) -> None:
+        """It is known to have moved, between two ticks."""
+        if pid in self.hands:
+            self.hands[pid] = Hand(progress, now)
+
     def wants_look(self, pid: int, p99: float) -> bool:
         """It is time to look at `pid`, for the first time or again. `p99`: of this kind of phase."""
         hand = self.hands.get(pid)

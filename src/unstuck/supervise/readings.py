@@ -70,6 +70,7 @@ class Readings:
         self.copies = PageCopies(flights)
         self.requests = Requests(self.clock.scale)
         self.ticks = 0
+        self._steps: dict[int, int] = {}
         self.longest: dict[tuple[int, int], float] = {}
         """Longest pause by process and phase, as far as it was long enough to be seen."""
         self.senders: list[Sender] = []
@@ -88,8 +89,16 @@ class Readings:
         progress.setdefault(self.root, sum(progress.values()))
         self._note_pauses(progress)
         self.clock.tick(now, progress, _stopped(progress))
+        self._steps = {gauge.pid: int(gauge.words[at.W_STEP]) for gauge in self.flights.living}
         self.parts.attempt("memory", self.memory.tick, now)
         self.parts.attempt("step trend", self.trend.tick)
+
+    def note_steps(self, now: float) -> None:
+        """A process that has made a step since the last tick does not stand still. Other signs of movement do not count
+        here: at Ctrl-C a process that stood still unwinds."""
+        for gauge in self.flights.living:
+            if int(gauge.words[at.W_STEP]) > self._steps.get(gauge.pid, 0):
+                self.clock.moved(gauge.pid, gauge.progress, now)
 
     def scan(self) -> None:
         self.ticks += 1

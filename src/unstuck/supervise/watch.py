@@ -163,7 +163,9 @@ class Watch:
 
     def interrupt(self) -> None:
         """Ctrl-C or SIGTERM came: keep what is known of this very moment, before the tree unwinds."""
-        self.readings.interrupted_at = time.monotonic()
+        now = time.monotonic()
+        self.readings.note_steps(now)
+        self.readings.interrupted_at = now
         hands = self.readings.clock.hands
         if self.gathered or any(hands[pid].standing >= 1.0 for pid in self.readings.clocked() if pid in hands):
             self.evidence.freeze()
