@@ -211,7 +211,7 @@ def test_a_stall_that_recovers_is_withdrawn(unstuck: Runner) -> None:
     for finding in in_training(outcome):
         assert finding["withdrawn"]
         assert finding["severity"] == "info"
-    assert "moved on by itself" in outcome.err or "the run recovered" in outcome.err  # at once, or at the latest now
+    assert "the run recovered" in outcome.err.lower()  # at once, or at the latest now
     assert outcome.code == 0
 
 
