@@ -57,9 +57,13 @@ def _process(kind: str, blocks: int = BLOCKS) -> Process:
     for pair in pairs:
         for number, steps in pair.items():
             by_number.setdefault(number, []).extend(steps)
-    more = {number: _kept(steps) - plain for number, steps in by_number.items()}
+    more = {number: (_kept(steps) - plain, len(steps)) for number, steps in by_number.items()}
     ordinary = [more[number] for number in more if number.startswith("ordinary")]
-    return Process(_mean(ordinary or list(more.values())), _mean(list(more.values())), plain)
+    return Process(_weighted(ordinary or list(more.values())), _weighted(list(more.values())), plain)
+
+
+def _weighted(means: list[tuple[float, int]]) -> float:
+    return sum(mean * count for mean, count in means) / sum(count for _, count in means)
 
 
 def _kept(seconds: list[float]) -> float:

@@ -126,7 +126,7 @@ def test_duplex_pipe_is_a_pipe_with_a_known_peer(scene: Scene) -> None:
         there.close()
         here.recv()
     """)
-    as_seen = (["socket", "sleep"], ["pipe-read", "sleep"])  # the kernel calls it a socket; the stack says what it is for
+    as_seen = (["socket", "sleep"], ["pipe-read", "sleep"])  # to the kernel it is a socket; the stack says more
     look = scene.until(Observer(process.pid), lambda look: kinds(look) in as_seen)
     assert kinds(look) == as_seen[1]
     assert wait_of(look.processes[0]).others == (look.processes[1].pid,)
