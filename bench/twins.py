@@ -36,16 +36,16 @@ def main() -> None:
         from unstuck.recorder import flight, guard, start
 
         start.start(folder)
-        made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
-        for steps in made.values():  # in this order too: what is made later lies elsewhere
-            next(steps)
-        hooked, plain = made[True], made[False]
         if kind == "fetch":  # noting samples is measured for itself: workers do it, or main where there are none
             guard.remove_all()
             name = "torch.utils.data._utils.fetch"
             start.install_seam(name, sys.modules[name])
         else:
             guard.remove("fetch")
+        made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
+        for steps in made.values():  # in this order too: what is made later lies elsewhere
+            next(steps)
+        hooked, plain = made[True], made[False]
         away = Away()
         first(hooked, plain, 1000 if kind == "fetch" else FIRST_STEPS, away)
         state = [0] * 16 if kind == "fetch" else flight.state  # no step is counted there, so none is sampled
