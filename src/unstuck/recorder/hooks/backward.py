@@ -201,7 +201,8 @@ def _wrap_grad(module: Any, torch: Any) -> None:
 
     @wraps(original)
     def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling() or (state[flight.STEPS] and not stepping.by_hand.active):
+        traced = torch.compiler.is_dynamo_compiling() or torch._C._len_torch_dispatch_stack()
+        if traced or (state[flight.STEPS] and not stepping.by_hand.active):
             return original(outputs, inputs, *arguments, **options)
         guard.attempt("autograd.grad", before_grad, outputs, inputs, sys._getframe(1))
         gradients = original(outputs, inputs, *arguments, **options)
@@ -224,8 +225,8 @@ MAX_INPUTS = 64  # tensors that one call of `grad` may be about, as far as they 
 def before_grad(given: Any, inputs: Any, frame: FrameType) -> None:
     """Its loss is read as that of a backward pass is."""
     with hiding.Hidden():
-        root = _root(given)
         _count_by_hand([each for each in _tensors(inputs) if each.is_leaf])
+        root = given if type(given) is sys.modules["torch"].Tensor else None  # the compiler gives a list
         if root is None or root.numel() != 1:
             return
         _reader.read(root, frame)
