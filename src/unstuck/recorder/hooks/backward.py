@@ -244,11 +244,10 @@ def after_grad(inputs: Any, gradients: Any) -> None:
 
 
 def _tensors(inputs: Any) -> list[Any]:
-    """Plain tensors and parameters; none where there is anything else."""
+    """Plain tensors and parameters among them."""
     torch = sys.modules["torch"]
     given = inputs[:MAX_INPUTS] if type(inputs) in (list, tuple) else (inputs,)
-    plain = [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
-    return plain if len(plain) == len(given) else []
+    return [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
 
 
 def _count_by_hand(leaves: list[Any]) -> None:
