@@ -66,6 +66,16 @@ class Reader:
         if passed >= PASSED:
             self._read, self._asked = state[flight.BACKWARDS], now
 
+    def note(self, root: Any, frame: FrameType) -> None:
+        """One loss of an ordinary step, on the CPU: kept for later unless it stands out."""
+        value = amp.unscaled(root).item()
+        if type(value) is not float or not self.low <= value <= self.high:
+            self.read(root, frame)
+            return
+        self.values.append(value)
+        if len(self.values) > GATHERED:
+            self.hand_over()
+
     def read(self, root: Any, frame: FrameType) -> None:
         """The value of one loss, at once."""
         self.hand_over()
@@ -229,10 +239,12 @@ def before_grad(given: Any, inputs: Any, frame: FrameType) -> None:
         root = given if type(given) is sys.modules["torch"].Tensor else None  # the compiler gives a list
         if root is None or root.numel() != 1:
             return
-        _reader.read(root, frame)
         if flight.full():
+            _reader.read(root, frame)
             dispatch.emit("before_backward", root, frame)
             _reader.ask()
+        elif root.is_cpu:
+            _reader.note(root, frame)
 
 
 def after_grad(inputs: Any, gradients: Any) -> None:
