@@ -102,7 +102,7 @@ def let_go() -> None:
 
 def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
-    global path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight
+    global path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight, _between_samples
     recording = False
     _take_up(_scrap)  # the parent's map stays until there is another: a failure is told there
     pid, (ticks, code, stack) = os.getpid(), identity()
@@ -131,7 +131,7 @@ def open_file(folder: str, forked: bool) -> str:
     _longest[:] = [0] * len(_longest)
     _parts[:] = [0] * len(_parts)
     _parts_before[:] = _parts
-    _seams, _weight = 0, 1
+    _seams, _weight, _between_samples = 0, 1, OFTEN
     state[:] = [0] * len(state)
     state[FULL] = state[PROBED] = state[CLOSE] = 1
     return stem

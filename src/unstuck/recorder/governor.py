@@ -54,11 +54,6 @@ class Governor:
         self.by_probe[account] = self.by_probe.get(account, 0.0) + seconds
         self.by_probe[instead_of] = self.by_probe.get(instead_of, 0.0) - seconds
 
-    def share(self) -> float:
-        """Spent, of the time since the first question."""
-        lasted = monotonic() - self._began if self._began else 0.0
-        return self.spent / lasted if lasted > 0 else 0.0
-
 
 class Reading(hiding.Hidden):
     """While this is open, what is done is counted, runs on one thread, and is seen by no compiler and no mode."""

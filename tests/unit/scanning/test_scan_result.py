@@ -7,8 +7,8 @@ import pytest
 from unstuck.recorder.records.data import FailedSample, HungSample, KillingSample, LoaderData, SampleErrors, Scanned
 from unstuck.scanning.scan_result import Scan, judge
 
-SITE = ("/work/data.py", 12, "Rows.__getitem__")
-WHOSE = LoaderData(dataset="Rows", dataset_site=SITE, made=("/work/train.py", 30, ""), trains=True)
+SITE = ("/job/data.py", 12, "Rows.__getitem__")
+WHOSE = LoaderData(dataset="Rows", dataset_site=SITE, made=("/job/train.py", 30, ""), trains=True)
 
 
 def scan(**found: object) -> Scan:
@@ -44,7 +44,7 @@ def test_good_data() -> None:
     assert result.findings == ()
     assert list(result.notes()) == [
         "100 samples in 0.5 s with 2 workers",
-        "the dataset is Rows at /work/data.py:12, of the training loader built at /work/train.py:30",
+        "the dataset is Rows at /job/data.py:12, of the training loader built at /job/train.py:30",
     ]
 
 

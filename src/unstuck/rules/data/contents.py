@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
+from unstuck import text
 from unstuck.model import Case, Where
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import ColumnStats, GivenLayer, LabelCounts, LoaderData, PartSeen
@@ -175,6 +176,4 @@ def part_name(part: PartSeen, column: int | None = None) -> str:
 
 
 def listed(names: Sequence[int | str], total: int | None = None) -> str:
-    shown = ", ".join(str(name) for name in names[:MAX_NAMED])
-    rest = (len(names) if total is None else total) - min(len(names), MAX_NAMED)
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
+    return text.listed(names, total, MAX_NAMED)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from unstuck import text
 from unstuck.model import Case, Severity
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
@@ -107,9 +108,7 @@ def samples_of(birth: Birth, bad: BadRows, size: int) -> list[int]:
 
 def listed(numbers: list[int], of: int = 0) -> str:
     """411, 733 and 5 more"""
-    text = ", ".join(f"{number:,}" for number in numbers)
-    rest = of - len(numbers)
-    return f"{text} and {rest:,} more" if rest > 0 else text
+    return text.listed([f"{number:,}" for number in numbers], of, shown=len(numbers))
 
 
 # --- what decides, the surest first --------------------------------------------------------------------------
