@@ -98,10 +98,13 @@ class LoaderWait:
         return self.busy * max(1, len(self.strain.fetchers)) * self.period
 
     @property
+    def lost(self) -> float:
+        """Seconds; the first batch of all had to be made too: that much of the wait for it counts."""
+        return self.state.waited + min(self.state.first_wait, self.making)
+
+    @property
     def starves(self) -> bool:
-        # The first batch of all had to be made too: that much of the wait for it counts, the rest is the start.
-        lost = self.state.waited + min(self.state.first_wait, self.making)
-        enough = lost >= MIN_LOST_SECONDS and self.state.drawn >= MIN_BATCHES and self.share >= MIN_LOST_SHARE
+        enough = self.lost >= MIN_LOST_SECONDS and self.state.drawn >= MIN_BATCHES and self.share >= MIN_LOST_SHARE
         # Without the longest wait it must still hold: a single late batch is no pace.
         rest = self.state.waited - self.state.longest
         return enough and rest >= self.state.longest and rest >= MIN_LOST_SHARE * (self.seconds - self.state.longest)
@@ -114,7 +117,7 @@ class LoaderWait:
         if not self.workers or persistent or state.starts < MIN_EPOCH_STARTS:
             return 0.0
         lost = max(0.0, state.starting - state.starts * self.fetch_seconds)
-        return lost * (1 - self.stolen)  # on a machine that others use everything takes longer
+        return lost * (1 - max(self.stolen, self.stolen_from_training))  # with others everything takes longer
 
     # --- why -------------------------------------------------------------------------------------------------
 
@@ -169,12 +172,23 @@ class LoaderWait:
         return sum(f.delayed for f in fetchers) / max(lasted, 1e-9) * _share_of_others(self.strain)
 
     @property
+    def stolen_from_training(self) -> float:
+        """Share of what the training process does, such as starting workers, that others took away."""
+        strain = self.strain
+        if strain.others < SHARED_MACHINE_CORES:
+            return 0.0
+        ran = strain.cpu if strain.training is None else strain.training
+        return strain.delayed / max(strain.delayed + ran, 1e-9) * _share_of_others(strain)
+
+    @property
     def busy_machine(self) -> bool:
         """It waits because others use the machine: without them the wait would not be worth reporting."""
         if self.idle_workers and self.strain.others >= SHARED_MACHINE_CORES and not self.mostly_waits:
             return True  # the batches are made in time, but nobody gets to run
         if self.stolen < MIN_STOLEN_SHARE:
             return False
+        if self.lost * (1 - self.stolen) < MIN_LOST_SECONDS:
+            return True
         making = self.making * (1 - self.stolen)
         delay = self.strain.delayed * self.period * _share_of_others(self.strain)
         step = max(0.0, self.step_seconds - delay)

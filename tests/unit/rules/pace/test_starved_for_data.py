@@ -80,6 +80,13 @@ def test_a_machine_that_others_use_is_not_the_scripts_fault() -> None:
     assert rules(case(told, replace(seen, others=0.0))) != rules(case(told, seen))
 
 
+@pytest.mark.parametrize(("waited", "severity"), [(8.0, "info"), (60.0, "warning")])
+def test_what_would_be_a_second_on_a_machine_of_its_own(waited: float, severity: str) -> None:
+    itself = worker(pid=PID, worker=None, cpu=0.08, delayed=0.92)
+    seen = strain(itself, cores=2.0, cpu=0.08, delayed=0.92, others=1.9, hot=None)
+    assert rules(case(waits(waited=waited, seconds=waited * 3), seen)) == [("starved-for-data", severity)]
+
+
 def test_samples_that_sleep_are_slow_on_a_busy_machine_too() -> None:
     seen = strain(worker(pid=PID, cpu=0.01, delayed=0.01), cores=2.0, cpu=0.0, others=2.0)
     assert rules(case(waits(), seen)) == [("starved-for-data", "warning")]

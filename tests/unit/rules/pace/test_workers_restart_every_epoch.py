@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.pace.waits import PID, STARTED, case, fetched, loader, only, restarts, strain, waits
+from tests.unit.rules.pace.waits import PID, STARTED, case, fetched, loader, only, restarts, strain, waits, worker
 from unstuck.model import Finding
 from unstuck.recorder.records.loaders import DataWait, WorkersStarted
 from unstuck.rules.pace import (
@@ -31,6 +31,15 @@ def test_workers_that_are_started_again() -> None:
 def test_passes_that_begin_as_they_must(told: DataWait, batch: float) -> None:
     made = case(told, None, STARTED, outcome="finished", **fetched(batch))
     assert not list(workers_restart_every_epoch.decide(made))
+
+
+def test_on_a_machine_that_others_use_starting_takes_longer() -> None:
+    idle = worker(busy=0.0, cpu=0.0)
+    crowded = strain(idle, cores=2.0, cpu=0.12, training=0.07, delayed=0.63, others=1.9, hot=None)
+    alone = replace(crowded, delayed=0.0, others=0.0)
+    told = restarts(starting=4.0, seconds=15.0)
+    assert not list(workers_restart_every_epoch.decide(case(told, crowded, STARTED, outcome="finished")))
+    assert list(workers_restart_every_epoch.decide(case(told, alone, STARTED, outcome="finished")))
 
 
 def test_workers_that_live_on_are_not_started_again() -> None:
