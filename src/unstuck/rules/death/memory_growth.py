@@ -42,6 +42,8 @@ def grower_text(grower: Grower) -> str:
 
 def grower_fix(grower: Grower) -> str:
     name = grower.path.partition(" in ")[0].partition(" of ")[0]
+    if grower.kind == "graph" and "." in name:  # kept in an object, as a running mean is: no sum of losses
+        return f"Update {name} with `.detach()`, or under `torch.no_grad()`: now each step adds its graph to it."
     if grower.kind == "graph":
         return f"Add a plain number to {name}: `{name} += loss.item()` (or `loss.detach()`), not the tensor itself."
     if grower.kind == "hooks":

@@ -69,6 +69,14 @@ def test_kept_batches_count_where_they_make_the_growth() -> None:
     assert said(leaking(held(bytes=1000, **cycle))) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "fix"), [("total in main", "`total += loss.item()`"), ("norm.mean in train", "Update norm.mean with")]
+)
+def test_a_sum_and_a_running_mean_are_mended_differently(path: str, fix: str) -> None:
+    (finding,) = memory_leak_in_loop.decide(leaking(held(path=path, kind="graph")))
+    assert fix in finding.fix.text
+
+
 def test_a_small_leak_is_a_note() -> None:
     slow = tuple(300 + n * 0.5 for n in range(10))
     assert said(leaking(megabytes=slow)) == [("memory-leak-in-loop", "info")]
