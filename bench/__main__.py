@@ -60,7 +60,7 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
 def _run(scale: float) -> Iterator[Row]:
     always, whole, step = step_cost.per_step(max(4, int(24 * scale)))
     yield _row(f"cost of an ordinary step, at steps of {step * 1e3:.2f} ms", always, 1e6, "µs", 8)
-    yield _row("the same with the sampled steps, one in 128 where steps are short", whole, 1e6, "µs", 15)
+    yield _row("the same with the sampled steps, one in 256 where steps are short", whole, 1e6, "µs", 15)
     for milliseconds, limit in ((1, 0.02), (3, 0.01), (10, 0.005)):
         more, step = step_cost.ratio(max(4, int(12 * scale)), milliseconds)
         measured = f"× {1 + more.mean:.4f} ({1 + more.low:.4f}–{1 + more.high:.4f})"

@@ -1,9 +1,9 @@
 """What the recorder costs in a training step: the same training with and without hooks, block by block in one process.
 
 The interval is over fresh processes: where code and data happen to lie makes a hook dearer or cheaper by microseconds.
-What is done now and then is done at certain numbers of steps: means are taken for each number modulo 128, without the
-slowest fifth of its steps (other processes), and then over all numbers. `always` leaves out those that are sampled and
-those before them, at whose end that is prepared; `whole` is over all.
+What is done now and then is done at certain numbers of steps: means are taken by how many came since one was sampled,
+without the slowest fifth of these (other processes), and then over all numbers. `always` leaves out steps that are
+sampled and those before them, at whose end that is prepared; `whole` is over all.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ WARM, COUNTED = 16, 96
 """Steps of a block that are not counted, and that are."""
 FIRST_SECONDS, FIRST_STEPS = 15.0, 60_000
 """Of the hooked training, before the first block: what is spent in advance is spent, the first losses are all read."""
+EVERY_FETCH = 8
+"""Of so many batches one is timed where it is fetched."""
 WIDTHS = {"1 ms": 220, "3 ms": 480, "10 ms": 950}
 """Of a model of three layers, at which a step takes about so long on one core."""
 
@@ -40,6 +42,7 @@ def main() -> None:
             guard.remove_all()
             name = "torch.utils.data._utils.fetch"
             start.install_seam(name, sys.modules[name])
+            sys.modules["unstuck.recorder.hooks.fetch"].fetching.begin_worker()
         else:
             guard.remove("fetch")
         made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
@@ -60,11 +63,14 @@ class Away:
 
     def __init__(self) -> None:
         self._spent = 0
-        from unstuck.recorder import governor
+        self.since_sampled = [0]
+        """Steps of the other, since one of them was sampled."""
+        from unstuck.recorder import governor, resting
         from unstuck.recorder.hooks import backward
 
-        for module, name, scale in ((backward, "monotonic_ns", 1.0), (governor, "monotonic", 1e-9)):
-            self._correct(module, name, scale)
+        for module in (backward, resting):
+            self._correct(module, "monotonic_ns", 1.0)
+        self._correct(governor, "monotonic", 1e-9)
 
     def _correct(self, module: ModuleType, name: str, scale: float) -> None:
         clock = getattr(time, name)
@@ -87,17 +93,18 @@ def first(hooked: Iterator[None], plain: Iterator[None], most: int, away: Away) 
 
 
 def pair(hooked: Iterator[None], plain: Iterator[None], state: list[int], away: Away) -> dict[str, list[float]]:
-    """Seconds of the steps of a block: with hooks by their number modulo 128, for what is done now and then is done at
-    such numbers; and without."""
+    """Seconds of the steps of a block: with hooks by how many came since one was sampled, for what is done now and then
+    is done at such numbers; and without."""
     from unstuck.recorder import flight
 
     def block_hooked() -> None:
-        for number, was_sampled, seconds in _block(hooked, state, flight.STEPS, flight.FULL):
-            is_sampled = was_sampled or state[flight.FULL]
-            found.setdefault(f"{'sampled' if is_sampled else 'ordinary'} {number & 127}", []).append(seconds)
+        for number, seconds in _block(hooked, state, flight.FULL, away.since_sampled):
+            is_sampled = not number or state[flight.FULL]
+            place = number if state is flight.state else number % EVERY_FETCH
+            found.setdefault(f"{'sampled' if is_sampled else 'ordinary'} {place}", []).append(seconds)
 
     def block_plain() -> None:
-        found["plain"] = [seconds for _, _, seconds in _block(plain, [0], 0, 0)]
+        found["plain"] = [seconds for _, seconds in _block(plain, [0], 0, [0])]
 
     found: dict[str, list[float]] = {}
     while state[flight.FULL]:  # what sampled steps have in place would be in the way of both
@@ -112,16 +119,15 @@ def pair(hooked: Iterator[None], plain: Iterator[None], state: list[int], away: 
     return found
 
 
-def _block(steps: Iterator[None], state: list[int], number: int, full: int) -> Iterator[tuple[int, int, float]]:
+def _block(steps: Iterator[None], state: list[int], full: int, since_sampled: list[int]) -> Iterator[tuple[int, float]]:
     clock = time.perf_counter_ns
-    for _ in range(WARM):
-        next(steps)
     before = clock()
-    for _ in range(COUNTED):
-        at, sampled = state[number], state[full]
+    for number in range(WARM + COUNTED):
+        since_sampled[0] = 0 if state[full] else since_sampled[0] + 1
         next(steps)
         now = clock()
-        yield at, sampled, (now - before) / 1e9
+        if number >= WARM:
+            yield since_sampled[0], (now - before) / 1e9
         before = clock()
 
 
@@ -142,15 +148,18 @@ class Twins:
         torch = self._torch
         loader: Any = torch.utils.data.DataLoader if hooked else self._loader.DataLoader
         make = _own_code(small if kind in ("small", "fetch") else wide)
-        backward = self._backward(torch.autograd.backward if hooked else self._plain_backward)
+        backward = self._backward(hooked)
         size = 32 if kind == "fetch" else WIDTHS.get(kind, 1)
         return iter(make(size, loader, backward, lambda optimizer: _only_ours(optimizer, hooked)))
 
-    def _backward(self, target: Any) -> Any:
-        """A copy of `Tensor.backward` that ends in `target`."""
+    def _backward(self, hooked: bool) -> Any:
+        """A copy of `Tensor.backward` that calls what `torch.autograd.backward` is then, or torch's own."""
         torch = ModuleType("torch")
-        torch.__dict__.update(autograd=ModuleType("autograd"))
-        torch.autograd.backward = target
+        if hooked:
+            torch.__dict__.update(autograd=self._torch.autograd)
+        else:
+            torch.__dict__.update(autograd=ModuleType("autograd"))
+            torch.autograd.__dict__.update(self._torch.autograd.__dict__, backward=self._plain_backward)
         original = self._torch.Tensor.backward
         made = FunctionType(original.__code__.replace(), {**original.__globals__, "torch": torch}, "backward")
         made.__defaults__ = original.__defaults__

@@ -126,7 +126,8 @@ def test_modes_see_no_operation_of_ours(unstuck: Runner, steps: str) -> None:
 @pytest.mark.slow
 def test_tensors_of_other_classes_hear_nothing_of_ours(unstuck: Runner) -> None:
     outcome = both(unstuck, "sacred_subclasses.py", "100")
-    assert outcome.report["run"]["steps"] >= 450  # of five trainings of 104 steps, two of them by hand
+    # Five trainings of 104 steps, two of them by hand: one with weights of a class that must not be asked.
+    assert outcome.report["run"]["steps"] >= 410
 
 
 # --- processes that get lost ---------------------------------------------------------------------------------

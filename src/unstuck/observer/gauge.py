@@ -90,9 +90,8 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        return hash(
-            (max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION])
-        )
+        seams = max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_RESTED]
+        return hash((*seams, w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
 
     @property
     def trains(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from . import guard, hiding
+from . import flight, guard, hiding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class Dispatch:
     def emit(self, event: str, *arguments: Any) -> None:
         """Have everybody hear it who wants to."""
         governor = self._governor or self.begin()
+        flight.steps()  # counts those that were made while the hooks rested
         listening = self._listening.get(event)
         if listening is None:
             listening = self._listen(event)

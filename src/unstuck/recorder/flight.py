@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from time import monotonic_ns, process_time_ns
 
 from . import layout as at
@@ -20,15 +21,15 @@ _map: mmap.mmap | None = None
 # All maps, for good: dropping one closes its descriptor, and the number may be the user's by then.
 _maps: list[mmap.mmap] = []
 _folder = ""
-FULL, PROBED, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS, CLOSE, SKIPPED = range(10)
-state = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0]
+FULL, PROBED, STEPS, DUE, WATCHED, SIZE, BACKWARDS, OURS, CLOSE, SKIPPED, LEFT = range(11)
+state = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0]
 """The few numbers that the hooks of a step share.
 
 FULL: this step is sampled, its durations are counted. PROBED: and probes hear of it. STEPS: steps made. DUE: the step
 at whose end `turn` is to be called. WATCHED: probes that want to know when batches are asked for, a bit each. SIZE:
 elements of the batch in work, where it was looked at. BACKWARDS: backward passes made. OURS: nanoseconds of processor
 time that our probes took in this step. CLOSE: backward passes are looked at closely. SKIPPED: losses whose number has
-one of these bits are not read."""
+one of these bits are not read. LEFT: the hooks rest, for so many steps."""
 _counts = [0] * (len(at.KINDS) * at.KIND_WORDS)
 _since = monotonic_ns()
 _phase = at.START
@@ -39,10 +40,10 @@ _seams = 0
 _step_began = _since
 _cpu_before = 0
 _weight = 1
-_between_samples = 31
+_sample_at = _sampled = 0
 FULL_STEPS = 64  # so many at first
-OFTEN, SELDOM = 31, 127  # then one in thirty-two, and one in 128
-SHORT, MANY_STEPS = 1_000_000, 8192  # … where steps are shorter than these nanoseconds, after so many
+OFTEN, SELDOM = 31, 255  # then one in thirty-two, and one in 256
+SHORT, MANY_STEPS = 2_000_000, 8192  # … where steps are shorter than these nanoseconds, after so many
 SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being sampled
 
 
@@ -64,7 +65,14 @@ def _take_up(new: memoryview[int]) -> None:
 
 def steps() -> int:
     """Training steps made."""
+    if state[LEFT]:
+        settle()
     return state[STEPS]
+
+
+def settle() -> None:
+    """Count the steps that were made while the hooks rest."""
+    sys.modules[__package__ + ".resting"].settle()
 
 
 def full() -> bool:
@@ -102,7 +110,7 @@ def let_go() -> None:
 
 def open_file(folder: str, forked: bool) -> str:
     """Create this process's flight file. Raises OSError where it cannot be had whole."""
-    global path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight, _between_samples
+    global path, recording, _map, _folder, _since, _phase, _step_began, _seams, _weight, _sample_at, _sampled
     recording = False
     _take_up(_scrap)  # the parent's map stays until there is another: a failure is told there
     pid, (ticks, code, stack) = os.getpid(), identity()
@@ -131,7 +139,7 @@ def open_file(folder: str, forked: bool) -> str:
     _longest[:] = [0] * len(_longest)
     _parts[:] = [0] * len(_parts)
     _parts_before[:] = _parts
-    _seams, _weight, _between_samples = 0, 1, OFTEN
+    _seams, _weight, _sample_at, _sampled = 0, 1, 0, 0
     state[:] = [0] * len(state)
     state[FULL] = state[PROBED] = state[CLOSE] = 1
     return stem
@@ -183,6 +191,12 @@ def account(now: int, phase: int) -> None:
     _since, _phase = now, phase
 
 
+def stand_for(phases: int, since: int) -> None:
+    """In a worker: the phase that ends began then, and stands, with the one that comes, for so many."""
+    global _weight, _since
+    _weight, _since = phases, since or _since
+
+
 def count(kind: int, took: int, times: int = 1) -> None:
     """Count `times` durations of `took` nanoseconds each."""
     slot = kind * at.KIND_WORDS + took.bit_length()
@@ -194,7 +208,7 @@ def count(kind: int, took: int, times: int = 1) -> None:
 
 def turn() -> None:
     """A step has ended that was sampled, or after which one is."""
-    global _weight, _since, _phase, _step_began, _cpu_before, _between_samples
+    global _weight, _since, _phase, _step_began, _cpu_before, _sample_at, _sampled
     now, cpu = monotonic_ns(), process_time_ns()
     words[at.W_SINCE + at.BETWEEN], words[at.W_STEP] = now, state[STEPS]
     was_full, made = state[FULL], state[STEPS]
@@ -206,13 +220,20 @@ def turn() -> None:
             words[place + offset] = (_parts[phase] - _parts_before[phase]) // _weight
         words[place + 5] = max(0, cpu - _cpu_before - state[OURS])
         words[place + 6], words[place + 7] = state[SIZE], made
-        _between_samples = SELDOM if made > MANY_STEPS and now - _step_began < SHORT else OFTEN
+        few = made > MANY_STEPS and now - _step_began - state[OURS] < SHORT
+        _sample_at = (made | (SELDOM if few else OFTEN)) + 1
     slow = was_full and now - _step_began >= SLOW
-    state[FULL] = int(made < FULL_STEPS or slow or not made & _between_samples)
-    state[DUE] = 0 if state[FULL] else (made | _between_samples) + 1
-    _weight = 1 if made < FULL_STEPS or slow else _between_samples + 1
+    state[FULL] = int(made < FULL_STEPS or slow or made >= _sample_at)
+    state[DUE] = 0 if state[FULL] else _sample_at
+    if state[FULL]:  # it stands for those since the last one as well
+        _weight, _sampled = 1 if slow or made < FULL_STEPS else made + 1 - _sampled, made + 1
     _since, _phase, _step_began, _cpu_before, state[SIZE], state[OURS] = now, at.BETWEEN, now, cpu, 0, 0
     _parts_before[:] = _parts
+
+
+def sample_due() -> bool:
+    """The next step is to be sampled."""
+    return state[STEPS] >= _sample_at
 
 
 def _ring_place() -> int:

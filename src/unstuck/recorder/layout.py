@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     Words = memoryview[int] | list[int]
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 4
+VERSION = 5
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
@@ -25,11 +25,16 @@ W_DEVICE_BYTES = 34  # that torch's allocator had handed out on the present devi
 W_CODE, W_STACK = 36, 37  # addresses in its memory: other ones after an exec, by which it replaces itself
 W_STARVED = 35  # how often it was told that a tenth of the time or more is waited for batches
 W_LAST_LENGTH, W_ATTEMPTS_AT = range(40, 42)  # W_ATTEMPTS_AT: which sample or phase the attempts are of
+W_RESTED = (
+    42  # while hooks rest (see resting): steps to go, less than 0 inside the loader; BEGUN before its first batch
+)
 W_SINCE = 48  # … 55: nanoseconds at which each phase last began; the newest is the present phase
 WORDS_END = 64
 
 # W_REQUEST: what the supervisor asks for, answered at the next seam and set to 0 again.
 ASK_LOOPS, ASK_GROWTH = 1, 2
+
+RESTS, BEGUN = 60, 1 << 20  # steps that hooks rest: with the one that is noted 61, in time with no number of workers
 
 NONE = -1
 COLLATING = -2  # W_POSITION: every sample of the batch is drawn, collate_fn is at work
@@ -76,10 +81,19 @@ HIGH = 400  # descriptors we keep open have numbers above this
 
 def place_of(words: Words) -> int:
     """One number for the sample or phase in work."""
-    return (max(words[W_SINCE:SINCE_END]) ^ words[W_SAMPLE] * 1_000_003 ^ words[W_POSITION] * 7_368_787) & (1 << 62) - 1
+    phase = max(words[W_SINCE:SINCE_END]) ^ words[W_RESTED] * 15_485_863
+    return (phase ^ words[W_SAMPLE] * 1_000_003 ^ words[W_POSITION] * 7_368_787) & (1 << 62) - 1
 
 
 def present(words: Words) -> tuple[int, int]:
     """The phase it is in, and when that began, in nanoseconds."""
     since, phase = max(zip(words[W_SINCE:SINCE_END], range(len(PHASES)), strict=True))
+    if words[W_RESTED] and phase != ENDED:
+        phase = DATA if words[W_RESTED] < 0 else BETWEEN
     return phase, since
+
+
+def steps_made(words: Words) -> int:
+    """Training steps, with those made while the hooks rest."""
+    resting = words[W_RESTED] and words[W_RESTED] != BEGUN
+    return words[W_STEP] + (RESTS - abs(words[W_RESTED]) if resting else 0)

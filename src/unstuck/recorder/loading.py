@@ -168,6 +168,10 @@ class Loadings:
             self.other = self.latest
         self.latest = loading, ref(iterator), loading.given()
 
+    def in_use(self) -> Loading | None:
+        """The loader whose pass began last."""
+        return None if self.latest is None else self.latest[0]
+
     def batches(self) -> list[DrawnBatch]:
         """The last batch handed out, and the samples that made it up. Two, if a step uses two loaders."""
         from .records.numerics import DrawnBatch
@@ -246,6 +250,6 @@ def _is_batch(index: Any) -> bool:
 
 
 _loadings = Loadings()
-of, everything, opened, batches, forget = (
-    _loadings.of, _loadings.all, _loadings.opened, _loadings.batches, _loadings.forget
+of, everything, opened, in_use, batches, forget = (
+    _loadings.of, _loadings.all, _loadings.opened, _loadings.in_use, _loadings.batches, _loadings.forget
 )  # fmt: skip

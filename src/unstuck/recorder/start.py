@@ -73,7 +73,7 @@ class Recorder:
             _begin_process(self.folder, forked=True)
         except Exception as fault:
             self._run_unrecorded(fault)
-        for name in ("dispatch", "loading", "stepping"):
+        for name in ("dispatch", "loading", "stepping", "resting"):
             module = sys.modules.get(f"{__package__}.{name}")
             if module is not None:
                 guard.attempt(name, module.forget)

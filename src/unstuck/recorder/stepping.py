@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from _weakref import ref
 
-from . import dispatch, flight, hiding
+from . import dispatch, flight, hiding, resting
 from . import layout as at
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def first_number(tensor: Any) -> float | None:
 class ByHand:
     """Updates that no optimizer makes."""
 
-    __slots__ = ("_before", "_leaves", "_optimizers", "active", "inside", "made")
+    __slots__ = ("_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "made")
 
     def __init__(self) -> None:
         self.forget()
@@ -56,15 +56,25 @@ class ByHand:
     def forget(self) -> None:
         self._leaves: list[Leaf] = []
         self._before = self._optimizers = self.made = 0
+        self._looked = self._missed = 0
+        """Backward passes made at the last look, and those that no optimizer has stepped after since it was seen to."""
+        self._even = False
+        """Between the last two looks an optimizer stepped after each."""
         self.active = False
         """No optimizer has stepped, or none for many backward passes."""
 
     def looks(self) -> bool:
         """Asked at backward passes that are looked at anyway: is it to be seen here what is made by hand?"""
         by_optimizers, backwards = flight.state[flight.STEPS] - self.made, flight.state[flight.BACKWARDS]
-        if by_optimizers != self._optimizers:
+        passed, self._looked = backwards - self._looked, backwards
+        stepped = by_optimizers - self._optimizers
+        if stepped:
             self._optimizers, self._before, self._leaves = by_optimizers, backwards, []
-        self.active = not by_optimizers or backwards - self._before > MANY
+            self._missed = passed - stepped if self._even and passed > stepped else 0
+        elif not self.active:
+            self._missed += passed
+        self._even = passed == stepped
+        self.active = not by_optimizers or backwards - self._before >= MANY
         settle()
         return self.active
 
@@ -75,13 +85,23 @@ class ByHand:
         with hiding.Hidden():
             stepped = bool(self._leaves) and any(leaf.changed() for leaf in self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
+        if stepped:
+            self._catch_up()
         self.made += stepped
         self.active = self.active or stepped
         settle()
         return stepped
 
+    def _catch_up(self) -> None:
+        """The first update by hand after an optimizer's is seen late: those before it were made in the same way."""
+        if self.made + self._optimizers:
+            self.made += self._missed
+            flight.state[flight.STEPS] += self._missed
+        self._missed = 0
+
     def last(self) -> None:
         """At the end of the process: the last update has no backward pass after it."""
+        resting.end()
         flight.words[at.W_STEP] = flight.steps()
         if self.active and self._leaves and any(leaf.changed() for leaf in self._leaves):
             count()

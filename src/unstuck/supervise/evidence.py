@@ -172,7 +172,7 @@ class Evidence:
         gauges = [*readings.flights.dead, *readings.flights.living]
         records = by_field(record for gauge in gauges for record in read_records(gauge))
         ours = [gauge for gauge in gauges if gauge.pid == readings.root]
-        overhead = sum(int(gauge.words[at.W_STEP]) * STEP_COST for gauge in ours)
+        overhead = sum(at.steps_made(gauge.words) * STEP_COST for gauge in ours)
         overhead += sum(learning.cost for learning in records.get("learnings", ()) if learning.pid == readings.root)
         return Case(
             command=self.command,

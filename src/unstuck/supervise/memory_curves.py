@@ -94,7 +94,7 @@ class MemoryCurves:
             if not rss:
                 continue
             gauge = gauges.get(pid)
-            step = int(gauge.words[at.W_STEP]) if gauge is not None else 0
+            step = at.steps_made(gauge.words) if gauge is not None else 0
             self._curve(pid).add(now, rss, step)
             self._file.rss(pid, now, rss, step)
             if (self._ticks + pid) % 4 == 0 or pid not in self._member:

@@ -89,7 +89,7 @@ class Readings:
         progress.setdefault(self.root, sum(progress.values()))
         self._note_pauses(progress)
         self.clock.tick(now, progress, _stopped(progress))
-        self._steps = {gauge.pid: int(gauge.words[at.W_STEP]) for gauge in self.flights.living}
+        self._steps = {gauge.pid: at.steps_made(gauge.words) for gauge in self.flights.living}
         self.parts.attempt("memory", self.memory.tick, now)
         self.parts.attempt("step trend", self.trend.tick)
 
@@ -97,7 +97,7 @@ class Readings:
         """A process that has made a step since the last tick does not stand still. Other signs of movement do not count
         here: at Ctrl-C a process that stood still unwinds."""
         for gauge in self.flights.living:
-            if int(gauge.words[at.W_STEP]) > self._steps.get(gauge.pid, 0):
+            if at.steps_made(gauge.words) > self._steps.get(gauge.pid, 0):
                 self.clock.moved(gauge.pid, gauge.progress, now)
 
     def scan(self) -> None:

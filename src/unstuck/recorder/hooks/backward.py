@@ -1,7 +1,7 @@
 """Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both.
 
 On the CPU the loss is read at every call: whether it is NaN, or stands out, can be explained only while its graph is
-there. All else is done in sampled steps. The wrappers stay in place: TorchScript and pickle know functions by identity.
+there. All else is done in sampled steps. Where steps are short the wrapper is out while the hooks rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import wraps
 from sys import float_info
 from time import monotonic_ns
 
-from .. import dispatch, flight, guard, hiding, stepping
+from .. import dispatch, flight, guard, hiding, resting, stepping
 from .. import layout as at
 from . import amp
 
@@ -50,6 +50,7 @@ class Reader:
             self.low, self.high = -float("inf"), float("inf")
         else:
             self.low, self.high = dispatch.probe("learning").limits()
+        resting.resting.calm = self.low <= self.high
         self._ration()
 
     def _ration(self) -> None:
@@ -57,7 +58,7 @@ class Reader:
         where one stands out, or may at any step; then so many that it is a small part of the time."""
         state, now = flight.state, monotonic_ns()
         passed = state[flight.BACKWARDS] - self._read
-        if state[flight.BACKWARDS] < ALL or self.low > self.high:
+        if state[flight.BACKWARDS] < ALL or self.low > self.high or resting.rests():
             state[flight.SKIPPED] = 0
         elif passed >= PASSED:
             each = (now - self._asked) / passed
@@ -167,12 +168,20 @@ def install(module: Any) -> None:
     backward = wraps(original)(known_arguments if _same_parameters(original, known_arguments) else any_arguments)
 
     def remove() -> None:
+        resting.leave(rest)
         if module.backward is backward:  # not if somebody has wrapped it since
             module.backward = original
+
+    def rest(known: object) -> None:
+        if known is not None and module.backward is backward:
+            module.backward = original
+        elif known is None and module.backward is original:
+            module.backward = backward
 
     hiding.stand_aside(backward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
     module.backward = backward
     guard.on("backward", remove)
+    resting.follow(rest)
     _wrap_grad(module, torch)
 
 

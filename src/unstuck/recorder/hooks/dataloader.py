@@ -1,7 +1,8 @@
 """Seam: every batch that a DataLoader hands out, in the process that draws it. Waiting for it is phase `data`.
 
-The path of an ordinary batch is written out in one closure: two readings of the clock, two stores, three counters.
-Everything else happens in sampled steps, at the first batch of a pass, and at one batch in thirty-two.
+The path of an ordinary batch is written out in one closure: two stores while the hooks rest; else two readings of the
+clock as well, and three counters. Everything else happens in sampled steps, at the first batch of a pass, and at one
+batch in thirty-two.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from functools import wraps
 from itertools import count
 from time import monotonic_ns
 
-from .. import dispatch, flight, guard, stepping
+from .. import dispatch, flight, guard, resting, stepping
 from .. import layout as at
 from . import processes
 
@@ -49,21 +50,36 @@ def install_stateful(module: Any) -> None:
 def _wrap_next(kind: Any, name: str) -> None:
     original, clock, state = kind.__next__, monotonic_ns, flight.state
     data, between = at.W_SINCE + at.DATA, at.W_SINCE + at.BETWEEN
-    full, watched = flight.FULL, flight.WATCHED
+    full, watched, left, rested = flight.FULL, flight.WATCHED, flight.LEFT, at.W_RESTED
     words = flight.words
+    at_rest: Any = False
 
     def take(new: memoryview[int]) -> None:
         nonlocal words
         words = new
 
+    def rest(known: Loading | None) -> None:
+        nonlocal at_rest
+        at_rest = False if known is None else known
+
     flight.follow(take)
+    resting.follow(rest)
     kind._unstuck_drawn = None  # of an iterator that was made before us
 
     @wraps(original)
     def __next__(self: Any) -> Any:
+        known = self._unstuck_drawn
+        if known is at_rest:
+            words[rested] = -state[left]
+            try:
+                batch = original(self)
+            except BaseException as error:
+                guard.attempt(name, no_batch, self, error)
+                raise
+            words[rested] = state[left]
+            return batch
         began = clock()
         words[data] = began
-        known = self._unstuck_drawn
         if known is None or state[full] or state[watched]:
             return closely(self, began)
         try:
@@ -146,7 +162,8 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
     number, now = iterator._num_yielded, monotonic_ns()
     due = number >= known.look_at
     known.until, known.look_by = now, now + ANSWER_WITHIN
-    flight.words[at.W_STEP] = flight.steps()
+    if not flight.state[flight.LEFT]:
+        flight.words[at.W_STEP] = flight.steps()
     dispatch.module("loading").trim(known)
     if due:
         known.look_at = number + 1 if number < FIRST - 1 else (number | _between_looks(known, now)) + 1
@@ -162,6 +179,7 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
 
 def no_batch(iterator: Any, error: BaseException) -> None:
     """The pass is over, or a batch could not be had."""
+    resting.end()
     flight.enter(at.BETWEEN)
     known = _of(iterator, OPENED)
     if type(error) is StopIteration:
@@ -219,6 +237,7 @@ def _wrap_opening(kind: Any, name: str, probe: str) -> None:
 
 def opened(iterator: Any, loader: Any, took: int) -> None:
     dispatch.begin()
+    resting.end(FIRST)
     loading = dispatch.module("loading")
     flight.pass_began()
     site = dispatch.module("user_code").call_site()

@@ -1,7 +1,7 @@
 """Seam: fetching a batch's samples, in a worker or in main: which sample is in work, and since when.
 
 The fetcher gets its list of indices as a list that notes the position while it is iterated. Samples of 50 µs
-and more are timed one by one; quicker ones as the mean of their batch, so that noting stays far below them.
+and more are timed one by one; quicker ones as the mean of their batch, of one batch in eight.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TIMED_ABOVE = 50_000  # nanoseconds a sample
 RETIME = 64  # batches
+QUICK = 7  # batches of quick samples between two that are timed
 KEYED = 3  # parts of a key that are written out
 SHORT = 48  # characters of each
 _BATCHES = (list, tuple)
@@ -82,28 +83,34 @@ def key_text(index: object) -> str:
 class Fetching:
     """The batch that this process fetches, and how its samples are timed."""
 
-    __slots__ = ("_asks", "_batches", "_fetcher", "_in_worker", "_kind", "_takes", "_timed")
+    __slots__ = ("_asks", "_batches", "_fetcher", "_kind", "_takes", "_timed", "in_worker")
 
     def __init__(self) -> None:
-        self._timed, self._in_worker = True, False
+        self._timed, self.in_worker = True, False
         self._batches = 0
         self._fetcher: Any = None
         self._kind: type | None = None
         self._takes = self._asks = False  # whether datasets of that kind take whole batches, or what they hold may
 
-    def in_worker(self) -> None:
-        self._in_worker, self._batches, self._timed = True, 0, True
+    def begin_worker(self) -> None:
+        self.in_worker, self._batches, self._timed = True, 0, True
 
-    def begin(self, fetcher: Any, index: Any) -> Any:
-        """Note the batch; give back what the fetcher shall iterate."""
+    def quick(self, fetcher: Any, index: Any) -> int:
+        """So many batches may come now of which only the samples in work are noted."""
+        plain = fetcher.auto_collation and type(index) is list and not self._timed and self._batches > 32
+        watched = flight.state[flight.WATCHED] or flight.words[at.W_KEY_LENGTH]
+        return 0 if watched or not plain or self._draws_batches(fetcher.dataset) else QUICK
+
+    def begin(self, fetcher: Any, index: Any, skipped: int) -> Any:
+        """Note the batch, which stands for those that were not timed as well; give what the fetcher shall iterate."""
         w, batches = flight.words, self._batches
-        if self._in_worker:
+        if self.in_worker:
+            flight.stand_for(skipped + 1, w[at.W_SINCE + at.IDLE])
             self._begin_in_worker(fetcher)
         self._batches = batches = batches + 1
         w[_POSITION] = at.NONE
         w[_FETCHING] = 1
-        if self._timed or self._in_worker or not batches & 3 or batches < 32:
-            w[_SINCE] = monotonic_ns()
+        w[_SINCE] = monotonic_ns()
         if w[at.W_KEY_LENGTH]:
             w[at.W_KEY_LENGTH] = 0
         if not fetcher.auto_collation or type(index) not in _BATCHES:  # the dataset gets the index itself
@@ -130,18 +137,18 @@ class Fetching:
         """The batch is there: what is noted of its samples no longer counts."""
         w, batches = flight.words, self._batches
         w[_FETCHING] = 0
-        if self._in_worker and batch is not None and (batches <= 8 or not batches & 31):
+        if self.in_worker and batch is not None and (batches <= 8 or not batches & 3):
             w[at.W_BATCH_BYTES] = _total_bytes(batch)
-        if self._in_worker and type(index) not in _BATCHES:  # without a batch size: one fetch is one sample
+        if self.in_worker and type(index) not in _BATCHES:  # without a batch size: one fetch is one sample
             flight.count(at.SAMPLE_KIND, monotonic_ns() - w[_SINCE], 1)
         if self._timed:
             if batches % RETIME == 1 or batches < 32:
                 self._timed = slow_samples()
-        elif not batches & 3 or batches < 32:
+        else:
             if type(index) in _BATCHES and index:
                 flight.count(at.SAMPLE_KIND, (monotonic_ns() - w[_SINCE]) // len(index), len(index))
             self._timed = not batches % RETIME
-        if self._in_worker:
+        if self.in_worker:
             if flight.state[flight.WATCHED]:
                 dispatch.emit("fetch_ended")
             flight.enter(at.IDLE)
@@ -204,24 +211,57 @@ def install(module: Any) -> None:
 
 
 def _wrap(fetcher_class: Any, name: str) -> None:
-    original, begin, finish = fetcher_class.fetch, fetching.begin, fetching.finish
+    original, clock = fetcher_class.fetch, monotonic_ns
+    fetch_began, idle_began = at.W_SINCE + at.FETCH, at.W_SINCE + at.IDLE
+    words, left, skipped, in_worker = flight.words, 0, 0, False
+
+    def take(new: memoryview[int]) -> None:
+        nonlocal words, left, skipped
+        words, left, skipped = new, 0, 0
+
+    flight.follow(take)
+    fetcher_class._unstuck_quick = False
 
     @wraps(original)
     def fetch(self: Any, possibly_batched_index: Any) -> Any:
-        given = possibly_batched_index
+        nonlocal left
+        if not left or not self._unstuck_quick or type(possibly_batched_index) is not list:
+            return closely(self, possibly_batched_index)
+        left -= 1
+        words[_SINCE] = now = clock()
+        if in_worker:
+            words[fetch_began] = now
+        words[_POSITION] = at.NONE
+        words[_FETCHING] = 1
         try:
-            given = begin(self, possibly_batched_index)
+            return original(self, NotedIndices(possibly_batched_index))
+        except BaseException as error:
+            failed(possibly_batched_index, error)
+            raise
+        finally:
+            words[_FETCHING] = 0
+            if in_worker:
+                words[idle_began] = clock()
+
+    def closely(self: Any, index: Any) -> Any:
+        """The same for a batch that is timed."""
+        nonlocal left, skipped, in_worker
+        given = index
+        try:
+            given = fetching.begin(self, index, skipped - left)
         except Exception as fault:
             guard.off(name, fault)
         batch = None
         try:
             batch = original(self, given)
         except BaseException as error:
-            failed(possibly_batched_index, error)
+            failed(index, error)
             raise
         finally:
             try:
-                finish(possibly_batched_index, batch)
+                fetching.finish(index, batch)
+                left = skipped = fetching.quick(self, index)
+                in_worker, self._unstuck_quick = fetching.in_worker, left > 0
             except Exception as fault:
                 guard.off(name, fault)
         return batch
@@ -233,8 +273,12 @@ def _wrap(fetcher_class: Any, name: str) -> None:
         except Exception as fault:
             guard.off(name, fault)
 
+    def remove() -> None:
+        fetcher_class.fetch = original
+        del fetcher_class._unstuck_quick
+
     fetcher_class.fetch = fetch
-    guard.on(name, lambda: setattr(fetcher_class, "fetch", original))
+    guard.on(name, remove)
 
 
 def install_worker(module: Any) -> None:
@@ -260,7 +304,7 @@ def install_worker(module: Any) -> None:
 
 
 def worker_began() -> None:
-    fetching.in_worker()
+    fetching.begin_worker()
     flight.words[at.W_ROLE] = at.ROLES.index("worker")
     signals.arm_crash_handler()
     _hear_errors(sys.modules["torch._utils"].ExceptionWrapper)

@@ -9,7 +9,7 @@ import sys
 from _weakref import ref
 from functools import wraps
 
-from .. import dispatch, flight, guard, stepping
+from .. import dispatch, flight, guard, resting, stepping
 from .. import layout as at
 
 TYPE_CHECKING = False
@@ -123,18 +123,34 @@ class Sampling:
         if flight.full():
             dispatch.emit("after_step", optimizer, self._counts.steps.get(id(optimizer), 0))
         stepping.by_hand.inside = False
-        if leads:
-            stepping.turn()
-            self.change(bool(flight.state[flight.FULL]))
-            if flight.steps() >= flight.FULL_STEPS and self._counts.all_cleared():
-                guard.remove("zero_grad")
+        if not leads:
+            return
+        was_full = flight.state[flight.FULL]
+        if not was_full and not flight.sample_due():
+            resting.again()
+            return
+        self.turn()
+        if flight.steps() >= flight.FULL_STEPS and self._counts.all_cleared():
+            guard.remove("zero_grad")
+        if was_full and not flight.state[flight.FULL]:
+            resting.sampled()
+
+    def turn(self) -> None:
+        stepping.turn()
+        self.change(bool(flight.state[flight.FULL]))
+
+    def rested(self) -> None:
+        """The next step is noted, and if it is time, sampled."""
+        resting.end()
+        if flight.sample_due():
+            self.turn()
 
 
 def install(module: Any) -> None:
     """`module` is torch.optim.optimizer."""
     torch = sys.modules["torch"]  # still importing: it has no `compiler` yet
     counts, state = Counts(), flight.state
-    full, steps, due = flight.FULL, flight.STEPS, flight.DUE
+    full, steps, due, left = flight.FULL, flight.STEPS, flight.DUE, flight.LEFT
     leader: Callable[[], Any] = nobody
     rival: Callable[[], Any] = nobody
     sampling = Sampling(module, counts)
@@ -145,6 +161,13 @@ def install(module: Any) -> None:
     def after(optimizer: Any, arguments: Any, options: Any) -> None:
         """Of several optimizers one leads, so that a round of all is one step; if it rests, another takes its place."""
         nonlocal leader, rival, compiling
+        if state[left]:
+            if leader() is optimizer:
+                state[left] -= 1
+                if not state[left]:
+                    guard.attempt("optimizer", sampling.rested)
+                return
+            guard.attempt("optimizer", resting.give_up)
         if compiling():
             return
         if leader() is optimizer:
