@@ -25,6 +25,7 @@ UPDATES = [  # script, and by how much the count may be off: of the last update 
     pytest.param("steps_accumulated.py", 1, marks=pytest.mark.slow),
     pytest.param("steps_own_optimizer.py", 1, marks=pytest.mark.slow),
     pytest.param("steps_dataset.py", 0, marks=pytest.mark.slow),
+    pytest.param("steps_adjoint.py", 1, marks=pytest.mark.slow),
 ]
 
 

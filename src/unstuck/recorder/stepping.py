@@ -43,6 +43,12 @@ def first_number(tensor: Any) -> float | None:
     return float(tensor.detach().reshape(-1)[0])
 
 
+def updated(leaves: list[Leaf]) -> bool:
+    """Those that live have changed, or all were replaced: a state of a solver is made anew, beside lasting weights."""
+    living = [leaf for leaf in leaves if leaf.tensor() is not None]
+    return any(leaf.changed() for leaf in living) if living else bool(leaves)
+
+
 class ByHand:
     """Updates that no optimizer makes."""
 
@@ -83,7 +89,7 @@ class ByHand:
         if self.inside and flight.state[flight.BACKWARDS] - self._before <= MANY:
             return False
         with hiding.Hidden():
-            stepped = bool(self._leaves) and any(leaf.changed() for leaf in self._leaves)
+            stepped = updated(self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
         if stepped:
             self._catch_up()
