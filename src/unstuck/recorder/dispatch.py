@@ -52,11 +52,13 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "workers_failed": ("failures",),  # (error): torch noticed it between two batches, in main
     # Of steps, in sampled ones.
     "before_backward": ("graph", "device", "learning"),  # (root or None, frame)
+    "after_backward": ("learning",),  # (): where updates are made by hand
     "before_step": ("learning",),  # (optimizer; None: an update written by hand)
     "after_step": ("learning",),  # (optimizer or None, its steps)
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data",),  # (arguments, frame): the outermost module is called
+    "graph_given": ("data",),  # (tensor, frame, plain): weights are, as the graph shows; `plain`: there is no module
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)

@@ -70,4 +70,11 @@ def _fold_consequences(findings: list[Finding], rules: dict[str, Rule]) -> list[
 def _explains(cause: Finding, other: Finding, rules: dict[str, Rule]) -> bool:
     """A remark about the data explains nothing louder than itself: there the training copes with it."""
     quieter = cause.family == "data" and LOUDNESS[cause.severity] > LOUDNESS[other.severity]
-    return other.rule in rules[cause.rule].explains and not quieter
+    return other.rule in rules[cause.rule].explains and not quieter and _soon_after(cause, other, rules)
+
+
+def _soon_after(cause: Finding, other: Finding, rules: dict[str, Rule]) -> bool:
+    within, first, then = rules[other.rule].explained_within, cause.where.step, other.where.step
+    if within is None or first is None or then is None:
+        return within is None
+    return 0 <= then - first <= within

@@ -23,6 +23,8 @@ class Rule:
     decide: Decide
     explains: frozenset[str] = frozenset()
     """Rules whose findings are shown beneath this one's, as consequences."""
+    explained_within: int | None = None
+    """Only what happened at most so many steps before explains its findings."""
     last_resort: bool = False
     """Its findings count only where no other rule of its family has one."""
     disproved_by_end: bool = False

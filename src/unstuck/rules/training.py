@@ -154,6 +154,28 @@ def stuck_at_constant(case: Case) -> Iterator[tuple[Learning, LossHead, Loss, fl
                 yield learning, head, loss, best
 
 
+def worse_than_constant(case: Case) -> Iterator[Learning]:
+    """Trainings whose loss ends no lower than that of a constant prediction, however far above it."""
+    enough = MIN_VALUES_ENDED if case.outcome != "running" else MIN_VALUES_RUNNING
+    for learning in case.learnings:
+        for head in learning.heads:
+            loss, most = loss_of(learning, head), _constant_at_most(head)
+            if loss is None or most is None or loss.count < enough or several_losses(learning):
+                continue
+            if min(end_mean(loss), median(loss.recent or [loss.last])) > most:
+                yield learning
+
+
+def _constant_at_most(head: LossHead) -> float | None:
+    """What a constant prediction gives, or a number that it is surely below."""
+    exact, deviation = constant_loss(head), head.target.sd
+    if exact is not None:
+        return AT_CONSTANT[0] * exact
+    if not deviation or not head.bare or head.broadcast or head.target.count < MIN_TARGETS:
+        return None
+    return {"absolute": deviation, "smooth_l1": deviation, "huber": deviation**2 / 2}.get(head.op)
+
+
 # --- optimizers, parameters, activations ---------------------------------------------------------------------
 
 
@@ -245,7 +267,8 @@ def now(loss: Loss | None) -> str:
 def described(optimizer: Optimizer) -> str:
     """SGD with learning rate 0.1 and momentum 0.9"""
     momentum = setting(optimizer, "momentum")
-    return f"{optimizer.kind} with learning rate {peak_rate(optimizer):g}" + (
+    rate = f"learning rate {peak_rate(optimizer):g}" if optimizer.lrs else "a learning rate that is not known"
+    return f"{optimizer.kind or 'updates written by hand'} with {rate}" + (
         f" and momentum {momentum:g}" if momentum else ""
     )
 

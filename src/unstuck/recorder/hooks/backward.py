@@ -137,7 +137,7 @@ def install(module: Any) -> None:
             return original(*arguments, **options)
         finally:
             if state[full]:
-                guard.attempt("backward", flight.enter, at.BETWEEN)
+                guard.attempt("backward", after)
 
     def apart(root: Any) -> None:
         """A loss that stands out, or that cannot be read in passing."""
@@ -204,8 +204,18 @@ def before(given: Any, frame: FrameType) -> None:
                 _reader.read(root, frame)
             dispatch.emit("before_backward", root, frame)
             _reader.ask()
+        elif flight.state[flight.CLOSE] and root is not None and root.is_cpu and root.numel() == 1:
+            _reader.note(root, frame)  # where all are looked at, it was not read in passing
         if flight.state[flight.FULL]:
             flight.enter(at.BACKWARD)
+
+
+def after() -> None:
+    """After a backward pass in a sampled step: an update written by hand may clear its gradients at once."""
+    flight.enter(at.BETWEEN)
+    if flight.state[flight.PROBED] and stepping.by_hand.active:
+        with hiding.Hidden():
+            dispatch.emit("after_backward")
 
 
 def read_apart(root: Any, frame: FrameType) -> None:

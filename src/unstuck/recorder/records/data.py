@@ -132,6 +132,14 @@ class LabelCounts(Struct):
     batch: float = 0.0
 
 
+class PairsSeen(Struct):
+    """Inputs that came once more, in a later batch."""
+
+    again: int = 0
+    changed: int = 0  # of these: with another target
+    example: tuple[int, float, int, float] | None = None  # one of them: a batch read and its target, twice
+
+
 class LoaderData(Struct):
     """What one loader gives; or what a model gets, where that comes from no loader."""
 
@@ -152,6 +160,7 @@ class LoaderData(Struct):
     target: str | None = None  # path of the part that is the target
     target_op: LossOp | Literal[""] = ""  # the loss function that got it
     labels: LabelCounts | None = None
+    pairs: PairsSeen = PairsSeen()
 
 
 class GivenLayer(Struct):

@@ -11,6 +11,7 @@ LossOp = Literal[
     "cross_entropy", "nll", "mse", "smooth_l1", "huber", "bce", "bce_logits", "kl_div", "ctc",
     "log_softmax",  # cross entropy with probabilities as targets
     "squared", "absolute",  # written out: (prediction - target) ** 2, |prediction - target|
+    "own",  # another one that the script writes out itself
 ]  # fmt: skip
 ActivationKind = Literal[
     "relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "gelu", "silu", "log_softmax", "log"
@@ -87,6 +88,7 @@ class Parameter(Struct):
     moved: bool = True  # it is no longer what it was at the first backward pass
     alike: Literal["", "same", "zero"] = ""  # all rows of the matrix were the same at first; or all zero
     still_alike: bool = False
+    columns_alike: bool = False  # so are all its columns now: with `x @ w` those are the units
     called: int = 0  # observed steps in which its module was called,
     idle: int = 0  # of these: only while no graph was recorded
     trainable: bool = True  # its requires_grad at the time of writing
@@ -132,6 +134,9 @@ class Targets(Struct):
     rows: Range | None = None  # sums of the rows, where the targets are probabilities
     negative: bool = False
     floor: float | None = None  # no prediction can bring the loss below this
+    mixed: float | None = None  # variance within a batch, compared with that of all: 1 where batches are well mixed,
+    mixed_batches: int = 0  # over so many,
+    mixed_size: float = 0.0  # of so many targets each
 
 
 class Predictions(Struct):

@@ -53,6 +53,7 @@ class ComputedValue(Struct):
     why: Why
     detail: str = ""
     site: Site | None = None
+    warned: bool = False  # torch warned of it, at that line; whether this very tensor was made there was not seen
 
 
 class BadTensor(BadRows):

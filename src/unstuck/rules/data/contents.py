@@ -12,7 +12,15 @@ from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import ColumnStats, GivenLayer, LabelCounts, LoaderData, PartSeen
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.rules.loader_reports import first_of
-from unstuck.rules.training import REGRESSION_OPS, has_learned, main_loss, stuck_at_constant
+from unstuck.rules.training import (
+    REGRESSION_OPS,
+    end_mean,
+    has_learned,
+    main_loss,
+    share_of_constant,
+    stuck_at_constant,
+    worse_than_constant,
+)
 from unstuck.rules.training import number as number
 
 FEATURE_ROLES = ("features", "sequence", "image")
@@ -41,6 +49,7 @@ class Data:
     given: Sequence[GivenLayer] = ()
     learning: Learning | None = None
     stuck: bool = False  # the loss has come to rest where a constant prediction would be
+    useless: bool = False  # its loss ends no lower than that of a constant prediction, or far above it
     scanned: bool = False  # read in a scan: there is no training
 
     @property
@@ -60,6 +69,18 @@ class Data:
     def fails(self) -> bool:
         """The loss never left that of a constant prediction."""
         return self.stuck and not self.learned
+
+    def harm(self) -> str:
+        """What became of a training that is no better than a constant prediction."""
+        loss = self.loss
+        if not self.useless or loss is None or self.learning is None:
+            return ""
+        share = share_of_constant(self.learning, loss)
+        compared = f", {share:,.2g} times that of a constant prediction" if share is not None else ""
+        return (
+            f"after {loss.count:,} steps the loss is {number(end_mean(loss))}{compared}: no better than predicting the "
+            "same for every sample"
+        )
 
     def labels(self) -> LabelCounts | None:
         """The labels counted, if they are classes to the loss: whole numbers may be counts of something as well."""
@@ -106,10 +127,12 @@ def read_data(case: Case) -> Iterator[Data]:
     """Every training loader, and every scan, as last recorded."""
     trainings = {learning.pid: learning for learning in case.learnings} if case.data else {}
     stuck = {learning.pid for learning, *_ in stuck_at_constant(case)} if case.data else set()
+    useless = {learning.pid for learning in worse_than_constant(case)} if case.data else set()
     for seen in {each.pid: each for each in case.data}.values():
         for loader in seen.loaders:
             if loader.trains:
-                yield Data(seen.pid, loader, seen.given, trainings.get(seen.pid), seen.pid in stuck)
+                pid = seen.pid
+                yield Data(pid, loader, seen.given, trainings.get(pid), pid in stuck, pid in useless)
     for scan in {each.pid: each for each in case.scans}.values():
         yield Data(scan.pid, scan.data, scanned=True)
 

@@ -74,7 +74,7 @@ def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
         what = f"`batch{empty[0].path}` holds empty texts"
     coded = any(gap.code is not None for gap in gaps)
     return RULE.finding(
-        severity="warning" if coded and data.fails else "info",
+        severity="error" if coded and data.useless else "warning" if coded and data.fails else "info",
         confidence=0.95 if any(gap.code is None for gap in gaps) else 0.75,
         title=f"The data has gaps: {what}",
         evidence=_evidence(data, gaps, empty),
@@ -97,6 +97,8 @@ def _evidence(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Iterable[s
     for texts in empty[:2]:
         which = f" (samples {listed(texts.samples)})" if texts.samples else ""
         yield f"`batch{texts.path}`: {texts.empty:,} of {texts.lines:,} texts are empty{which}"
+    if any(gap.code is not None for gap in gaps):
+        yield data.harm()
     yield f"{data.extent()} were read"
 
 
@@ -104,6 +106,18 @@ RULE = Rule(
     "missing-values",
     "data",
     decide,
-    explains=frozenset({"saturated-units", "dead-units", "vanishing-gradient", "no-better-than-constant"}),
+    explains=frozenset(
+        {
+            "saturated-units",
+            "dead-units",
+            "vanishing-gradient",
+            "exploding-gradient",
+            "learning-rate-too-high",
+            "loss-oscillates",
+            "loss-spike",
+            "outlier-samples",
+            "no-better-than-constant",
+        }
+    ),
     gathers=True,
 )

@@ -114,13 +114,15 @@ def _blocked(data: Data) -> str:
 def _severity(data: Data) -> tuple[Severity, float]:
     getting = _getting(data)
     nan = data.learning is not None and any(loss.nonfinite for loss in data.learning.losses)
-    if data.scanned or data.learned or nan or not getting:
+    if data.scanned or (data.learned and not data.useless) or nan or not getting:
         return "info", 0.7
     if data.stuck and all(reasons[0].kind == "tiny" for _, _, reasons in getting):
         return "error", 0.85
     if _blocked(data):
-        return ("error", 0.9) if data.stuck else ("warning", 0.8)
+        return ("error", 0.9) if data.stuck or data.useless else ("warning", 0.8)
     gross = any(scale.largest.size > GROSS for _, scale, _ in getting)
+    if gross and data.useless:
+        return "error", 0.85
     return ("warning", 0.7) if data.stuck and gross else ("info", 0.7)
 
 
@@ -151,12 +153,14 @@ def _evidence(data: Data, name: str, reasons: list[Reason]) -> Iterable[str]:
         yield f"`{layer.layer}` ({layer.kind}) gets it as it is: {there[0].text}"
     elif not data.given:
         yield "what the first layer does with it is not known"
-    if not data.learned:
+    if not data.learned or data.useless:
         yield _blocked(data)
     loss = data.loss
     if data.learning is not None and loss is not None:
         share = share_of_constant(data.learning, loss)
-        if share is not None:
+        if data.useless:
+            yield data.harm()
+        elif share is not None:
             yield (
                 f"after {loss.count:,} steps the loss is {end_mean(loss):.4g}, {share:.0%} of what a constant "
                 "prediction reaches"
@@ -179,6 +183,18 @@ RULE = Rule(
     "unscaled-input",
     "data",
     decide,
-    explains=frozenset({"saturated-units", "dead-units", "vanishing-gradient", "no-better-than-constant"}),
+    explains=frozenset(
+        {
+            "saturated-units",
+            "dead-units",
+            "vanishing-gradient",
+            "exploding-gradient",
+            "learning-rate-too-high",
+            "loss-oscillates",
+            "loss-spike",
+            "predicts-one-class",
+            "no-better-than-constant",
+        }
+    ),
     gathers=True,
 )

@@ -40,6 +40,8 @@ from unstuck.rules.death.post_mortem import (
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place
 
+STEPS_OF_NAN = 8  # after a NaN loss: a distribution or a check of the script's own refuses NaN as soon as it meets it
+
 
 def decide(case: Case) -> Iterable[Finding]:
     yield from scans.killing(RULE, case, by_signal=False)
@@ -154,4 +156,4 @@ def _fix(raised: Raised, starting: bool) -> str:
     return "Look at this line and at the values it works on."
 
 
-RULE = Rule("uncaught-exception", "death", decide, last_resort=True)
+RULE = Rule("uncaught-exception", "death", decide, last_resort=True, explained_within=STEPS_OF_NAN)

@@ -3,7 +3,8 @@
 What it sees
     The learning rate falls below a thousandth of its peak while most of the run is still to come: a scheduler meant for
     epochs that steps at every batch, a ReduceLROnPlateau with the wrong mode, a decay that is too strong, also one that
-    the script computes itself. Or a cosine that should fall once goes up and down many times.
+    the script computes itself. Or a cosine that should fall once goes up and down many times, or a warm-up of the
+    script's own starts over in each epoch and the loss does not fall.
 
 Why it matters
     From then on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
@@ -28,13 +29,15 @@ from statistics import fmean
 from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Scheduler
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import course, end_mean, first_value, main_loss, number, peak_rate, where
+from unstuck.rules.training import course, end_mean, first_value, has_learned, main_loss, number, peak_rate, where
 
 MAX_RATE_LEFT = 0.9e-3  # of the peak: three steps of a factor of 10 are usual
 MIN_RUN_SHARE = 0.35  # of the run that trained without a rate …
 MIN_STEPS = 40  # … and at least so many steps
 MIN_CYCLES = 4  # down and up again, of a cosine that should fall once
 PER_BATCH_SHARE = 0.8  # of the scheduler's steps
+MIN_RAMP, MIN_RAMP_TIMES = 8, 3.0  # steps in which a rate only rises or falls at first, and by how much
+MIN_TURNS = 4  # back by half: one cycle goes up and down once
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -51,6 +54,8 @@ def decide(case: Case) -> Iterable[Finding]:
         else:
             if scheduler is not None:
                 yield from _cycles(learning, scheduler, loss)
+            elif not has_learned(learning, loss):
+                yield from _starts_over(learning, loss)
 
 
 def _gone_at(learning: Learning, optimizer: Optimizer) -> int | None:
@@ -153,6 +158,54 @@ def _cycles(learning: Learning, scheduler: Scheduler, loss: Loss) -> Iterable[Fi
         fix="Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
         "there is CosineAnnealingWarmRestarts.",
     )
+
+
+def _starts_over(learning: Learning, loss: Loss) -> Iterable[Finding]:
+    """A warm-up or decay of the script's own that counts the batches of one epoch: at each one it begins again."""
+    for optimizer in learning.optimizers:
+        ramp, turns = _first_ramp(optimizer), _turns([rate for _, rate in optimizer.lrs])
+        if len(ramp) < MIN_RAMP or max(ramp) < MIN_RAMP_TIMES * min(ramp) or turns < MIN_TURNS:
+            continue
+        rates = [rate for _, rate in optimizer.lrs]
+        yield RULE.finding(
+            severity="error",
+            confidence=0.85,
+            title=f"The learning rate starts over again and again, between {min(rates):.2g} and {max(rates):.2g}",
+            evidence=(
+                f"over the first {len(ramp)} steps it goes from {ramp[0]:.2g} to {ramp[-1]:.2g}; in the steps sampled "
+                f"it turned back {turns} times, up to step {optimizer.lrs[-1][0]:,} of {learning.steps:,}",
+                f"no torch scheduler is in use: the script sets the rate itself, {len(rates):,} changes seen",
+                course(loss),
+            ),
+            where=where(learning, optimizer.site or loss.site),
+            fix="Compute the rate from a counter of all steps of the run, not from the batch number within an epoch.",
+        )
+        break
+
+
+def _first_ramp(optimizer: Optimizer) -> list[float]:
+    """The rates of its first steps, as long as they only rise or only fall."""
+    ramp: list[float] = []
+    for step, rate in optimizer.lrs:
+        known = len(ramp) > 1
+        if step != len(ramp) + optimizer.lrs[0][0] or (known and (rate > ramp[-1]) != (ramp[1] > ramp[0])):
+            break
+        ramp.append(rate)
+    return ramp
+
+
+def _turns(rates: list[float]) -> int:
+    """How often it had doubled, and then went back by half."""
+    turns, low, high = 0, float("inf"), 0.0  # `high`: 0 until it has doubled
+    for rate in rates:
+        if high:
+            high = max(high, rate)
+            if rate <= high / 2:
+                turns, low, high = turns + 1, rate, 0.0
+        else:
+            low = min(low, rate)
+            high = rate if rate > 2 * low else 0.0
+    return turns
 
 
 RULE = Rule(

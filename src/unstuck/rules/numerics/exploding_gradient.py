@@ -2,8 +2,9 @@
 
 What it sees
     At the start: a weight whose gradient norm times its own norm is more than a hundred times the loss, and updates
-    that ruin the loss. For a layer that is used once this product is about the loss itself, whatever the scale of data
-    and loss; for a long chain of Jacobians (a recurrent net over a long sequence) it is thousands of times that.
+    that ruin the loss, or the weight itself, or a loss that never comes down to that of a constant prediction. For a
+    layer that is used once this product is about the loss itself, whatever the scale of data and loss; for a long chain
+    of Jacobians (a recurrent net over a long sequence) it is thousands of times that.
     Later: a gradient of a hundred times its usual norm, after which the loss is ten times higher or NaN. Or weights
     whose norm grew tenfold between two readings, after which the loss is NaN.
 
@@ -45,9 +46,11 @@ from unstuck.rules.training import (
     optimized,
     update_ratios,
     where,
+    worse_than_constant,
 )
 
 MIN_STEEPNESS = 100.0  # gradient norm times weight norm, compared with the loss: about 1 for a layer used once
+MIN_WORSE, MIN_RUINED = 10.0, 10.0  # times: the loss after the first updates, and an update compared with its weight
 MIN_JUMP = 100.0  # times the usual norm of the whole gradient …
 MIN_JUMP_SIGMAS, MIN_SIGMA = 4.0, 0.3  # … and in standard deviations of its logarithm
 SETTLED_STEPS = 100  # before that a jump cannot be told from the start of a training
@@ -67,6 +70,8 @@ class Explosion:
     """Norm of the whole gradient before the jump; 0: it was like this from the start."""
     worse: float = 0.0
     """How many times larger the loss became."""
+    ratio: float = 0.0
+    """The largest of the first updates, compared with the weight."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -77,12 +82,16 @@ def decide(case: Case) -> Iterable[Finding]:
         if any(cause.kind in ("input", "labels", "operation") for cause in causes):
             continue
         cause = next(iter(causes), None)
-        explosion = _at_start(learning, loss, cause) or _later(learning, loss, cause)
+        explosion = _at_start(learning, loss, cause, _is_useless(learning, case)) or _later(learning, loss, cause)
         if explosion is not None:
             yield _finding(learning, loss, explosion)
 
 
-def _at_start(learning: Learning, loss: Loss, cause: Cause | None) -> Explosion | None:
+def _is_useless(learning: Learning, case: Case) -> bool:
+    return any(other is learning for other in worse_than_constant(case))
+
+
+def _at_start(learning: Learning, loss: Loss, cause: Cause | None, useless: bool) -> Explosion | None:
     """The first gradients are far larger than loss and weights can explain."""
     if not loss.first or not loss.first[0] or len(learning.losses) > 1:
         return None
@@ -97,8 +106,9 @@ def _at_start(learning: Learning, loss: Loss, cause: Cause | None) -> Explosion 
         return None
     worse = max(loss.first[: FIRST_UPDATES + 1]) / start
     became_nan = cause is not None and cause.birth.step <= SETTLED_STEPS
-    if became_nan or (worse > 10 and max(update_ratios(parameter)[:FIRST_UPDATES], default=0.0) > 1):
-        return Explosion(step, norm, cause, parameter, steepness, worse=worse)
+    ratio = max(update_ratios(parameter)[:FIRST_UPDATES], default=0.0)
+    if became_nan or (worse > MIN_WORSE and ratio > 1) or ratio > MIN_RUINED or useless:
+        return Explosion(step, norm, cause, parameter, steepness, worse=worse, ratio=ratio)
     return None
 
 
@@ -169,7 +179,14 @@ def _finding(learning: Learning, loss: Loss, explosion: Explosion) -> Finding:
 
 def _title(explosion: Explosion) -> str:
     cause, parameter = explosion.cause, explosion.parameter
-    result = f"the loss is {cause.value}" if cause is not None else f"the loss is {explosion.worse:,.0f} times larger"
+    if cause is not None:
+        result = f"the loss is {cause.value}"
+    elif explosion.parameter is None or explosion.worse > MIN_WORSE:
+        result = f"the loss is {explosion.worse:,.0f} times larger"
+    elif explosion.ratio > MIN_RUINED:
+        result = f"one update is {explosion.ratio:,.0f} times the weight itself"
+    else:
+        result = "the loss stays above that of a constant prediction"
     if parameter is not None:
         name = parameter.name or f"a weight of shape {list(parameter.shape)}"
         return f"The gradient explodes: its norm at {name} is {explosion.norm:,.4g}, and {result}"
@@ -220,6 +237,7 @@ RULE = Rule(
             "loss-oscillates",
             "dead-units",
             "saturated-units",
+            "uncaught-exception",
         )
     ),
     gathers=True,

@@ -11,7 +11,16 @@ from unstuck import text
 from unstuck.model import Case, Severity
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning, Loss
-from unstuck.recorder.records.numerics import BadRows, BadTensor, Birth, GrownWeight, Operation, Scaler, Why
+from unstuck.recorder.records.numerics import (
+    BadRows,
+    BadTensor,
+    Birth,
+    ComputedValue,
+    GrownWeight,
+    Operation,
+    Scaler,
+    Why,
+)
 
 MIN_GROWTH = 10.0  # times that a weight's norm grew between two readings: no healthy step does that
 MIN_BAD_LOSSES = 16  # by then it shows whether the parameters are NaN, or single batches only
@@ -19,6 +28,8 @@ MAX_OVERFLOWS = 5  # losses that a GradScaler may see overflow until it has foun
 MIN_SKIPPED_IN_ROW = 12  # steps that a GradScaler skips; a handful is how it finds its scale
 MIN_SCALE_FALL = 16.0  # times that a scale below 1 is smaller than at the start
 OVERFLOWS = ("exp-overflow", "power", "root-overflow")  # what weights that have grown too large lead to
+
+MODEL_INPUTS = ("mat1", "input")  # roles of what a layer is given: there NaN is in the data
 
 Kind = Literal["input", "labels", "operation", "growth", "gradient", "unknown"]
 
@@ -135,6 +146,9 @@ def _cause(birth: Birth, loss: Loss | None) -> Cause:
 
 def _from_outside(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
     """A tensor without a graph was NaN before the first operation on it."""
+    computed = birth.computed
+    if computed is not None and (computed.warned or not tensor.shape) and tensor.role not in MODEL_INPUTS:
+        return _by_script(birth, loss, tensor, computed, tensor.name)
     if not tensor.shape:
         what = "NaN" if tensor.nan else "Inf"
         scalar = _operation_on(tensor, tensor.operation, "number-given", what, tensor.site)
@@ -161,15 +175,20 @@ def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
     """Data that came so; or what the script computed from finite values, without a graph."""
     name, shape, line = _name(tensor, birth.inputs), tensor.shape, tensor.site
     computed = next((other.computed for other in birth.inputs if other.name == name and other.computed), None)
-    computed = computed or birth.computed
+    if computed is None and not (birth.computed is not None and birth.computed.warned and tensor.role in MODEL_INPUTS):
+        computed = birth.computed
     if computed is not None:
-        done = _operation_on(tensor, computed.operation, computed.why, computed.detail or name, computed.site)
-        return Cause("operation", birth, loss, done, computed.site)
+        return _by_script(birth, loss, tensor, computed, name)
     larger = (other for other in birth.inputs if other.shape[1:] == shape[1:] and other.shape[:1] > shape[:1])
     data = BadData(tensor, name, next(larger, None), samples_of(birth, tensor, shape[0]))
     if not name and data.whole is None and not data.samples and tensor.role not in ("target", "mat1", "input"):
         return Cause("unknown", birth, loss, None, line)
     return Cause("input", birth, loss, data, tensor.site)
+
+
+def _by_script(birth: Birth, loss: Loss | None, tensor: BadTensor, computed: ComputedValue, name: str) -> Cause:
+    done = _operation_on(tensor, computed.operation, computed.why, computed.detail or name, computed.site)
+    return Cause("operation", birth, loss, done, computed.site)
 
 
 def _first_beyond_masks(tensors: list[BadTensor]) -> BadTensor | None:

@@ -167,6 +167,6 @@ RULE = Rule(
     "nonfinite-born",
     "numerics",
     decide,
-    explains=frozenset(("loss-scale-collapsed", "loss-oscillates", "dead-units")),
+    explains=frozenset(("loss-scale-collapsed", "loss-oscillates", "dead-units", "uncaught-exception")),
     gathers=True,
 )

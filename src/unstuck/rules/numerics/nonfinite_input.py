@@ -118,6 +118,7 @@ RULE = Rule(
             "dead-units",
             "missing-values",
             "constant-feature",
+            "uncaught-exception",
         )
     ),
     gathers=True,

@@ -48,3 +48,13 @@ def test_the_end_of_a_schedule_is_meant_to_be_small() -> None:
     assert [f.severity for f in found(scheduler_kills_learning_rate.RULE, **again)] == ["warning"]
     restarts: dict[str, Any] = {"schedulers": [schedule("CosineAnnealingWarmRestarts", T_max=10)]}
     assert found(scheduler_kills_learning_rate.RULE, **restarts) == []
+
+
+def test_a_warm_up_that_starts_over_in_each_epoch() -> None:
+    rates = [(n, 2.5e-5 * (n % 40 + 1)) for n in [*range(64), *range(96, 500, 31)]]
+    (finding,) = found(scheduler_kills_learning_rate.RULE, optimizers=[optimizer(lrs=rates)])
+    assert "starts over" in finding.title
+    learned: dict[str, Any] = {"optimizers": [optimizer(lrs=rates)], "losses": [loss(2.3, 0.2)]}
+    assert found(scheduler_kills_learning_rate.RULE, **learned) == []
+    once = [(n, 1e-3 * min(n + 1, 500 - n)) for n in range(500)]
+    assert found(scheduler_kills_learning_rate.RULE, optimizers=[optimizer(lrs=once)]) == [], "one cycle"

@@ -15,6 +15,7 @@ from ... import flight, governor, gpu, journal, loading, tensors, user_code
 from ... import layout as at
 from ...loading import Loading
 from ...probe import Probe
+from ...records import Site
 from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
 from ...records.learning import LossOp
 from . import bounded_rows, columns, loader_source, part, statistics_report
@@ -37,6 +38,12 @@ class Source:
         self.gathered = Gathered(has_target=known is not None)
         self.stepped = False  # a step was made between two batches of one pass
         self.matched = 0
+        self.step = -1  # of the last batch, where there is no loader
+
+    def is_like(self, tensor: Any) -> bool:
+        """It may be another batch of the only tensor that the model is given."""
+        part = self.gathered.parts.get("")
+        return part is not None and part.shape == [int(size) for size in tensor.shape[1:]] and not part.ragged
 
     @property
     def trains(self) -> bool:
@@ -66,7 +73,7 @@ class LayerInput:
 
 class BatchStatistics(Probe):
     name = "data"
-    governed = frozenset(("batch_looked_at", "model_given"))
+    governed = frozenset(("batch_looked_at", "graph_given", "model_given"))
 
     def forget(self) -> None:
         self.sources: dict[int, Source] = {}  # by number of the loader
@@ -97,16 +104,32 @@ class BatchStatistics(Probe):
 
     def model_given(self, arguments: tuple[Any, ...], frame: FrameType | None) -> None:
         """The outermost module is called, in a step that is watched closely."""
-        torch = sys.modules["torch"]
-        if not torch.is_grad_enabled() or any(loader.trained or not loader.ended for loader in loading.everything()):
+        if sys.modules["torch"].is_grad_enabled():
+            self._given(arguments[0] if len(arguments) == 1 else arguments, frame)
+
+    def graph_given(self, tensor: Any, frame: FrameType | None, plain: bool) -> None:
+        """Before the backward pass of a sampled step. Modules are watched in a few steps only: in the others this is
+        the batch, where it has the same shape; always for a `plain` model, of tensors alone."""
+        source = self.sources.get(NO_LOADER)
+        if not plain:
+            if source is not None and source.step != flight.steps() and source.is_like(tensor):
+                self._given(tensor, frame, source.about.site)
+            return
+        self._given(tensor, frame)
+        about = self.scale_of("matrix product", tensor) if not self.given else None
+        if about is not None:
+            self.layer_is_given("x @ w", about)
+
+    def _given(self, batch: Any, frame: FrameType | None, site: Site | None = None) -> None:
+        if any(loader.trained or not loader.ended for loader in loading.everything()):
             return  # it may be a loader's batch
-        site = user_code.site_of(frame)
+        site = site or user_code.site_of(frame)
         source = self.sources.get(NO_LOADER)
         if source is None:
             source = self.sources[NO_LOADER] = Source(LoaderData(site=site), None)
         if source.gathered.batches < MOST_BATCHES and source.about.site == site:
-            batch = arguments[0] if len(arguments) == 1 else arguments
-            with torch.no_grad():
+            source.step = flight.steps()
+            with sys.modules["torch"].no_grad():
                 source.gathered.take(batch, None, open_=True)
             self._read(source, batch)
 

@@ -8,6 +8,7 @@ from typing import Any
 from ... import tensors as batch_parts
 from ...records.learning import LossOp
 from . import bounded_rows, columns
+from .pairs import Pairs
 from .part import Part, kind_of
 
 MOST_PARTS = 12  # of a batch
@@ -36,6 +37,7 @@ class Gathered:
         self.parts: dict[str, Part] = {}
         self.texts: dict[str, Texts] = {}
         self.kept = bounded_rows.KeptRows()
+        self.pairs = Pairs()
         self.rows = self.batches = 0
         self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
@@ -103,7 +105,14 @@ class Gathered:
         """All there is of the last batch has come."""
         if self._open is not None and self._open[1]:
             self.kept.take(self._open[0].ids, self._open[1])
+            self._take_pairs(self._open[1])
         self._open = None
+
+    def _take_pairs(self, chosen: dict[str, Any]) -> None:
+        target = chosen.get(next(iter(self.targets), ""))
+        inputs = [rows for path, rows in chosen.items() if path not in self.targets and self.parts[path].floats]
+        if target is not None and inputs and target.shape[1] == 1:
+            self.pairs.take(max(inputs, key=lambda rows: int(rows.shape[1])), target)
 
     def take_ragged(self, path: str, tensors: list[Any], samples: list[int]) -> None:
         """One part of several samples, each with a shape of its own."""

@@ -41,6 +41,7 @@ def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
         target=target,
         target_op=op or "",
         labels=_labels(gathered, target, ignored),
+        pairs=gathered.pairs.record(),
     )
 
 

@@ -18,6 +18,7 @@ from .naming import Names
 
 MAX_NODES = 6000
 READ_SECONDS = 0.01  # for reading one graph
+MAX_PRODUCTS = 64
 NEAR_NODES = 24  # in which the layer behind an activation is looked for
 LEAF = "AccumulateGrad"
 ACTIVATIONS: dict[str, ActivationKind] = {
@@ -29,6 +30,13 @@ ACTIVATIONS: dict[str, ActivationKind] = {
     "EluBackward": "elu",
     "GeluBackward": "gelu",
     "SiluBackward": "silu",
+}
+PRODUCTS = {  # of data with weights: which of what the node was given is the data, and under which name it keeps it
+    "MmBackward": (0, "_saved_self"),
+    "MvBackward": (0, "_saved_self"),
+    "BmmBackward": (0, "_saved_self"),
+    "AddmmBackward": (1, "_saved_mat1"),
+    "ConvolutionBackward": (0, "_saved_input"),
 }
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc")}
 
@@ -42,6 +50,7 @@ class Graph:
         """Number in the order of the forward pass, kind, node."""
         self.gates: set[Any] = set()  # nodes whose result is multiplied with another one
         self.flat: list[Any] = []  # nodes of operations whose slope is 0 everywhere
+        self.products: list[Any] = []  # nodes that multiply what has no graph with what has one
         self.nodes = 0
         self.capped = self.compiled = False
 
@@ -54,6 +63,9 @@ class Graph:
             self.activations.append((node._sequence_nr(), ACTIVATIONS[name], node))
         elif name in FLAT:
             self.flat.append(node)
+        elif name in PRODUCTS:
+            if node.next_functions[PRODUCTS[name][0]][0] is None:
+                self.products.append(node)
         elif "CompiledFunction" in name:
             self.compiled = True
         elif name == "MulBackward":
@@ -111,6 +123,12 @@ def read(root: Any) -> Graph:
             break
     found.activations.sort(key=lambda activation: activation[0])
     return found
+
+
+def data_of(graph: Graph, saved_tensors: SavedTensors) -> Any:
+    """The largest tensor without a graph that is multiplied with weights: what a model of plain tensors is given."""
+    given = [saved_tensors.of(node, PRODUCTS[name_of(node)][1]) for node in graph.products[:MAX_PRODUCTS]]
+    return max((tensor for tensor in given if tensor is not None), key=lambda tensor: tensor.numel(), default=None)
 
 
 def is_leaf(node: Any) -> bool:

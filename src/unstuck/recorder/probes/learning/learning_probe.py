@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ... import flight, governor, gpu, journal, loading
+from ... import dispatch, flight, governor, gpu, journal, loading
 from ... import layout as at
 from ...probe import Probe
 from ...records.learning import FlatOperation, Learning
@@ -145,7 +145,7 @@ class LearningProbe(Probe):
                 self.names.find(frame)
             late = gpu.away(root) and not self.copies.exact
             self.origins.look(root, value, frame, series, self.steep.last, late=late)
-            self._look_at_returns(self.origins.of(series))
+            self._look_at_returns(self.origins.of(series), frame)
             self.tell(news=True)
             return
         birth = self.origins.of(series)
@@ -153,10 +153,13 @@ class LearningProbe(Probe):
             tracing = nan_origin.Tracing(birth)
             self.tracing = tracing if tracing.on else None
 
-    def _look_at_returns(self, birth: Birth | None) -> None:
+    def _look_at_returns(self, birth: Birth | None, frame: FrameType) -> None:
         from ..numerics import computed_values
 
-        if birth is not None and self.returns is None and not birth.late and computed_values.is_wanted(birth):
+        if birth is None or birth.late or not computed_values.is_wanted(birth):
+            return
+        birth.computed = computed_values.warned(frame)  # type: ignore[misc]  # it is not written yet
+        if birth.computed is None and self.returns is None:
             self.returns = computed_values.Returns(birth)
 
     def _broken_again(self, series: Series) -> None:
@@ -194,10 +197,13 @@ class LearningProbe(Probe):
         self.parameters.reached(graph.leaves)
         self._name_all(frame)
         self.optimizers.at_backward()
+        self.updates.at_first_backward()
         self.observed.at_backward(graph.leaves, whole=not graph.capped)
         self.activations.note(graph)
         if graph.flat and not graph.capped and self.flat is None:
             self._note_flat(root.grad_fn, graph, frame)
+        if not loading.everything() and (data := graph_reading.data_of(graph, self.saved)) is not None:
+            dispatch.emit("graph_given", data, frame, self.observed.plain)
         self.heads.note(root.grad_fn, frame)
         series = self.losses.of(frame)
         if series is not None and not self._watching and (not gpu.away(root) or self.copies.exact):
@@ -233,6 +239,9 @@ class LearningProbe(Probe):
 
     def before_step(self, optimizer: Any) -> None:
         self.updates.before(optimizer)
+
+    def after_backward(self) -> None:
+        self.updates.accumulated()
 
     def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
         self.updates.given(leaves, gradients)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from math import prod
 from types import FrameType
 from typing import Any, Literal
 
@@ -12,23 +11,19 @@ import torch
 from ... import dispatch, gpu, user_code
 from ...records import Site
 from ...records.learning import ActivationKind, LossHead, LossOp
-from . import graph_reading, script_lines
-from .graph_reading import ACTIVATIONS, SavedTensors, is_leaf, name_of, shape_of, signed
+from . import crossed_loss, graph_reading, script_lines
+from .graph_reading import ACTIVATIONS, SavedTensors, name_of, shape_of, signed
+from .model_output import only, output, size_of, through_views
 from .targets import TargetStats
 
 MAX_HEADS = 8
-MAX_RECOMPUTED = 1 << 12  # elements; a larger output is not computed once more
+CROSSINGS = 16  # graphs in which samples are looked for that meet all others: shapes hardly change
 MAX_ABOVE = 8  # operations between a loss function and the scalar that backward is called on
 KEEP_SIGN = (
     "Neg", "Mean", "Sum", "Div", "Mul", "View", "Reshape", "Squeeze", "Unsqueeze", "ToCopy", "Clone",
 )  # fmt: skip
 """Operations between the two that keep the sign, but for a minus that is written: no second term is added."""
 ABOVE = (*KEEP_SIGN, "Add", "Sub", "Sqrt")  # all that may lie between the two
-VIEWS = (
-    "View", "Reshape", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Transpose", "T", "Permute",
-    "Slice", "Select", "Expand",
-)  # fmt: skip
-"""What only gives another shape, or takes a part."""
 KEEP_TARGET = ("nll", "mse", "smooth_l1", "huber", "bce", "bce_logits")
 LOSSES: dict[str, LossOp] = {
     "NllLossBackward": "nll",
@@ -71,7 +66,7 @@ class Head:
 
     def fed_by(self, node: Any) -> None:
         """The activation right in front of a node, if there is one."""
-        beneath = _through_views(_only(node))
+        beneath = through_views(only(node))
         name = name_of(beneath) if beneath is not None else ""
         self.after = FED_BY.get(name, "")
         self.after_dim = _number(beneath, "_saved_dim") if self.after else None
@@ -108,10 +103,14 @@ class Heads:
     def __init__(self, saved: SavedTensors, copies: gpu.Copies) -> None:
         self._saved, self._copies = saved, copies
         self._known: dict[tuple[object, ...], KnownHead] = {}
+        self._looks = CROSSINGS
 
     def note(self, root: Any, frame: FrameType | None) -> None:
         """Read the end of a graph."""
         head = find(root, self._saved)
+        if (head is None or head.broadcast is None) and self._looks:
+            self._looks -= 1
+            head = self._crossed(root) or head
         if head is None:
             return
         called = user_code.site_of(frame)
@@ -126,6 +125,14 @@ class Heads:
         given, head.given = head.given, None  # the graph's own tensors are not kept
         if given is not None:
             known.take(given, frame)
+
+    def _crossed(self, root: Any) -> Head | None:
+        crossed = crossed_loss.find(root, self._saved)
+        if crossed is None:
+            return None
+        head = Head("own", root)
+        head.broadcast = crossed
+        return head
 
     def records(self) -> list[LossHead]:
         return [known.record() for known in self._known.values()]
@@ -159,23 +166,23 @@ def _at(node: Any, name: str, above: list[Any], saved: SavedTensors) -> Head | N
         return _of_probabilities(node, above, saved)
     if name == "PowBackward" or name == "AbsBackward":
         head = _of_difference(node, name, saved)
-        if head is not None and head.op == "squared":
+        if head is not None:
             head.bare = [name_of(over) for over in above] == ["MeanBackward"]
         return head
     return None
 
 
 def _of_loss(node: Any, op: LossOp, saved: SavedTensors, *, alone: bool) -> Head:
-    given = _only(node)
+    given = only(node)
     head = Head(op, given)
     head.fed_by(node)
-    beneath = _through_views(given) if op == "nll" else given
+    beneath = through_views(given) if op == "nll" else given
     if beneath is not None and name_of(beneath) == "LogSoftmaxBackward":
         head.op = "cross_entropy" if op == "nll" else op
         head.shape, head.dim = shape_of(beneath) or [], _number(beneath, "_saved_dim")
         head.fed_by(beneath)
     if given is not None and name_of(given) == "ExpandBackward":
-        inner = _only(given)
+        inner = only(given)
         head.broadcast = (shape_of(inner) or [] if inner is not None else [], shape_of(given) or [])
     weight = saved.of(node, "_saved_weight")
     head.bare = alone and weight is None and getattr(node, "_saved_reduction", 1) == 1
@@ -204,14 +211,14 @@ def _of_probabilities(node: Any, above: list[Any], saved: SavedTensors) -> Head:
 
 def _of_difference(node: Any, name: str, saved: SavedTensors) -> Head | None:
     """A loss written out: the square or the absolute value of a difference."""
-    difference = _only(node)
+    difference = only(node)
     if difference is None or name_of(difference) not in ("SubBackward", "RsubBackward"):
         return None
     head = Head("squared" if name == "PowBackward" else "absolute", difference)
     head.broadcast = _blown_up(difference)
     head.fed_by(difference)
     sides = [following for following, _ in difference.next_functions]
-    prediction = _output(next((side for side in sides if side is not None), None), saved) if None in sides else None
+    prediction = output(next((side for side in sides if side is not None), None), saved) if None in sides else None
     value = saved.of(node, "_saved_self")
     if prediction is not None and value is not None and prediction.shape == value.shape:
         target = prediction - value if sides[0] is not None else prediction + value
@@ -219,57 +226,14 @@ def _of_difference(node: Any, name: str, saved: SavedTensors) -> Head | None:
     return head
 
 
-def _output(node: Any, saved: SavedTensors) -> Any:
-    """What the last layer gave: an activation keeps it, and of a small linear layer it is computed once more."""
-    shape = shape_of(node) if node is not None else None
-    beneath = _through_views(node)
-    if beneath is None or shape is None or _size(shape) != _size(shape_of(beneath)):
-        return None
-    if name_of(beneath) in ("SigmoidBackward", "TanhBackward", "ReluBackward"):
-        result = saved.of(beneath, "_saved_result")
-        return result.reshape(shape) if result is not None else None
-    if name_of(beneath) != "AddmmBackward" or _size(shape) > MAX_RECOMPUTED:
-        return None
-    bias, _, right = (following for following, _ in beneath.next_functions)
-    left: Any = saved.of(beneath, "_saved_mat1")
-    weight: Any = _only(right) if right is not None else None
-    if left is None or left.numel() > MAX_RECOMPUTED * 16 or not (is_leaf(bias) and is_leaf(weight)):
-        return None
-    plain = left.dtype == torch.float32 == weight.variable.dtype and left.device == weight.variable.device
-    if name_of(right) != "TBackward" or not plain:
-        return None
-    return torch.addmm(bias.variable.detach(), left.detach(), weight.variable.detach().t()).reshape(shape)
-
-
 def _blown_up(difference: Any) -> tuple[list[int], list[int]] | None:
     """The side of a difference that has a gradient, where the result is larger than it: it was broadcast."""
     sides = list(graph_reading.before(difference))
     if len(sides) != 1:  # both come from the model: distances between its outputs
         return None
-    side = _only(sides[0]) if name_of(sides[0]) == "ExpandBackward" else sides[0]
+    side = only(sides[0]) if name_of(sides[0]) == "ExpandBackward" else sides[0]
     shape, whole = shape_of(side) if side is not None else None, shape_of(difference)
-    return (shape, whole) if shape is not None and whole and _size(shape) < _size(whole) else None
-
-
-def _through_views(node: Any) -> Any:
-    """Past what only gives another shape."""
-    depth = 0
-    while node is not None and depth < 5 and name_of(node).removesuffix("Backward") in VIEWS:
-        node = _only(node)
-        depth += 1
-    return node
-
-
-def _only(node: Any) -> Any:
-    """What it was given that has a gradient, if that is one thing; of a difference the first."""
-    given = list(graph_reading.before(node))
-    if len(given) == 1 or (given and name_of(node) in ("SubBackward", "RsubBackward")):
-        return given[0]
-    return None
-
-
-def _size(shape: list[int] | None) -> int:
-    return prod(shape or ())
+    return (shape, whole) if shape is not None and whole and size_of(shape) < size_of(whole) else None
 
 
 def _number(node: Any, name: str) -> int | None:

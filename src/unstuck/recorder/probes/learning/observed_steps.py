@@ -43,6 +43,7 @@ class ObservedSteps:
         self.modes = Modes(copies)
         self.cut: GraphCut | None = None
         self.compiled = False  # a compiled module was made
+        self.plain = False  # a whole step was made without any module: its model is of plain tensors
         self._due = 2
         self._begun_after = -1  # the optimizer after whose step the last observation began
         self._cuts = self._tries = 0
@@ -211,6 +212,8 @@ class ObservedSteps:
             for call in observation.calls:
                 if call.raw is not None and call.module() is not None:
                     dispatch.ask("data", "layer_is_given", call.name(names), call.raw)
+        if not observation.calls:
+            self.plain = self.plain or (observation.whole and observation.backwards > 0)
         if not observation.whole or not observation.backwards or not observation.calls:
             self._due = flight.steps() + 3
             return

@@ -16,6 +16,7 @@ from ... import gpu, objects, user_code
 from ...records import Site
 from ...records import learning as records
 from ...records.learning import BuiltOptimizer, Setting, Stray
+from .fitted_update import Fit
 from .naming import Names
 from .parameters import Parameters
 
@@ -27,6 +28,7 @@ LOOKED_AT, GRADIENTS = 24, 6  # parameters in which gradients are looked for, an
 MAX_STRAYS = 16
 STRAY_AFTER = 3  # sampled steps in which a parameter was in no graph
 COSINES = 48
+RATE_CHANGE = 0.03  # of a rate that was fitted; less is rounding
 NUMBERS = objects.ids(bool, int, float)
 SETTINGS = ("lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
 
@@ -110,7 +112,17 @@ class Optimizer:
         self.chosen = [weakref.ref(parameter) for parameter in parameters]
 
     def note_rate(self, optimizer: Any, step: int) -> None:
-        rate = max((_float(group.get("lr")) for group in groups_of(optimizer)), default=0.0)
+        self._note_rate(max((_float(group.get("lr")) for group in groups_of(optimizer)), default=0.0), step)
+
+    def note_fit(self, fit: Fit, step: int) -> None:
+        """What an update written by hand did, as if it had been set."""
+        rate = float(f"{fit.rate:.3g}")
+        if not self.lrs or abs(rate - self.lrs[-1][1]) > RATE_CHANGE * self.lrs[-1][1]:
+            self._note_rate(rate, step)
+        for name, value in (("momentum", fit.momentum), ("weight_decay", fit.decay)):
+            self.settings[name] = float(f"{value:.2g}")
+
+    def _note_rate(self, rate: float, step: int) -> None:
         if not self.lrs or self.lrs[-1][1] != rate:
             self.lrs.append((step, rate))
             if len(self.lrs) > MAX_RATES:
@@ -213,7 +225,7 @@ class Optimizers:
 
     def stepping(self) -> list[Optimizer]:
         """All that step; where there is none, what stands for the updates made by hand."""
-        return self._stepping or [entry for entry in (self._by_hand,) if entry is not None]
+        return self._stepping or [entry for entry in (self._by_hand,) if entry is not None and entry.steps]
 
     def take_turns(self) -> bool:
         return len(self._stepping) > 1

@@ -23,8 +23,8 @@ class Parameter:
     """One parameter, over the sampled steps."""
 
     __slots__ = (
-        "_first", "_looked", "_version", "begun", "called", "fresh", "grads", "idle", "in_graph", "moves", "none",
-        "numel", "owner", "ref", "requires", "rows", "seen", "shape", "still_alike", "weights", "zero",
+        "_first", "_looked", "_version", "begun", "called", "columns_alike", "fresh", "grads", "idle", "in_graph",
+        "moves", "none", "numel", "owner", "ref", "requires", "rows", "seen", "shape", "still_alike", "weights", "zero",
     )  # fmt: skip
 
     def __init__(self, parameter: Any) -> None:
@@ -39,7 +39,7 @@ class Parameter:
         self.moves: list[tuple[int, float]] = []
         self.begun = False
         self.rows: Literal["", "same", "zero"] = ""
-        self.fresh = self.still_alike = False
+        self.fresh = self.still_alike = self.columns_alike = False
         self.called = self.idle = 0
         """Observed steps in which its module was called; of these, without a graph being recorded."""
         self._version = 0
@@ -60,6 +60,7 @@ class Parameter:
 
     def take_later(self, value: Any) -> None:
         self.still_alike = rows_alike(value, ALIKE_LATER)
+        self.columns_alike = value.dim() == 2 and rows_alike(value.detach().t(), ALIKE_LATER)
 
     def moved(self) -> bool:
         """It is no longer what it was when it began."""
@@ -82,6 +83,7 @@ class Parameter:
             "moved": moved,
             "alike": self.rows,
             "still_alike": self.still_alike,
+            "columns_alike": self.columns_alike,
             "called": self.called,
             "idle": self.idle,
             "trainable": bool(parameter.requires_grad),

@@ -219,6 +219,12 @@ def assignments(name: str, file: str, function: str) -> tuple[list[ast.Assign | 
     return found, len(found) == stores
 
 
+def function_at(file: str, line: int) -> str:
+    """The function that a line stands in."""
+    inside = [name for node, name in _nodes(file) if isinstance(node, ast.stmt) and node.lineno == line]
+    return inside[-1] if inside else "<module>"
+
+
 def return_at(file: str, line: int) -> ast.expr | None:
     """What the `return` statement on that line returns."""
     for node, _ in _nodes(file):

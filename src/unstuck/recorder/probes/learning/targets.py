@@ -52,6 +52,35 @@ class Extent:
         return Range(min=self.low, max=self.high, mean=self._sum / self._count) if self._count else None
 
 
+class Mixing:
+    """How much targets vary within a batch, compared with all of them: sorted data comes in batches of its own kind."""
+
+    def __init__(self) -> None:
+        self._within = self._sizes = 0.0
+        self._batches = 0
+
+    def take_classes(self, counts: Any) -> None:
+        size = float(counts.sum())
+        if size > 1:
+            self._take(1 - float(((counts / size) ** 2).sum()), size)
+
+    def take_numbers(self, values: Any) -> None:
+        if values.numel() > 1:
+            self._take(float(values.double().var(correction=0)), float(values.numel()))
+
+    def _take(self, variance: float, size: float) -> None:
+        self._within += variance * size / (size - 1)
+        self._sizes += size
+        self._batches += 1
+
+    def record(self, overall: float) -> dict[str, Any]:
+        """`overall`: the variance of all targets; of classes, how likely two of them differ."""
+        if not self._batches or overall <= 0:
+            return {}
+        count = self._batches
+        return {"mixed": self._within / count / overall, "mixed_batches": count, "mixed_size": self._sizes / count}
+
+
 class PredictionStats:
     """What the model predicted, over the last batches that were read."""
 
@@ -94,6 +123,7 @@ class TargetStats:
         self.shape: list[int] = []
         self.expanded: list[int] = []
         self.predictions = PredictionStats()
+        self._mixing = Mixing()
         self._extent, self._rows = Extent(), Extent()
         # Of numbers, by column.
         self._sums: Any = None
@@ -151,7 +181,9 @@ class TargetStats:
         self.count += int(labels.numel())
         if width > MAX_CLASSES or labels.numel() == 0 or int(labels.min()) < 0:
             return
-        self._classes = _plus(self._classes, torch.bincount(labels, minlength=width))
+        counts = torch.bincount(labels, minlength=width)
+        self._classes = _plus(self._classes, counts)
+        self._mixing.take_classes(counts)
         self.predictions.take(prediction, torch.bincount(prediction.argmax(axis).reshape(-1), minlength=width))
         if self.batches <= ROWS_READ:
             self.predictions.rows.take_sums(prediction.float().exp().sum(axis))
@@ -178,6 +210,8 @@ class TargetStats:
             return
         self.count += int(target.numel())
         self._take_columns(target)
+        if target.dim() == 1 or (target.dim() == 2 and target.shape[1] == 1):
+            self._mixing.take_numbers(target)
         if self._integer and bool((target != target.round()).any()):
             self._integer = False
         if self._integer and len(self._values) <= MAX_VALUES:
@@ -246,6 +280,7 @@ class TargetStats:
             "mean": mean,
             "sd": max(0.0, square - mean * mean) ** 0.5,
             "constant": self._constant(means, variances),
+            **self._mixing.record(float(variances.mean())),
             "integer": self._integer,
             "ids": self._ids,
             "beyond": {
@@ -283,6 +318,7 @@ class TargetStats:
             "minority": min(present) / total,
             "of": counts.index(max(counts)),
             "constant": entropy * scale,
+            **self._mixing.record(1 - sum((count / total) ** 2 for count in present)),
         }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from ... import flight, gpu
+from . import fitted_update
 from .optimizers import COSINES, Optimizer, Optimizers, is_dense, within
 from .parameters import Parameters
 
@@ -19,6 +21,8 @@ class Updates:
         self._parameters, self._optimizers, self._copies = parameters, optimizers, copies
         self._before: dict[int, tuple[int, list[Any]]] = {}
         """By optimizer: the step, and what it may change now, as it was."""
+        self._begun = False
+        self._gradients: dict[int, Any] = {}  # by parameter, of an update that the script writes out itself
 
     def before(self, optimizer: Any) -> None:
         """In a sampled step: norms of gradients and weights, and a copy to see by how much each moves."""
@@ -32,6 +36,12 @@ class Updates:
             else:
                 self._read_sizes(chosen)
             self._before[id(optimizer)] = flight.steps(), [parameter.detach().clone() for parameter in chosen]
+
+    def at_first_backward(self) -> None:
+        """Where no optimizer was made, the first update is one by hand, if there is any."""
+        if not self._begun and not self._optimizers.built:
+            self.before(None)
+        self._begun = True
 
     def _read_sizes(self, chosen: list[Any]) -> None:
         known = self._parameters.known
@@ -59,12 +69,18 @@ class Updates:
             entry = self._parameters.known[id(parameter)]
             entry.seen += 1
             _keep(entry.weights, float(_norm(parameter)))
-            grad = float(_norm(parameter.grad)) if is_dense(parameter.grad) else 0.0
-            if grad:
-                _keep(entry.grads, (flight.steps(), grad))
 
-    def given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
-        """Gradients that the script got from `autograd.grad`, for an update it makes itself."""
+    def accumulated(self) -> None:
+        """After a backward pass whose gradients the script uses itself."""
+        if self._optimizers.built and not self._before:
+            return  # the first step of an optimizer is to come
+        reached = [parameter for ref in self._parameters.last_reached if (parameter := ref()) is not None]
+        self.given(reached, [parameter.grad for parameter in reached])
+
+    def given(self, leaves: list[Any], gradients: Sequence[Any]) -> None:
+        """Gradients for an update that the script makes itself, of `autograd.grad` or a backward pass."""
+        room = fitted_update.MAX_ELEMENTS
+        self._gradients = {}
         with torch.no_grad():
             for leaf, gradient in zip(leaves, gradients, strict=True):
                 entry = self._parameters.get(leaf)
@@ -72,6 +88,9 @@ class Updates:
                     norm = float(_norm(gradient))
                     entry.zero += norm == 0.0
                     _keep(entry.grads, (flight.steps(), norm))
+                    room -= int(gradient.numel())
+                    if room >= 0:
+                        self._gradients[id(leaf)] = gradient.detach().clone()
 
     def after(self, optimizer: Any, entry: Optimizer) -> None:
         """After it: how far each moved, and whether in the same direction as the step before."""
@@ -88,7 +107,23 @@ class Updates:
         with torch.no_grad():
             moves = [parameter.detach() - copy for parameter, copy in zip(chosen, before, strict=True)]
             self._copies.numbers([_norm(move) for move in moves], take)
+            if optimizer is None:
+                self._fit(entry, chosen, before, moves, step)
             self._compare(entry, torch.cat([move.reshape(-1).float() for move in moves]))
+
+    def _fit(self, entry: Optimizer, chosen: list[Any], before: list[Any], moves: list[Any], step: int) -> None:
+        """The rate, momentum and decay of an update written by hand, from what it did."""
+        self._parameters.own(chosen, 0)
+        gradients = [self._gradients.get(id(parameter)) for parameter in chosen]
+        self._gradients = {}
+        if any(gradient is None for gradient in gradients):
+            return
+        one_before = entry.last_move if entry.steps - entry.last_at == 1 else None
+        if one_before is None:  # with momentum, the rate alone would not be the whole of it
+            return
+        fit = fitted_update.fit(*(fitted_update.joined(each) for each in (moves, gradients, before)), one_before)
+        if fit is not None:
+            entry.note_fit(fit, step)
 
     def _compare(self, entry: Optimizer, moved: Any) -> None:
         """The direction of this update with that of the one before, where it was just before."""

@@ -24,6 +24,8 @@ EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "p
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
 MAX_EVENTS = 200_000
+SPREAD_WARNINGS = tuple(f"{name}(): degrees of freedom" for name in ("std", "var", "std_mean", "var_mean"))  # torch's
+MAX_MODULES, MAX_WARNINGS = 4000, 200
 MAX_LOCALS, MAX_ELEMENTS, MAX_DEPTH = 32, 1 << 20, 2
 
 
@@ -67,6 +69,25 @@ def _edge(value: ast.expr) -> str | None:
             return script_lines.called(node)
     divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
     return "div" if divides else None
+
+
+def warned(frame: FrameType | None) -> ComputedValue | None:
+    """A standard deviation of too few values, that torch itself has warned of at a line of the user's."""
+    modules = [caller.f_globals for caller in script_lines.user_frames(frame)]
+    modules += [getattr(module, "__dict__", {}) for module in list(sys.modules.values())[:MAX_MODULES]]
+    for names in {id(each): each for each in modules}.values():
+        file, registry = names.get("__file__"), names.get("__warningregistry__")
+        if type(file) is not str or type(registry) is not dict or not user_code.is_user_file(file):
+            continue
+        for key in list(registry)[:MAX_WARNINGS]:
+            text, line = (key[0], key[2]) if type(key) is tuple and len(key) == 3 else ("", 0)
+            if type(text) is str and type(line) is int and text.startswith(SPREAD_WARNINGS):
+                site = user_code.absolute(file), line, script_lines.function_at(file, line)
+                operation = text.partition("(")[0].partition("_")[0]
+                return ComputedValue(
+                    operation=operation, why="spread-of-too-few", detail="of 1 value", site=site, warned=True
+                )
+    return None
 
 
 def is_wanted(birth: Birth) -> bool:

@@ -1,0 +1,90 @@
+"""The output of a model, as the graph of its loss keeps it, or computed once more from what that keeps."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import torch
+
+from ... import gpu
+from . import graph_reading
+from .graph_reading import SavedTensors, is_leaf, name_of, shape_of
+
+MAX_RECOMPUTED = 1 << 12  # elements; a larger output is not computed once more
+VIEWS = (
+    "View", "Reshape", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Transpose", "T", "Permute",
+    "Slice", "Select", "Expand",
+)  # fmt: skip
+"""What only gives another shape, or takes a part."""
+PLAIN_PRODUCTS = {"MmBackward": ("_saved_self", "_saved_mat2"), "MvBackward": ("_saved_self", "_saved_vec")}
+
+
+def output(node: Any, saved: SavedTensors) -> Any:
+    """What the last layer gave: an activation keeps it, and of a small linear layer it is computed once more."""
+    shape = shape_of(node) if node is not None else None
+    beneath = through_views(node)
+    if beneath is None or shape is None or size_of(shape) != size_of(shape_of(beneath)):
+        return None
+    if name_of(beneath) in ("SigmoidBackward", "TanhBackward", "ReluBackward"):
+        result = saved.of(beneath, "_saved_result")
+        return result.reshape(shape) if result is not None else None
+    if size_of(shape) > MAX_RECOMPUTED:
+        return None
+    if name_of(beneath) in PLAIN_PRODUCTS or name_of(beneath) == "AddBackward":
+        result = _of_plain_tensors(beneath, saved)
+        return result.reshape(shape) if result is not None and result.numel() == size_of(shape) else None
+    if name_of(beneath) != "AddmmBackward":
+        return None
+    bias, _, right = (following for following, _ in beneath.next_functions)
+    left: Any = saved.of(beneath, "_saved_mat1")
+    weight: Any = only(right) if right is not None else None
+    if left is None or left.numel() > MAX_RECOMPUTED * 16 or not (is_leaf(bias) and is_leaf(weight)):
+        return None
+    plain = left.dtype == torch.float32 == weight.variable.dtype and left.device == weight.variable.device
+    if name_of(right) != "TBackward" or not plain:
+        return None
+    return torch.addmm(bias.variable.detach(), left.detach(), weight.variable.detach().t()).reshape(shape)
+
+
+def _of_plain_tensors(node: Any, saved: SavedTensors) -> Any:
+    """`h @ w`, or `h @ w + b`, of a model that has no modules."""
+    if name_of(node) in PLAIN_PRODUCTS:
+        names = PLAIN_PRODUCTS[name_of(node)]
+        left, right = (_factor(node, place, name, saved) for place, name in enumerate(names))
+        small = left is not None and right is not None and left.numel() <= MAX_RECOMPUTED * 16
+        plain = small and left.dtype == torch.float32 == right.dtype and gpu.near(left) and gpu.near(right)
+        return left.detach() @ right.detach() if plain else None
+    sides = sorted(graph_reading.before(node), key=is_leaf)  # the bias last
+    if len(sides) != 2 or not is_leaf(sides[1]) or name_of(sides[0]) not in PLAIN_PRODUCTS:
+        return None
+    product, bias = sides
+    result = _of_plain_tensors(product, saved)
+    return result + bias.variable.detach() if result is not None else None
+
+
+def _factor(node: Any, place: int, name: str, saved: SavedTensors) -> Any:
+    """What a product was given: it keeps what the gradient of the other one needs, and has its leaves."""
+    following = node.next_functions[place][0]
+    return following.variable if is_leaf(following) else saved.of(node, name)
+
+
+def through_views(node: Any) -> Any:
+    """Past what only gives another shape."""
+    depth = 0
+    while node is not None and depth < 5 and name_of(node).removesuffix("Backward") in VIEWS:
+        node = only(node)
+        depth += 1
+    return node
+
+
+def only(node: Any) -> Any:
+    """What it was given that has a gradient, if that is one thing; of a difference the first."""
+    given = list(graph_reading.before(node))
+    if len(given) == 1 or (given and name_of(node) in ("SubBackward", "RsubBackward")):
+        return given[0]
+    return None
+
+
+def size_of(shape: list[int] | None) -> int:
+    return prod(shape or ())

@@ -1,0 +1,41 @@
+"""The settings of an update that the script writes out itself, from the move it made."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from unstuck.recorder.probes.learning import fitted_update
+
+
+@pytest.mark.parametrize(("rate", "decay", "momentum"), [(0.1, 0.0, 0.0), (0.05, 6.0, 0.0), (0.02, 0.01, 0.9)])
+def test_what_was_set(rate: float, decay: float, momentum: float) -> None:
+    torch.manual_seed(0)
+    weight, velocity, before = torch.randn(2000), torch.zeros(2000), None
+    for _ in range(3):
+        gradient = 0.1 * torch.randn(2000)
+        velocity = momentum * velocity + gradient + decay * weight
+        moved = (weight - rate * velocity) - weight
+        fit = fitted_update.fit(moved.double(), gradient.double(), weight.double(), before)
+        weight, before = weight + moved, moved
+    assert fit is not None
+    assert fit.rate == pytest.approx(rate, rel=1e-3)
+    assert fit.decay == pytest.approx(decay, abs=1e-3)
+    assert fit.momentum == pytest.approx(momentum, abs=1e-3)
+
+
+def test_a_step_that_single_precision_hardly_shows() -> None:
+    torch.manual_seed(0)
+    weight, gradient = 0.3 * torch.randn(5000), 0.05 * torch.randn(5000)
+    moved = (weight - 1e-6 * gradient) - weight
+    fit = fitted_update.fit(moved.double(), gradient.double(), weight.double(), None)
+    assert fit is not None
+    assert fit.rate == pytest.approx(1e-6, rel=0.1)
+
+
+def test_other_kinds_of_updates() -> None:
+    torch.manual_seed(0)
+    weight, gradient = torch.randn(500).double(), torch.randn(500).double()
+    assert fitted_update.fit(-1e-3 * gradient.sign(), gradient, weight, None) is None
+    assert fitted_update.fit(gradient, gradient, weight, None) is None, "it climbs"
+    assert fitted_update.fit(torch.zeros(500).double(), gradient, weight, None) is None
