@@ -17,8 +17,8 @@ Fix
 
 When it is wrong
     Masks of minus infinity are left alone, and so are targets, also those of a second task, where NaN or a code can
-    mean "no label". For a model that handles gaps itself this is information; when they make the loss NaN,
-    nonfinite-input says so.
+    mean "no label". For a model that handles gaps itself this is information, and so are codes in a training that
+    learns all the same; when gaps make the loss NaN, nonfinite-input says so.
 """
 
 from __future__ import annotations

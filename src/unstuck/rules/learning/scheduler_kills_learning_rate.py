@@ -37,7 +37,7 @@ MIN_STEPS = 40  # … and at least so many steps
 MIN_CYCLES = 4  # down and up again, of a cosine that should fall once
 PER_BATCH_SHARE = 0.8  # of the scheduler's steps
 MIN_RAMP, MIN_RAMP_TIMES = 8, 3.0  # steps in which a rate only rises or falls at first, and by how much
-MIN_TURNS = 4  # back by half: one cycle goes up and down once
+MIN_TURNS = 2  # back by half: one cycle goes up and down once
 
 
 def decide(case: Case) -> Iterable[Finding]:

@@ -121,7 +121,8 @@ class Updates:
         one_before = entry.last_move if entry.steps - entry.last_at == 1 else None
         if one_before is None:  # with momentum, the rate alone would not be the whole of it
             return
-        fit = fitted_update.fit(*(fitted_update.joined(each) for each in (moves, gradients, before)), one_before)
+        moved, gradient, weight = (fitted_update.joined(each) for each in (moves, gradients, before))
+        fit = fitted_update.fit(moved, gradient, weight, one_before)
         if fit is not None:
             entry.note_fit(fit, step)
 
