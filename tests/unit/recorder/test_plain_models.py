@@ -69,7 +69,7 @@ def test_a_spread_that_torch_has_warned_of() -> None:
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("default")
         exec(compile(SCRIPT, __file__, "exec"), names)
-    frame = names["here"]()  # type: ignore[operator]
+    frame = names["here"]()
     made = computed_values.warned(frame)
     assert made is not None
     assert made.site is not None

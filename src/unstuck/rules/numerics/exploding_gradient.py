@@ -2,7 +2,7 @@
 
 What it sees
     At the start: a weight whose gradient norm times its own norm is more than a hundred times the loss, and updates
-    that ruin the loss, or the weight itself, or a loss that never comes down to that of a constant prediction. For a
+    that ruin the loss, or the weight itself, or a loss far above that of a constant prediction that stays there. For a
     layer that is used once this product is about the loss itself, whatever the scale of data and loss; for a long chain
     of Jacobians (a recurrent net over a long sequence) it is thousands of times that.
     Later: a gradient of a hundred times its usual norm, after which the loss is ten times higher or NaN. Or weights
@@ -39,11 +39,14 @@ from unstuck.rules.numerics.nan_causes import MIN_GROWTH, Cause, nan_causes
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
     FIRST_UPDATES,
+    end_mean,
+    first_value,
     largest_first_update,
     loss_site,
     main_loss,
     measured_matrices,
     optimized,
+    share_of_constant,
     update_ratios,
     where,
     worse_than_constant,
@@ -51,6 +54,7 @@ from unstuck.rules.training import (
 
 MIN_STEEPNESS = 100.0  # gradient norm times weight norm, compared with the loss: about 1 for a layer used once
 MIN_WORSE, MIN_RUINED = 10.0, 10.0  # times: the loss after the first updates, and an update compared with its weight
+MIN_START = 1e4  # times what a constant prediction gives: the first loss
 MIN_JUMP = 100.0  # times the usual norm of the whole gradient …
 MIN_JUMP_SIGMAS, MIN_SIGMA = 4.0, 0.3  # … and in standard deviations of its logarithm
 SETTLED_STEPS = 100  # before that a jump cannot be told from the start of a training
@@ -82,12 +86,16 @@ def decide(case: Case) -> Iterable[Finding]:
         if any(cause.kind in ("input", "labels", "operation") for cause in causes):
             continue
         cause = next(iter(causes), None)
-        explosion = _at_start(learning, loss, cause, _is_useless(learning, case)) or _later(learning, loss, cause)
+        explosion = _at_start(learning, loss, cause, _is_useless(learning, loss, case)) or _later(learning, loss, cause)
         if explosion is not None:
             yield _finding(learning, loss, explosion)
 
 
-def _is_useless(learning: Learning, case: Case) -> bool:
+def _is_useless(learning: Learning, loss: Loss, case: Case) -> bool:
+    """The loss began far above that of a constant prediction (the forward pass explodes too) and never came down."""
+    share = share_of_constant(learning, loss)
+    if share is None or abs(first_value(loss)) < MIN_START * end_mean(loss) / max(share, 1e-30):
+        return False
     return any(other is learning for other in worse_than_constant(case))
 
 
