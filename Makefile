@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all check format bench docs clean
+.PHONY: help demo test test-all test-frameworks check format bench docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,7 +21,12 @@ test: $(STAMP)  ## unit tests, and a sample of the real scripts (some minutes)
 	$(BIN)/python -m pytest -n 4 --dist worksteal -q  # they wait more than they compute
 
 test-all: $(STAMP)  ## the whole corpus and the real waiting times too (an hour)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not frameworks"
+
+test-frameworks: $(STAMP)  ## trainings under Lightning, Accelerate, Ray … (an hour; installs them first)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,frameworks]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps fastai fastcore fasttransform fastdownload
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m frameworks tests/integration/test_frameworks.py
 
 check: $(STAMP)  ## ruff and mypy, strict
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEEP = 6
 """Things whose length is that of another."""
+MOST_NODES = 16  # of torchdata's, one after another
 _CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque, array)
 _BASES = {id(kind): kind for kind in _CONTAINERS}
 _WHOLE = ids(bool, int)
@@ -156,6 +157,15 @@ def drawing(loader: Any) -> Any:
     own = instance_dict(loader) or {}
     batches = own.get("batch_sampler")
     return batches if batches is not None else own.get("sampler")
+
+
+def parts(loader: Any) -> list[dict[str, Any]]:
+    """What a loader holds; after it, what each of torchdata's nodes does, from the last one to the source."""
+    found, node = [instance_dict(loader) or {}], (instance_dict(loader) or {}).get("root")
+    while node is not None and len(found) < MOST_NODES:
+        found.append(instance_dict(node) or {})
+        node = found[-1].get("source")
+    return found
 
 
 def is_iterable(loader: Any) -> bool:

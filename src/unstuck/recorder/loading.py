@@ -7,7 +7,7 @@ from itertools import count
 from time import monotonic_ns
 from typing import TypeVar
 
-from . import flight, lengths
+from . import flight, lengths, user_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
         loaders: int
         passes: int
         site: Site | None
+        library: bool
         step: int
+        trained: int
 
 
 KEPT = 192  # batches whose indices are remembered: more than are in flight
 FEW, ELEMENTS = 16, 1 << 18  # … but no fewer, and no more samples in all than these
 MANY = 64  # loaders that are known at one time
+MOST_AHEAD = 2
 SUSPECT = 2_500_000_000  # nanoseconds of waiting after which it is first told
 T = TypeVar("T")
 
@@ -41,9 +44,9 @@ class Loading:
     """One loader. One made anew at the same line, when the one before is gone, carries on what was known of that."""
 
     __slots__ = (
-        "begun", "drawn", "ended", "first", "indices", "iterable", "length", "loader", "loaders", "longest",
-        "look_at", "look_by", "number", "oldest", "opened", "opening", "passes", "pickled", "pickling", "since",
-        "site", "starting", "starts", "steps", "tell_at", "trained", "until", "waited", "workers",
+        "ahead", "backwards", "begun", "drawn", "ended", "first", "indices", "iterable", "length", "loader",
+        "loaders", "longest", "look_at", "look_by", "number", "oldest", "opened", "opening", "passes", "pickled",
+        "pickling", "since", "site", "starting", "starts", "steps", "tell_at", "trained", "until", "waited", "workers",
     )  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -68,6 +71,10 @@ class Loading:
         """By number in the pass: what the last batches were made of,"""
         self.oldest = 0
         """from this one on."""
+        self.backwards = 0
+        """Backward passes made when the present pass began."""
+        self.ahead = 0
+        """Batches that a library draws before it hands out the one that is trained on."""
         # Waiting for batches, in nanoseconds; noted by the hook itself at every batch but the first of a pass.
         self.waited = self.longest = self.drawn = 0
         self.until = 0
@@ -106,7 +113,9 @@ class Loading:
             "loaders": self.loaders,
             "passes": self.passes,
             "site": self.site,
+            "library": self.site is not None and not user_code.is_user_file(self.site[0]),
             "step": flight.steps(),
+            "trained": flight.steps() - self.steps,
         }
 
 
@@ -155,7 +164,7 @@ class Loadings:
         known.loader, known.site = ref(loader), site
         known.loaders += 1
         known.length, known.iterable = lengths.loader_length(loader), lengths.is_iterable(loader)
-        known.workers = loader.__dict__.get("num_workers", 0)
+        known.workers = sum(_workers_in(part) for part in lengths.parts(loader))
         self._known[id(loader)] = known
         return known, True
 
@@ -183,6 +192,7 @@ class Loadings:
                 continue
             # An exception on its way out ends the iterator.
             number = _handed_out(iterator) if iterator is not None else known.given() - before - 1
+            number -= 0 if known.ended else known.ahead  # at its end the last one is handed out after all
             indices: Any = known.indices.get(number)
             if number < 0:
                 continue
@@ -206,6 +216,20 @@ def trim(loading: Loading) -> None:
         loading.oldest = number + 1
 
 
+def note_ahead() -> None:
+    """Before a backward pass among the first steps: of a pass's first one it shows how far ahead batches are drawn.
+    Only of a library: who writes the loop may draw a batch and leave it out."""
+    if _loadings.latest is None or flight.steps() >= flight.FULL_STEPS:
+        return
+    known, living, _ = _loadings.latest
+    iterator = living()
+    if iterator is None or known.ended or flight.state[flight.BACKWARDS] - known.backwards != 1:
+        return
+    ahead = batches_of(iterator) - 1
+    if known.site is not None and not user_code.is_user_file(known.site[0]):
+        known.ahead = ahead if 0 <= ahead <= MOST_AHEAD else 0
+
+
 def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, bool]:
     """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
     one sample."""
@@ -227,6 +251,12 @@ def batches_of(iterator: Any) -> int:
 
 def workers_of(iterator: Any) -> list[int]:
     return [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
+
+
+def _workers_in(part: dict[str, Any]) -> int:
+    """Processes that a loader, or one of torchdata's nodes, starts."""
+    workers = part.get("num_workers")
+    return workers if type(workers) is int and part.get("method") != "thread" else 0
 
 
 def has_workers(iterator: Any) -> bool:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "torch.utils.data.dataloader": ("dataloader", "install"),
     "torchdata.stateful_dataloader.stateful_dataloader": ("dataloader", "install_stateful"),
+    "torchdata.nodes.loader": ("nodes", "install"),
+    "torchdata.nodes._apply_udf": ("nodes", "install_workers"),
     "torch.utils.data._utils.fetch": ("fetch", "install"),
     "torch.utils.data._utils.signal_handling": ("fetch", "install_worker"),
     "torch.autograd": ("backward", "install"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .records import Site
 
 MOST_FRAMES = 5000  # of a stack that are gone down
+LOADERS = ("/torch/utils/data/", "/torchdata/stateful_dataloader/", "/torchdata/nodes/")
 
 
 def call_site() -> Site | None:
@@ -21,7 +22,7 @@ def call_site() -> Site | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(OURS) and "/torch/utils/data/" not in file:
+        if not file.startswith(OURS) and not any(part in file for part in LOADERS):
             return absolute(file), frame.f_lineno, name_of(frame.f_code)
         frame = frame.f_back
     return None

@@ -110,6 +110,11 @@ class Evidence:
         self._frozen = stalls if any(stall.standing >= MIN_STANDING_SECONDS for stall in stalls) else ()
         self._gathered += 1
 
+    def nothing_stood(self) -> None:
+        """It moved when Ctrl-C came: what stands still from then on unwinds."""
+        self.note_flights()
+        self._frozen = ()
+
     def thaw(self) -> None:
         """The run goes on after all."""
         self._frozen = None
@@ -119,8 +124,8 @@ class Evidence:
         """Keep only the looks at the standstill that Ctrl-C ended. False if nothing stood still then."""
         if not self._frozen:
             return False
-        since = min(stall.since for stall in self._frozen)
-        self.looks = [look for look in self.looks if look.at >= since]
+        since, until = min(stall.since for stall in self._frozen), self.readings.interrupted_at or time.monotonic()
+        self.looks = [look for look in self.looks if since <= look.at <= until]  # later it unwinds
         if not any(look.stacks for look in self.looks):
             self.looks.append(unseen(self.flights, self.readings.root))
         self._gathered += 1

@@ -182,6 +182,8 @@ class Watch:
     def explain_interrupt(self) -> None:
         """Show what the interrupt ended: a standstill, or a run that moved and whose own records may say something."""
         news = bool(self.readings.flights.news)
+        if news and not self.gathered:
+            self.evidence.nothing_stood()
         if (self.gathered or news) and (self.evidence.of_the_interrupt() or news) and self.judge():
             self.show("interrupted")
 

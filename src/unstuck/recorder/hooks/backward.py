@@ -200,6 +200,7 @@ def before(given: Any, frame: FrameType) -> None:
             _count_by_hand(stepping.leaves_of(root) if root is not None else [])
         frame = _caller(frame)
         if flight.full():
+            dispatch.module("loading").note_ahead()
             if root is not None and root.numel() == 1:
                 _reader.read(root, frame)
             dispatch.emit("before_backward", root, frame)

@@ -167,7 +167,8 @@ def look(iterator: Any, known: Loading, batch: Any) -> None:
     dispatch.module("loading").trim(known)
     if due:
         known.look_at = number + 1 if number < FIRST - 1 else (number | _between_looks(known, now)) + 1
-    if flight.full() or due:
+    validates = number > flight.OFTEN and flight.steps() == known.steps  # the step goes on, however many batches come
+    if due or (flight.full() and not validates):
         dispatch.emit("batch_looked_at", known, iterator, batch)
     elif flight.state[flight.FULL]:
         dispatch.ask("passes", "note_size", batch)

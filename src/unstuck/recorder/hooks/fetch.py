@@ -114,8 +114,9 @@ class Fetching:
         if w[at.W_KEY_LENGTH]:
             w[at.W_KEY_LENGTH] = 0
         if not fetcher.auto_collation or type(index) not in _BATCHES:  # the dataset gets the index itself
-            w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
-            if index is None:  # the next item of a stream: nothing tells it from the one before
+            key = None if _is_stream(fetcher) else index  # fastai counts the batches of its streams
+            w[_SAMPLE] = key if type(key) is int and key < LARGE else note_key(key)
+            if key is None:  # the next item of a stream: nothing tells it from the one before
                 w[_POSITION] = at.NONE
             return index
         if self._draws_batches(fetcher.dataset):
@@ -168,6 +169,11 @@ class Fetching:
 
 def _defines(kind: type, name: str) -> bool:
     return dispatch.module("objects").in_class(kind, name) is not None
+
+
+def _is_stream(fetcher: Any) -> bool:
+    """Whatever index it is given, it takes the next item."""
+    return type(fetcher).__name__ == "_IterableDatasetFetcher"
 
 
 def _is_subset(kind: type) -> bool:

@@ -57,7 +57,9 @@ class LoaderState(Record):
     loaders: int = 0  # so many DataLoader objects were this one, one after another
     passes: int = 0  # begun so far
     site: Site | None = None  # where the present pass began
-    step: int = 0  # training steps of the process
+    library: bool = False  # that is in a library's code
+    step: int = 0  # training steps of the process,
+    trained: int = 0  # and those made in the present pass
 
 
 class PassEnded(LoaderState):
@@ -107,7 +109,8 @@ class SameBatch(LoaderState):
 class Repeats(LoaderState):
     """Samples came more than once in a pass."""
 
-    rows: int = 0  # samples looked at
+    looks: int = 0  # batches looked at,
+    rows: int = 0  # and samples
     own: int = 0  # of these: came before, from the same worker,
     other: int = 0  # and from another
     batches: int = 0

@@ -63,7 +63,8 @@ def _interpreter_runs(still: Standstill) -> bool:
     frames = still.thread.frames
     if not frames or still.process.device:
         return False
-    return frames[0].user or (stack_varies(still) and not _imports(frames))
+    runs = any(frame.user for frame in frames)  # it is not beginning, nor ending
+    return frames[0].user or (runs and stack_varies(still) and not _imports(frames))
 
 
 def _imports(frames: tuple[Frame, ...]) -> bool:

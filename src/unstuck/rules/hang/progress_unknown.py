@@ -23,7 +23,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Process
 from unstuck.rules import scans
-from unstuck.rules.hang.standstill import standstills
+from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -35,6 +35,8 @@ def decide(case: Case) -> Iterable[Finding]:
     for still in standstills(case):
         if not still.long or still.stall.standing < case.times.suspect / 2 or (case.asked and not still.proven):
             continue  # `attach` shows where it stands anyway: there an unknown cause is no finding
+        if _starts_or_ends(still):
+            continue
         shown = [p for p in still.look.processes if p.is_python and p.threads and p.role != "helper"]
         yield still.finding(
             RULE,
@@ -44,6 +46,12 @@ def decide(case: Case) -> Iterable[Finding]:
             fix=f"Look at {place(still.frame)}: that is where it stands.",
             seen_by=still.stacks_by,
         )
+
+
+def _starts_or_ends(still: Standstill) -> bool:
+    """It computes before its first batch, or after its last line: on a busy machine both may take long."""
+    wait = still.thread.wait
+    return still.stall.phase in ("start", "ended") and wait is not None and wait.kind == "running"
 
 
 def _state(process: Process) -> str:

@@ -18,8 +18,9 @@ Fix
 
 When it is wrong
     A stream may give its samples several times per pass on purpose: without an endless loop in its code it must have
-    done so fifty times. An endless stream is fine where the loop around it counts its steps and leaves: then nothing
-    is reported. A length that is only an estimate may be exceeded, but not three times over.
+    done so fifty times; so it must in the validation of a library, whose loops are not read. An endless stream is fine
+    where the loop around it counts its steps and leaves: then nothing is reported. A length that is only an estimate
+    may be exceeded, but not three times over.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from unstuck.rules.words import seconds
 
 MIN_LENGTHS = 3  # a pass so many times as long as the loader says is no estimate that went wrong
 MIN_REPEATED = 64  # samples seen again in a stream without a length
-MIN_ROUNDS = 50  # through the samples, where the stream's code does not show that it has no end
+MIN_ROUNDS = 50  # through the samples, where code does not show that it has no end: the stream's, or a library's
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -48,9 +49,13 @@ def decide(case: Case) -> Iterable[Finding]:
         length = over.state.length
         if length and over.state.batches >= MIN_LENGTHS * length and (loop := _drawing_forever(case, over.state)):
             yield _beyond_length(over, length, loop)
+        elif length and _validates_forever(case, over.state, over.state.batches / length):
+            yield _validating(over, over.state.batches / length)
     for repeats in latest(case, case.repeats):
         if _starts_over(repeats.state) and (loop := _drawing_forever(case, repeats.state)):
             yield _repeating(repeats, loop)
+        elif _validates_forever(case, repeats.state, _rounds(repeats.state)):
+            yield _validating(repeats, _rounds(repeats.state))
     for moment in moments(case):
         yield from (_by_index(loop, turns) for loop in moment.loops if (turns := _turns_by_index(moment, loop)))
         yield from _through_generators(moment)
@@ -62,16 +67,20 @@ def decide(case: Case) -> Iterable[Finding]:
 def _starts_over(state: Repeats) -> bool:
     """Samples may be given several times on purpose: its code has no end, or they come so often that no number of
     times can be meant."""
-    distinct = max(1, state.rows - state.own - state.other)
-    endless = state.endless or state.own >= MIN_ROUNDS * distinct
+    endless = state.endless or _rounds(state) >= MIN_ROUNDS
     return state.length is None and state.own >= MIN_REPEATED and endless
+
+
+def _rounds(state: Repeats) -> float:
+    """How often a sample came, on average. Not all batches are looked at, so that most of its returns are not seen."""
+    again = state.own / max(1, state.rows - state.own - state.other)
+    return again * state.batches / state.looks if again >= 1 and state.looks else again
 
 
 def _drawing_forever(case: Case, state: LoaderState) -> Loop | None:
     """The loop that draws from this loader, if the pass goes on and nothing in the loop can end the drawing; None if
     something may, or if the loop is not in code that could be read."""
-    ended: tuple[LoaderState, ...] = (*case.passes_ended, *case.empty_passes)
-    if any((each.pid, each.number) == (state.pid, state.number) and each.at > state.at for each in ended):
+    if _has_ended(case, state):
         return None
     for moment in moments(case):
         if moment.snapshot.pid != state.pid or not state.site:
@@ -88,6 +97,17 @@ def _drawing_forever(case: Case, state: LoaderState) -> Loop | None:
         if goes_on and all(goes_on):
             return moment.loops[-1]
     return None
+
+
+def _has_ended(case: Case, state: LoaderState) -> bool:
+    ended: tuple[LoaderState, ...] = (*case.passes_ended, *case.empty_passes)
+    return any((each.pid, each.number) == (state.pid, state.number) and each.at > state.at for each in ended)
+
+
+def _validates_forever(case: Case, state: LoaderState, rounds: float) -> bool:
+    """A library draws, whose loops are not read: but no validation goes through the same samples so often."""
+    validates = state.library and state.step > 0 and not state.trained
+    return validates and rounds >= MIN_ROUNDS and not _has_ended(case, state)
 
 
 def _draws(loop: Loop, file: str, line: int) -> bool:
@@ -118,6 +138,24 @@ def _repeating(report: LoaderReport[Repeats], loop: Loop) -> Finding:
         f"{state.rows:,} samples compared had already come in the same pass",
         f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line {loop.line}.",
         loop,
+    )
+
+
+def _validating(report: LoaderReport[OverLength] | LoaderReport[Repeats], rounds: float) -> Finding:
+    state, dataset = report.state, report.dataset
+    where = report.where(report.settings.dataset_site, report.settings.sampler_site)
+    return RULE.finding(
+        severity="error",
+        confidence=0.95,
+        title=f"the validation never ends: {dataset} starts over instead of ending",
+        evidence=(
+            f"this pass has given {state.batches:,} batches in {seconds(state.seconds)} without a training step; each "
+            f"sample has come about {rounds:,.0f} times",
+            f"they are drawn at {report.line}, in a library",
+        ),
+        where=where,
+        fix=Fix(f"Let {dataset}.__iter__ end after one pass, or tell the trainer how many batches to validate with."),
+        seen_by="flight",
     )
 
 

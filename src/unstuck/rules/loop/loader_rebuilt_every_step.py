@@ -14,7 +14,8 @@ Fix
 
 When it is wrong
     A batch drawn now and then (every fifty steps, for a picture in the log) is not meant. Where starting a pass costs
-    next to nothing it is information only.
+    next to nothing it is information only. Where a library begins the passes (Lightning's `overfit_batches=1`), that
+    is meant.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COSTLY_SHARE = 0.1  # of the time: from here on it is a warning
 def decide(case: Case) -> Iterable[Finding]:
     for report in latest(case, case.short_passes):
         state = report.state
-        if state.short < MIN_SHORT_PASSES or state.length == 1:
+        if state.short < MIN_SHORT_PASSES or state.length == 1 or state.library:
             continue
         share = state.opening / state.since_first if state.since_first else 0.0
         costly = share >= COSTLY_SHARE

@@ -17,7 +17,8 @@ Fix
 
 When it is wrong
     Overfitting one batch on purpose is usually done with a batch kept in a variable, which is not seen here, or with a
-    dataset of one batch, which is not reported. Synthetic data that is the same for every index is information only.
+    dataset of one batch, which is not reported; nor is a library that begins the passes. Synthetic data that is the
+    same for every index is information only.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def decide(case: Case) -> Iterable[Finding]:
         if state.same < MIN_SAME or state.length == 1 or not state.step:
             continue
         rebuilt = state.short >= state.same - 1
+        if rebuilt and state.library:
+            continue  # on purpose: Lightning's `overfit_batches=1`
         if not rebuilt and state.passes > 1 and state.batches <= state.same:
             continue  # the first batch of many passes: drawn now and then, to look at
         in_a_row = state.apart == 1

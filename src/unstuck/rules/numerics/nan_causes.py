@@ -27,6 +27,7 @@ MIN_BAD_LOSSES = 16  # by then it shows whether the parameters are NaN, or singl
 MAX_OVERFLOWS = 5  # losses that a GradScaler may see overflow until it has found its scale
 MIN_SKIPPED_IN_ROW = 12  # steps that a GradScaler skips; a handful is how it finds its scale
 MIN_SCALE_FALL = 16.0  # times that a scale below 1 is smaller than at the start
+PRODUCTS = ("addmm", "mm", "linear", "convolution")  # with weights: nothing that goes into these is a mask
 OVERFLOWS = ("exp-overflow", "power", "root-overflow")  # what weights that have grown too large lead to
 
 MODEL_INPUTS = ("mat1", "input")  # roles of what a layer is given: there NaN is in the data
@@ -192,8 +193,8 @@ def _by_script(birth: Birth, loss: Loss | None, tensor: BadTensor, computed: Com
 
 
 def _first_beyond_masks(tensors: list[BadTensor]) -> BadTensor | None:
-    """The first that holds more than the -inf of a mask."""
-    return next((tensor for tensor in tensors if not tensor.negative_inf_only), None)
+    """The first that holds more than the -inf of a mask, or that a layer multiplies with its weights."""
+    return next((tensor for tensor in tensors if not tensor.negative_inf_only or tensor.operation in PRODUCTS), None)
 
 
 def _name(tensor: BadTensor, inputs: list[BadTensor]) -> str:

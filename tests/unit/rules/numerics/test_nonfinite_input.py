@@ -23,5 +23,11 @@ def test_bad_data_is_named_by_sample_and_column() -> None:
 
 
 def test_a_mask_of_negative_infinity_is_no_bad_data() -> None:
-    births = [birth(outside=[replace(OUTSIDE, negative_inf_only=True)], operations=[operation("log-of-zero")])]
+    mask = replace(OUTSIDE, negative_inf_only=True, operation="add", role="other")
+    births = [birth(outside=[mask], operations=[operation("log-of-zero")])]
     assert not found(nonfinite_input.RULE, losses=[broken_loss()], births=births)
+
+
+def test_negative_infinity_that_a_layer_gets_is_no_mask() -> None:
+    births = [birth(outside=[replace(OUTSIDE, negative_inf_only=True)])]
+    assert found(nonfinite_input.RULE, losses=[broken_loss()], births=births)

@@ -39,7 +39,8 @@ class Prints:
     def begin(self, passes: int) -> None:
         self.passes = passes
         self.seen: dict[int, int] = {}  # by print: number of the batch in the present pass
-        self.looks = self.rows = self.own = self.other = self.reported = 0
+        self.looks = self.rows = self.own = self.other = 0
+        self.reported = self.reported_at = 0  # repeats and batches at that time
 
 
 class Fingerprints(Probe):
@@ -64,11 +65,12 @@ class Fingerprints(Probe):
             )
         _note(prints, found, batches, known.workers)
         repeats = prints.own + prints.other
-        if repeats >= max(MIN_REPEATS, 2 * prints.reported):
-            prints.reported = repeats
+        if repeats >= MIN_REPEATS and (repeats >= 2 * prints.reported or batches >= 2 * prints.reported_at):
+            prints.reported, prints.reported_at = repeats, batches
             journal.tell(
                 Repeats(
                     **known.about(),
+                    looks=prints.looks,
                     rows=prints.rows,
                     own=prints.own,
                     other=prints.other,

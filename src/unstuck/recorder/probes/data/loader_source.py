@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any
 
 from ... import lengths, objects, user_code
@@ -22,7 +22,7 @@ _qualname = type.__dict__["__qualname__"].__get__  # a metaclass is not asked
 def settings(loading: Loading, loader: Any) -> LoaderSettings:
     """How it is set."""
     own = objects.instance_dict(loader) or {}
-    dataset, prepares = own.get("dataset"), own.get("worker_init_fn")
+    dataset, prepares = dataset_of(loader), own.get("worker_init_fn")
     drawn = lengths.drawing(loader)
     samplers = (drawn, (objects.instance_dict(drawn) or {}).get("sampler"), own.get("sampler"))
     drawn_at = [written(sampler, "__iter__") for sampler in samplers if sampler is not None]
@@ -36,7 +36,7 @@ def settings(loading: Loading, loader: Any) -> LoaderSettings:
         length=loading.length,
         iterable=loading.iterable,
         batch_size=_whole(own.get("batch_size")),
-        num_workers=_whole(own.get("num_workers")) or 0,
+        num_workers=loading.workers,
         drop_last=_is_set(own.get("drop_last")),
         pin_memory=_is_set(own.get("pin_memory")),
         prefetch_factor=_whole(own.get("prefetch_factor")),
@@ -48,10 +48,20 @@ def settings(loading: Loading, loader: Any) -> LoaderSettings:
         start_method=method[1] if method is not None and type(method[1]) is str else "",
         samples=lengths.length(dataset),
         sampler_site=next((site for site in drawn_at if site), None),
-        dataset_site=written(dataset, "__iter__" if loading.iterable else "__getitem__"),
+        dataset_site=(None if loading.iterable else written(dataset, "__getitem__")) or written(dataset, "__iter__"),
         asks_worker=splits or prepares is not None,
         splits=splits,
     )
+
+
+def dataset_of(loader: Any) -> Any:
+    """Its dataset; of torchdata's nodes what they draw from, or what a method of maps their items."""
+    parts = lengths.parts(loader)
+    if "dataset" in parts[0]:
+        return parts[0]["dataset"]
+    held = [value for part in reversed(parts) for value in (part.get("iterable"), part.get("map_fn"))]
+    things = [value.__self__ if type(value) is MethodType else value for value in held]
+    return next((thing for thing in things if written(thing, "__getitem__") or written(thing, "__iter__")), None)
 
 
 def _whole(value: Any) -> int | None:

@@ -46,6 +46,7 @@ class Passes(Probe):
             if is_due(counts.loaders):
                 journal.write(loader_source.settings(known, loader))
         known.opening += known.opened
+        known.backwards = flight.state[flight.BACKWARDS]
         self._left_early(known, counts)
         counts.again, counts.over, counts.began = 0, 1, monotonic_ns()
         pids = loading.workers_of(iterator)

@@ -53,6 +53,7 @@ CALLED_ON = (
     re.compile(r"\b(\w+)\s*(?:/\s*[\w.]+\s*\)\s*)?\.backward\("),
     re.compile(r"backward\(\s*(\w+)"),
 )
+GIVEN_TO = (CALLED_ON[2], CALLED_ON[0])  # `accelerator.backward(loss)`: it is a library's
 CONSTANT = r"(constant_|zeros_|ones_|fill_|(?<!\.)zero_|torch\.(zeros|ones|full)(_like)?)\("
 DRAWN = r"(normal_|uniform_|torch\.randn?(_like)?)\("
 
@@ -165,7 +166,8 @@ def loss_line(frame: FrameType | None, op: str = "") -> Site | None:
     here = user_frame(frame)
     if here is None:
         return None
-    assigned = _loss_assigned(here.f_code.co_filename, here.f_lineno, here.f_code.co_firstlineno)
+    called_on = CALLED_ON if frame is here else GIVEN_TO
+    assigned = _loss_assigned(here.f_code.co_filename, here.f_lineno, here.f_code.co_firstlineno, called_on)
     if assigned is None and frame is not here and op in LOSSES:
         call = _loss_call(op, here)
         if call is not None:
@@ -173,11 +175,11 @@ def loss_line(frame: FrameType | None, op: str = "") -> Site | None:
     return site_at(here.f_code, assigned or here.f_lineno)
 
 
-def _loss_assigned(file: str, line: int, first: int) -> int | None:
+def _loss_assigned(file: str, line: int, first: int, called_on: tuple[re.Pattern[str], ...]) -> int | None:
     lines = linecache.getlines(file)
     if not 0 < line <= len(lines):
         return None
-    name = next((match[1] for pattern in CALLED_ON if (match := pattern.search(lines[line - 1]))), None)
+    name = next((match[1] for pattern in called_on if (match := pattern.search(lines[line - 1]))), None)
     if name is None:
         return None
     assigned = re.compile(rf"^\s*(?:[\w, ]+,\s*)?{re.escape(name)}(?:\s*,[\w, ]+)?\s*=[^=]")
@@ -223,6 +225,12 @@ def function_at(file: str, line: int) -> str:
     """The function that a line stands in."""
     inside = [name for node, name in _nodes(file) if isinstance(node, ast.stmt) and node.lineno == line]
     return inside[-1] if inside else "<module>"
+
+
+def given_on(file: str, line: int) -> list[str]:
+    """Names that calls on that line are given, those of the outermost call first."""
+    calls = [node for node, _ in _nodes(file) if isinstance(node, ast.Call) and node.lineno == line]
+    return [given.id for call in calls for given in call.args if isinstance(given, ast.Name)]
 
 
 def return_at(file: str, line: int) -> ast.expr | None:

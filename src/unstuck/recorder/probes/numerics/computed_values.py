@@ -16,11 +16,13 @@ import torch
 
 from ... import tensors, user_code
 from ...hooks import modules as hooks
+from ...records import Site
 from ...records.numerics import Birth, ComputedValue, Why
 from ..learning import script_lines
 from . import edges
 
-EDGES = ("std", "var", "log", "log2", "log10", "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
+LOGS = ("log", "log2", "log10")
+EDGES = ("std", "var", *LOGS, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
 MAX_EVENTS = 200_000
@@ -34,6 +36,21 @@ def computed(name: str, file: str, function: str, local: dict[str, Any]) -> Comp
     nodes, only = script_lines.assignments(name, file, function)
     plain = only and len(nodes) == 1 and isinstance(getattr(nodes[0], "targets", [None])[0], ast.Name)
     return _made(nodes[0].value, file, function, local) if plain else None
+
+
+def log_before(site: Site) -> ComputedValue | None:
+    """A layer called on that line gets -inf and nothing worse: the logarithm, right before, of what it is given."""
+    file, line, function = site
+    for name in script_lines.given_on(file, line):
+        nodes = [node for node in script_lines.assignments(name, file, function)[0] if node.lineno < line]
+        value = max(nodes, key=lambda node: node.lineno).value if nodes else None
+        calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)] if value is not None else []
+        log = next((node for node in calls if script_lines.called(node) in LOGS), None)
+        if log is not None:
+            return ComputedValue(
+                operation=script_lines.called(log), why="log-of-zero", site=(file, log.lineno, function)
+            )
+    return None
 
 
 def _made(value: ast.expr | None, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
@@ -56,7 +73,7 @@ def _why(operation: str, given: list[Any]) -> tuple[Why, str]:
         return "spread-of-too-few", "of 1 value"
     zero = any(bool((tensor == 0).any()) for tensor in given)
     negative = any(bool((tensor < 0).any()) for tensor in given)
-    if operation in ("log", "log2", "log10") and len(given) == 1 and (zero or negative):
+    if operation in LOGS and len(given) == 1 and (zero or negative):
         return ("log-of-negative" if negative else "log-of-zero"), ""
     if operation == "sqrt" and len(given) == 1 and negative:
         return "root-of-negative", ""

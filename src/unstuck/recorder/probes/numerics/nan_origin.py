@@ -23,7 +23,7 @@ from ..learning.losses import Series
 from ..learning.naming import Names
 from ..learning.parameters import Parameters
 from . import edges
-from .computed_values import computed
+from .computed_values import computed, log_before
 
 MAX_BIRTHS = 4
 MAX_NODES = 20_000
@@ -156,6 +156,7 @@ class Tracing:
     again."""
 
     def __init__(self, birth: Birth) -> None:
+        self._birth = birth
         self._wanted: list[Operation | BadTensor] = [*birth.operations[:2], *birth.outside[:1]]
         self._left = TRIES
         self.on = any(bad.site is None for bad in self._wanted) and not torch.is_anomaly_enabled()
@@ -171,6 +172,8 @@ class Tracing:
             if site is not None:
                 bad.site = site  # type: ignore[misc]  # it is written anew
                 found = True
+                if isinstance(bad, BadTensor) and bad.negative_inf_only and self._birth.computed is None:
+                    self._birth.computed = log_before(site)  # type: ignore[misc]  # as above
         if found or self._left <= 0:
             self.stop()
         return found
