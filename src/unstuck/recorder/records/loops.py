@@ -95,6 +95,7 @@ class Iterated(Struct):
     by_index: bool = False  # by the old protocol: indices from 0 up until IndexError; a length does not end it
     length: int | None = None
     item_site: Site | None = None  # of `by_index`: the `__getitem__`
+    maker: Site | None = None  # of what never ends: the line of the user's function that makes it so
 
 
 class Counter(Struct):

@@ -61,7 +61,7 @@ class _Graph:
         """The way to the nearest end; None where two ends are as near, or where all wait in one ring."""
         if len(self._ways) == 1:
             return (self._first,)
-        ends = self._unread() or self._ends() or self._asking()
+        ends = self._unread() or self._ends() or self._asking() or self._served()
         ends.sort(key=lambda way: (_rank(way[-1]), len(way)))  # stable: the nearest stays first
         if not ends or (_rank(ends[0][-1]) != _DEFINITE and self._someone_died):
             return None  # whoever died should have acted, rather than one that computes or waits for its own things
@@ -88,6 +88,11 @@ class _Graph:
         ways = [] if _kind(self._first) == "socket" else self._ways.values()
         return [way for way in ways if _kind(way[-1]) == "socket" and way[-1].thread.user_frame]
 
+    def _served(self) -> list[Way]:
+        """Of all who wait in one ring, where the first one waits until others are done: those that wait for more."""
+        ways = self._ways.values() if waiting.until_done(self._first.thread) else []
+        return [way for way in ways if way[-1].thread.user_frame and not waiting.until_done(way[-1].thread)]
+
     @cached_property
     def _reach(self) -> dict[Key, set[Key]]:
         reach = {key: set(following) for key, following in self._next.items()}
@@ -109,6 +114,11 @@ class _Graph:
         wait = thread.wait
         if wait is None or waiting.collective_call(thread) or waiting.reads_input(thread):
             return []
+        if waiting.blocks_event_loop(thread) and waiting.awaited(thread) == waiting.FUTURE:
+            return []  # its own loop should complete it
+        if waiting.proxied_call(thread):
+            others = [one for one in self._look.processes if not waiting.keeps_for_others(one)]
+            return [one for process in others for one in _working(process) if one.thread.python]
         if wait.kind in PEERS:
             return [*self._of(wait.others), *(_working(process) if wait.also_self else ())]
         if wait.kind not in ("lock", "shared-lock"):
@@ -147,7 +157,7 @@ def _rests(link: Link) -> bool:
     wait = thread.wait
     if wait is not None and wait.syscall in _SERVING:
         return True
-    if waiting.in_event_loop(thread):
+    if waiting.in_event_loop(thread) and not waiting.blocks_event_loop(thread):
         return True
     library = thread.python and thread is not process.main_thread and thread.user_frame is None
     return library and (wait is None or wait.kind not in PEERS or not (wait.others or wait.also_self))

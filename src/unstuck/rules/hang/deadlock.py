@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from unstuck.model import Case, Look, Process, Thread, Wait
-from unstuck.rules.hang.waiting import is_housekeeping
+from unstuck.rules.hang.waiting import answers_others, is_housekeeping, keeps_for_others
 
 BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
 _PYTHON_LOCKS = ("/threading.py", "/queue.py", "multiprocessing/synchronize.py", "concurrent/futures/_base.py")
@@ -23,11 +23,23 @@ def deadlocked(case: Case) -> frozenset[int]:
         return frozenset()
     before, now = looks
     wakers = {process.pid: _wakers(case, before, process) for process in now.processes}
+    for process in now.processes:
+        if keeps_for_others(process):  # whoever else is there can ask it for something
+            _add_all(wakers, process, now)
     stuck = {pid: others for pid, others in wakers.items() if others is not None}
     while free := [pid for pid, others in stuck.items() if not others <= stuck.keys()]:
         for pid in free:
             del stuck[pid]
     return frozenset(stuck)
+
+
+def _add_all(wakers: dict[int, set[int] | None], keeper: Process, now: Look) -> None:
+    known = wakers[keeper.pid]
+    served = [t.wait.target for t in keeper.threads if t.wait is not None and answers_others(t)]
+    if any(target.startswith("tcp") for target in served):
+        wakers[keeper.pid] = None  # also somebody on another machine
+    elif known is not None:
+        known.update(process.pid for process in now.processes if process.threads and process is not keeper)
 
 
 def _wakers(case: Case, before: Look, process: Process) -> set[int] | None:
@@ -36,7 +48,7 @@ def _wakers(case: Case, before: Look, process: Process) -> set[int] | None:
         return None
     wakers: set[int] = set()
     for thread in [t for t in process.threads if t.python] or process.threads[:1]:
-        if is_housekeeping(thread):
+        if is_housekeeping(thread) or answers_others(thread):
             continue
         loader = _loader_partner(case, before, process) if thread is process.main_thread else None
         if loader is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from unstuck.model import Frame, Thread
+from itertools import takewhile
+
+from unstuck.model import Frame, Process, Thread
 
 LOCK = "lock"
 EVENT = "event"
@@ -31,6 +33,12 @@ _WAITING_CALLS = (  # what functions of the standard library wait for, by a part
     ("multiprocessing/popen_fork.py", _PROCESS),
     ("multiprocessing/process.py", _PROCESS),
 )
+_PROXIED = {  # methods of what a multiprocessing.Manager keeps for others
+    **dict.fromkeys(("acquire", "__enter__"), LOCK),
+    **dict.fromkeys(("wait", "wait_for"), EVENT),
+    **_QUEUE,
+}
+_POOL_WORKERS = (("concurrent/futures/thread.py", "_worker"), ("multiprocessing/pool.py", "worker"))
 _COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
 _HOUSEKEEPING = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
 
@@ -60,6 +68,38 @@ def _word(frame: Frame) -> str:
     return ""
 
 
+def proxied_call(thread: Thread) -> str:
+    """What a thread waits for at an object that a multiprocessing.Manager keeps; empty if it asks none."""
+    functions = [frame.function.rpartition(".")[2] for frame in thread.frames]
+    asked = [
+        f.file.endswith("multiprocessing/managers.py") and f.function.endswith("_callmethod") for f in thread.frames
+    ]
+    return _PROXIED.get(functions[asked.index(True) + 1], "") if any(asked[:-1]) else ""
+
+
+def keeps_for_others(process: Process) -> bool:
+    """The process of a multiprocessing.Manager."""
+    main = process.main_thread
+    return main is not None and waits_in(main, "multiprocessing/managers.py", "serve_forever") is not None
+
+
+def answers_others(thread: Thread) -> bool:
+    """A thread of such a process that only waits for whoever comes."""
+    served = ("serve_forever", "accepter")
+    return any(waits_in(thread, "multiprocessing/managers.py", function) is not None for function in served)
+
+
+def until_done(thread: Thread) -> bool:
+    """It waits until others have ended or have done their tasks: whatever holds these up is the cause."""
+    wait = thread.wait
+    return wait is not None and (wait.kind == "child" or (wait.kind == "lock" and awaited(thread) in (JOIN, FUTURE)))
+
+
+def in_pool(thread: Thread) -> bool:
+    """It runs a task of a pool of threads or processes."""
+    return any(waits_in(thread, file, function) is not None for file, function in _POOL_WORKERS)
+
+
 def waits_inside(thread: Thread) -> bool:
     """A wait that another thread of the same process must end, and that is not for a lock the line itself takes."""
     return thread.wait is not None and thread.wait.kind == "lock" and awaited(thread) != LOCK
@@ -82,6 +122,12 @@ def in_collective(thread: Thread) -> bool:
 def in_event_loop(thread: Thread) -> bool:
     """asyncio waits, for whatever may come: a server without requests is not stuck."""
     return waits_in(thread, "asyncio/base_events.py", "_run_once") is not None
+
+
+def blocks_event_loop(thread: Thread) -> bool:
+    """A coroutine of the user's waits without `await`: nothing else runs in its asyncio loop meanwhile."""
+    inside = takewhile(lambda frame: not frame.function.endswith("_run_once"), thread.frames)
+    return in_event_loop(thread) and any(frame.user for frame in inside)
 
 
 def idle_event_loop(thread: Thread) -> bool:

@@ -42,6 +42,7 @@ _NEVER = {
     waiting.FUTURE: "a future that nobody will complete",
     waiting.BARRIER: "a barrier that not everybody will reach",
     waiting.COROUTINE: "a task that nothing will wake",
+    waiting.LOCK: "a manager's lock that nobody will release",
 }
 
 _POOLS = ("multiprocessing/pool.py", "concurrent/futures/process.py")
@@ -68,7 +69,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 else "",
                 _silence(still, bool(deaths)),
             ),
-            fix=_KILLED_FIX if killed else _fix(word, bool(deaths)),
+            fix=_KILLED_FIX if killed else _fix(still, word, bool(deaths)),
             also=tuple(place for died in threads for place in _places(died)),
         )
 
@@ -76,7 +77,8 @@ def decide(case: Case) -> Iterable[Finding]:
 def _word(still: Standstill) -> str:
     if waiting.idle_event_loop(still.thread):
         return waiting.COROUTINE
-    return waiting.GET if still.kind == "pipe-read" else waiting.awaited(still.thread)
+    asked = waiting.proxied_call(still.thread)
+    return asked or (waiting.GET if still.kind == "pipe-read" else waiting.awaited(still.thread))
 
 
 def _dead_threads(still: Standstill) -> list[ThreadDied]:
@@ -122,6 +124,12 @@ def _exit(case: Case, pid: int) -> tuple[str, int | None]:
 
 
 def _silence(still: Standstill, dead: bool) -> str:
+    if _blocks_its_loop(still):
+        return "this thread runs the asyncio loop that should complete it: while it waits, the loop runs nothing"
+    if waiting.proxied_call(still.thread):
+        users = [p for p in still.look.processes if p.threads and p.is_python and not waiting.keeps_for_others(p)]
+        left = [f"{who(p)} waits at {place(p.user_frame)}" for p in users if p.pid != still.process.pid]
+        return f"it is kept by a multiprocessing.Manager, and {'; '.join(left[:4]) or 'no other process is left'}"
     if waiting.idle_event_loop(still.thread):
         return "its asyncio loop has no timer set and no connection open: whatever should wake the task is gone"
     if not still.proven:
@@ -141,11 +149,21 @@ def _silence(still: Standstill, dead: bool) -> str:
     return f"each of its other Python threads waits too: {at}"
 
 
-def _fix(word: str, dead: bool) -> str:
+def _blocks_its_loop(still: Standstill) -> bool:
+    return waiting.blocks_event_loop(still.thread) and waiting.awaited(still.thread) == waiting.FUTURE
+
+
+def _fix(still: Standstill, word: str, dead: bool) -> str:
+    if word == waiting.LOCK:
+        return "Take the lock in a `with` block: a process that ends without releasing it keeps it forever."
     if dead:
         return "Catch the error where it happens, pass it to the waiting side (by the queue), and wait with a timeout."
-    if word == waiting.FUTURE:
+    if _blocks_its_loop(still):
+        return "Use `await` inside a coroutine instead of waiting for the future's result."
+    if word == waiting.FUTURE and waiting.in_pool(still.thread):
         return "Do not wait for a future inside the pool that must run it: use a second pool, or more threads."
+    if word == waiting.BARRIER:
+        return "Let every party reach the barrier as often as the others, or call its abort() when one leaves early."
     return f"Make sure the other side is running, and give the {word} a timeout."
 
 

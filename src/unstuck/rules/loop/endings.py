@@ -32,6 +32,11 @@ FAR_PAST_RATIO = 1.5  # so many times the bound is past it for good, not in the 
 UNMOVED_SHARE = 0.8  # of the distance at first that is left: it comes no nearer
 MIN_SECONDS_LEFT, MIN_TIMES_LEFT = 3600.0, 100.0  # of a `for` over a range, and in times of what is done: no real bound
 MIN_SHARE = 0.5  # of a measure that is compared with percents: less may be a percentage that begins low
+SETTLED_MOMENTS = 6  # the last ones, at which a value that is waited for should have come nearer
+MIN_STEPS_SETTLED = 200  # between the first and the last of these
+SETTLED_SHARE = 2e-6  # of a value is rounding: float32 has seven digits
+FAR_SHARE = 0.9  # of the value, or less, is a bound that it has not just about reached
+ROUNDING = 1e-5  # a change or an error of less than this may be rounding alone
 _MEASURES = re.compile(
     r"(^|[_.])(val|valid|test|train|top\d|best|mean|avg|m)?_?(acc|accuracy|f1|precision|recall|auc|auroc|iou|dice)(?![a-z])"
 )
@@ -66,6 +71,7 @@ def why_test_holds(loop: Loop) -> Reason | None:
         or _constant(loop, test)
         or _reset(loop, test)
         or _cannot_rise(loop, test)
+        or _settled(loop, test, wanted=False)
         or _never_set(loop, test, wanted=False)
     )
 
@@ -108,6 +114,7 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
             or _reset(loop, guard)
             or _restarts_inside(loop, guard)
             or _cannot_rise(loop, guard)
+            or _settled(loop, guard, guard.wanted)
             or (_never_set(loop, guard, guard.wanted) if deep else None)
         )
         if reason:
@@ -240,6 +247,44 @@ def _cannot_rise(loop: Loop, condition: Condition) -> Reason | None:
                 observed=True,
             )
     return None
+
+
+def _settled(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
+    """A loss or an error that is waited for until it falls to a bound, and that has stopped falling far above it."""
+    if not loop.is_innermost or len(loop.earlier) < SETTLED_MOMENTS - 1:
+        return None
+    if loop.step - loop.earlier[1 - SETTLED_MOMENTS].step < MIN_STEPS_SETTLED:
+        return None
+    for leaf, way in decisive(condition, wanted):
+        if leaf.compared is None or leaf.compared.op[0] not in "<>":
+            continue
+        for sides, below in zip(both_ways(loop, leaf), ("<", ">"), strict=True):
+            value, bound = sides[-1]
+            awaited = (leaf.compared.op[0] == below) == way
+            how = _stays_above(sides) if awaited and _made_anew(loop, leaf, value) else ""
+            if how:
+                return Reason(f"`{shown(value)}` no longer falls towards `{shown(bound)}`", how, observed=True)
+    return None
+
+
+def _stays_above(sides: list[tuple[Side, Side]]) -> str:
+    """How a number stays above a bound: at the same value, or as small as rounding leaves it; empty if it may fall."""
+    recent = [side.value.number for side, _ in sides[-SETTLED_MOMENTS:]]
+    known = [value for value in recent if isinstance(value, float) and value > 0]
+    limit = number_of(sides[-1][1])
+    if limit is None or len(known) < SETTLED_MOMENTS or limit > FAR_SHARE * min(known):
+        return ""
+    if max(known) - min(known) <= SETTLED_SHARE * min(known):
+        return f": it was {known[-1]:.6g} at each of the last {len(known)} readings"
+    if max(known) < ROUNDING and min(known[-3:]) >= min(known[:3]) / 2:
+        return f": it stays between {min(known):.2g} and {max(known):.2g}, which is what 32-bit rounding leaves of zero"
+    return ""
+
+
+def _made_anew(loop: Loop, leaf: Condition, side: Side) -> bool:
+    """Each iteration computes what stands on this side, whatever happens."""
+    given = [each for name in leaf.names if side.text.startswith(name) for each in loop.assigned(name)]
+    return any(each.kind == "other" and not (each.guards or each.elsewhere) for each in given)
 
 
 def _never_set(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:

@@ -3,8 +3,9 @@
 What it sees
     A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
     gives the same samples again and again, and its code shows no end; or a plain `for` goes over a dataset by its
-    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end. And nothing in the
-    loop that draws from it can end the drawing.
+    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end, `itertools.cycle`, or
+    `iter(read, None)` with a function that never returns None. And nothing in the loop that draws from it can end the
+    drawing.
 
 Why it matters
     The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import LoaderState, OverLength, Repeats
@@ -58,7 +60,7 @@ def decide(case: Case) -> Iterable[Finding]:
             yield _validating(repeats, _rounds(repeats.state))
     for moment in moments(case):
         yield from (_by_index(loop, turns) for loop in moment.loops if (turns := _turns_by_index(moment, loop)))
-        yield from _through_generators(moment)
+        yield from list(_through_generators(moment)) or _over_endless(moment)
 
 
 # --- passes over a loader ------------------------------------------------------------------------------------
@@ -225,6 +227,35 @@ def _by_index(loop: Loop, turns: int) -> Finding:
 
 
 # --- a `for` over a generator ----------------------------------------------------------------------------------------
+
+
+def _over_endless(moment: Moment) -> list[Finding]:
+    """A `for` over what never runs out, within another loop that waits for its end, and that nothing leaves."""
+    return [
+        _never_runs_out(loop)
+        for outer, loop in pairwise(moment.loops)
+        if not (outer.is_endless or loop.is_while)
+        and loop.is_endless
+        and loop.steps_since >= MIN_REPEATED
+        and never_left(loop)
+    ][:1]
+
+
+def _never_runs_out(loop: Loop) -> Finding:
+    through = loop.described.iterates
+    maker, where = through.maker, loop.where()
+    name = maker[2] if maker else f"`{through.text}`"
+    if maker:
+        where = replace(where, file=maker[0], line=maker[1], function=maker[2])
+    how = "never returns None" if through.type == "callable_iterator" else "starts over instead of ending"
+    return _finding(
+        where,
+        f"the loop at line {loop.line} never ends: {name} {how}",
+        f"{loop.steps_since:,} steps were made in one pass over `{through.text}` in {seconds(loop.seconds_since)}, and "
+        + (f"line {maker[1]} of {name} has no way out" if maker else "it never runs out"),
+        f"Let {name} end after one pass over the data, or leave the loop at line {loop.line} by a count of steps.",
+        loop,
+    )
 
 
 def _through_generators(moment: Moment) -> Iterable[Finding]:

@@ -5,7 +5,8 @@ What it sees
     longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the
     value it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration; a
     `break` leaves only the inner loop; early stopping compares with NaN, or takes a worse value for the best; an
-    accuracy between 0 and 1 is compared with percents. A `for` over a range that lasts for hours more, a hundred
+    accuracy between 0 and 1 is compared with percents; a loss or an error is to fall below a bound and has stopped
+    falling far above it. A `for` over a range that lasts for hours more, a hundred
     times what is done, counts as endless where the stop inside it can no longer come.
 
 Why it matters
@@ -21,7 +22,8 @@ Fix
 
 When it is wrong
     If something outside the script's file changes the tested value later, by a name this file never assigns. A
-    condition that calls a function is judged only where the function is the script's own and plain to read.
+    condition that calls a function is judged only where the function is the script's own and plain to read. A loss
+    that stays the same to six digits for hundreds of steps, and then falls after all.
 """
 
 from __future__ import annotations

@@ -40,6 +40,12 @@ class Loop:
         return self.described.kind == "while"
 
     @property
+    def is_innermost(self) -> bool:
+        """No other loop is within it: each training step is made in an iteration of its own."""
+        inner = self.snapshot.frames[0]
+        return (inner.number, inner.loops[-1].first) == (self.frame.number, self.line)
+
+    @property
     def is_endless(self) -> bool:
         """By itself: `while True`, or a `for` over something that never runs out."""
         if not self.is_while:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import inf, isnan
 
 from unstuck.recorder.records.loops import Assignment, Comparison, Condition
-from unstuck.rules.loop.tested_values import both_ways, decisive, number_of, shown
+from unstuck.rules.loop.tested_values import both_ways, decisive, leaves, number_of, shown
 from unstuck.rules.loop.training_loops import Loop
 
 MIN_MOMENTS = 3  # before now, at which a value that is waited for should have moved
@@ -59,7 +59,8 @@ def _blocked_by_slack(loop: Loop, leaf: Condition, compared: Comparison, wanted:
     for sides, improves in zip(both_ways(loop, leaf), (">", "<"), strict=True):
         best, smaller = sides[-1][0], (compared.op[0] == improves) != wanted
         replaced = [each for name in leaf.names if name in best.text for each in loop.assigned(name)]
-        by_this = any(guard.text == leaf.text and guard.wanted != wanted for each in replaced for guard in each.guards)
+        guards = [piece for each in replaced for guard in each.guards for piece in leaves(guard, guard.wanted)]
+        by_this = any(piece.text == leaf.text and way != wanted for piece, way in guards)
         values = [number_of(side) for side, _ in sides]
         known = [value for value in values if value is not None and abs(value) != inf]
         worse = [(old, new) for old, new in pairwise(known) if (new > old if smaller else new < old)]

@@ -2,59 +2,114 @@
 
 from __future__ import annotations
 
-import sys
-import textwrap
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
-from tests.unit.recorder.written import make_step, set_steps, written
-from unstuck.model import Case, Finding
-from unstuck.recorder.probes.loops.describe import Loops
+from tests.unit.rules.loop.described_loops import STEPS, described
+from unstuck.model import Finding
 from unstuck.rules.loop import stop_condition_never_met
-
-STEPS = 600
-DESCRIBED = (40, 150, 290, 410, 560)
-
-
-class EnoughError(Exception):
-    """The loop has gone on for long enough."""
 
 
 def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
-    """Run the script's `train(step_made)` for some steps; what the rule says at the last description."""
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(source))
-    loops, made = Loops(), 0
-
-    def step_made() -> None:
-        nonlocal made
-        made = make_step()
-        if made in DESCRIBED:
-            loops.asked_loops(sys._getframe(1))
-        if made >= STEPS:
-            raise EnoughError
-
-    module: Any = ModuleType("script_under_test")
-    module.__file__ = str(script)
-    sys.modules[module.__name__] = module
-    exec(compile(script.read_text(), str(script), "exec"), vars(module))
-    set_steps(0)
-    with written() as snapshots:
-        try:
-            module.train(step_made)
-        except EnoughError:
-            pass
-        finally:
-            set_steps(0)
-            del sys.modules[module.__name__]
-    found = stop_condition_never_met.decide(Case(loop_snapshots=tuple(snapshots)))
-    return [each for each in found if isinstance(each, Finding)], made
+    """What the rule says at the last description."""
+    case, made = described(tmp_path, source)
+    return [each for each in stop_condition_never_met.decide(case) if isinstance(each, Finding)], made
 
 
 ENDLESS = {
+    "percents-in-a-property": """
+        class Trainer:
+            def __init__(self): self.history, self.target = [], 97.5
+            @property
+            def accuracy(self): return self.history[-1] if self.history else 0.0
+            @property
+            def good_enough(self):
+                "As good as it must be."
+                return self.accuracy >= self.target
+            def fit(self, step_made):
+                while not self.good_enough:
+                    step_made()
+                    self.history.append(1 - 0.4 / (1 + len(self.history)))
+        def train(step_made):
+            Trainer().fit(step_made)
+    """,
+    "jumped-in-a-dataclass": """
+        from dataclasses import dataclass
+        @dataclass
+        class Budget:
+            tokens: int
+            used: int = 0
+            def spend(self, count): self.used += count
+            def exhausted(self): return self.used == self.tokens
+        def train(step_made):
+            budget = Budget(500)
+            while not budget.exhausted():
+                step_made()
+                budget.spend(7)
+    """,
+    "patience-in-a-closure": """
+        def stopping(patience):
+            best, waited = 0.0, 0
+            def should_stop(score):
+                nonlocal best, waited
+                if score >= best or score <= best:
+                    best, waited = score, 0
+                else:
+                    waited += 1
+                return waited >= patience
+            return should_stop
+        def train(step_made):
+            should_stop, score = stopping(5), 0.5
+            while True:
+                step_made()
+                score = (7 * score + 0.3) % 1
+                if should_stop(score):
+                    break
+    """,
+    "jumped-in-a-callback": """
+        class State:
+            def __init__(self): self.step, self.stop = 0, False
+        class StopAt:
+            def __init__(self, last): self.last = last
+            def on_log(self, state):
+                if state.step == self.last:
+                    state.stop = True
+        class Engine:
+            def __init__(self): self.state, self.callbacks = State(), [StopAt(100)]
+            def one(self, step_made):
+                step_made()
+                self.state.step += 1
+            def run(self, step_made):
+                while not self.state.stop:
+                    self.one(step_made)
+                    if self.state.step % 8 == 0:
+                        for callback in self.callbacks: callback.on_log(self.state)
+        def train(step_made):
+            Engine().run(step_made)
+    """,
+    "a-loss-at-its-floor": """
+        def train(step_made, target=1e-3):
+            step, loss = 0, 1.0
+            while loss > target:
+                step_made()
+                step += 1
+                loss = 0.15 + 0.5 ** step
+    """,
+    "a-change-that-is-rounding": """
+        class Solver:
+            tolerance = 1e-12
+            def run(self, step_made):
+                step = 0
+                while True:
+                    step_made()
+                    step += 1
+                    change = 1e-7 * (1 + step * 37 % 11) + 0.5 ** step
+                    if change < self.tolerance:
+                        return
+        def train(step_made):
+            Solver().run(step_made)
+    """,
     "or": """
         class Config: anneal = 0; total = 100
         def train(step_made, cfg=Config()):
@@ -323,6 +378,130 @@ ENDLESS = {
 }
 
 ENDING = {
+    "a-share-in-a-property": """
+        class Trainer:
+            def __init__(self): self.history, self.target = [], 0.9999
+            @property
+            def accuracy(self): return self.history[-1] if self.history else 0.0
+            @property
+            def good_enough(self): return self.accuracy >= self.target
+            def fit(self, step_made):
+                while not self.good_enough:
+                    step_made()
+                    self.history.append(1 - 0.4 / (1 + len(self.history)))
+        def train(step_made):
+            Trainer().fit(step_made)
+    """,
+    "a-budget-in-a-dataclass": """
+        from dataclasses import dataclass
+        @dataclass
+        class Budget:
+            tokens: int
+            used: int = 0
+            def spend(self, count): self.used += count
+            def exhausted(self): return self.used >= self.tokens
+        def train(step_made):
+            budget = Budget(100_000)
+            while not budget.exhausted():
+                step_made()
+                budget.spend(7)
+    """,
+    "a-closure-that-waits": """
+        def stopping(patience):
+            best, waited = 0.0, 0
+            def should_stop(score):
+                nonlocal best, waited
+                if score > best:
+                    best, waited = score, 0
+                else:
+                    waited += 1
+                return waited >= patience
+            return should_stop
+        def train(step_made):
+            should_stop, score = stopping(50), 0.5
+            while True:
+                step_made()
+                score += 0.001
+                if should_stop(score):
+                    break
+    """,
+    "a-callback-later-on": """
+        class State:
+            def __init__(self): self.step, self.stop = 0, False
+        class StopAt:
+            def __init__(self, last): self.last = last
+            def on_log(self, state):
+                if state.step == self.last:
+                    state.stop = True
+        class Engine:
+            def __init__(self): self.state, self.callbacks = State(), [StopAt(1000)]
+            def one(self, step_made):
+                step_made()
+                self.state.step += 1
+            def run(self, step_made):
+                while not self.state.stop:
+                    self.one(step_made)
+                    if self.state.step % 8 == 0:
+                        for callback in self.callbacks: callback.on_log(self.state)
+        def train(step_made):
+            Engine().run(step_made)
+    """,
+    "a-callback-that-somebody-else-calls": """
+        class State:
+            def __init__(self): self.step, self.stop = 0, False
+        class OnSignal:
+            def ask(self, state): state.stop = True
+        class Engine:
+            def __init__(self): self.state, self.callbacks = State(), [OnSignal()]
+            def run(self, step_made):
+                while not self.state.stop:
+                    step_made()
+                    self.state.step += 1
+        def train(step_made):
+            Engine().run(step_made)
+    """,
+    "a-loss-that-falls-slowly": """
+        def train(step_made, target=1e-3):
+            step, loss = 0, 1.0
+            while loss > target:
+                step_made()
+                step += 1
+                loss = 0.15 + 1e-6 * (10_000 - step)
+    """,
+    "a-rate-that-is-lowered-now-and-then": """
+        def train(step_made):
+            rate, step = 1e-3, 0
+            while rate > 1e-5:
+                step_made()
+                step += 1
+                if step % 5000 == 0:
+                    rate = rate / 10
+    """,
+    "a-validation-loss-of-a-long-epoch": """
+        def train(step_made):
+            val_loss, epoch = 1.0, 0
+            while val_loss > 0.1:
+                for batch in range(2000):
+                    step_made()
+                epoch += 1
+                val_loss = 1.0 / epoch
+    """,
+    "an-exception-of-the-user-s-ends-it": """
+        import itertools
+        class DoneError(Exception): pass
+        def one(step_made, step):
+            step_made()
+            if step == 10_000:
+                raise DoneError
+        def train(step_made):
+            step, stop = 0, False
+            try:
+                while not stop:
+                    one(step_made, step)
+                    step += 1
+            except DoneError:
+                pass
+    """,
     "a-range-with-a-switch-that-is-off": """
         def train(step_made, debug=False):
             for step in range(10**15):

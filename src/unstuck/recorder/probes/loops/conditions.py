@@ -1,6 +1,6 @@
 """A condition of the user's piece by piece, each with its text and what it comes to now.
 
-A small function of the user's reads as if it were written where it is called: `stopper.step(loss)` with
+A small function of the user's, or a property, reads as if it were written where it is used: `stopper.step(loss)` with
 `return self.bad >= self.patience` is `stopper.bad >= stopper.patience`.
 """
 
@@ -15,11 +15,12 @@ from typing import Any
 from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Side, Value
 from . import parsed_source
-from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, compare, is_tensor, number, truth
+from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, cells, compare, is_tensor, number, truth
 from .parsed_source import Function, Guards, beneath
 
 MOST_PARTS = 32  # of an `and` or `or`
 MOST_CALLS = 3  # functions that are read one inside another
+_ANSWERING = (ast.Return, ast.If, ast.Pass)
 TEXT, SHOWN = 200, 80  # letters of a condition, and of a text that is a value
 
 
@@ -37,12 +38,13 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
         value = None if part.value is None else not part.value
         return Condition(text=text, kind="not", value=value, parts=[part], wanted=wanted)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
-        return _compared(node, text, scope, wanted)
-    if isinstance(node, ast.Call) and calls:
-        answer = _answer(node, scope)
-        if answer is not None:
-            part = condition(answer, scope, calls=calls - 1)
-            return Condition(text=text, kind="call", parts=[part], wanted=wanted)
+        return _compared(node, text, scope, wanted, calls)
+    used = _used(node, scope) if calls else None
+    answer = None if used is None else given_back_by(*used)
+    if used is not None and answer is not None:
+        part = condition(answer, scope, calls=calls - 1)
+        value = part.value if _only_answers(used[1]) else None  # what else it does may change the answer
+        return Condition(text=text, kind="call", value=value, parts=[part], wanted=wanted)
     value = scope.find(node)
     return Condition(
         text=text,
@@ -67,38 +69,89 @@ def _joined(node: ast.BoolOp, text: str, scope: Scope, wanted: bool, calls: int)
     return Condition(text=text, kind="or" if deciding else "and", value=value, parts=parts, wanted=wanted)
 
 
-def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool) -> Condition:
-    right_node, how = node.comparators[0], node.ops[0]
-    left, right = scope.find(node.left), scope.find(right_node)
+def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: int) -> Condition:
+    sides = [_written_out(side, scope, calls) for side in (node.left, node.comparators[0])]
+    how, (left, right) = node.ops[0], map(scope.find, sides)
     compared = Comparison(
         left=Side(text=parsed_source.text(node.left), value=shown(left)),
         op=COMPARE[type(how)][0],
-        right=Side(text=parsed_source.text(right_node), value=shown(right)),
+        right=Side(text=parsed_source.text(node.comparators[0]), value=shown(right)),
     )
     return Condition(
         text=text,
         kind="compare",
         value=truth(compare(how, left, right)),
         compared=compared,
-        names=list(parsed_source.names(node)),
-        calls=parsed_source.calls(node),
+        names=list(dict.fromkeys(name for side in sides for name in parsed_source.names(side))),
+        calls=any(map(parsed_source.calls, sides)),
         wanted=wanted,
     )
 
 
-def _answer(call: ast.Call, scope: Scope) -> ast.expr | None:
-    """What a function of the user's would give back, as an expression in the caller's names."""
+def _written_out(node: ast.expr, scope: Scope, calls: int) -> ast.expr:
+    """What a property, or a plain function of the user's, gives back; everything else as it is, without `.item()`."""
+    for _ in range(calls):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+            return node.func.value
+        used = _used(node, scope)
+        answer = given_back_by(*used) if used is not None and _only_answers(used[1]) else None
+        if answer is None:
+            break
+        node = answer
+    return node
+
+
+Called = tuple[Function, ast.expr | None, tuple[str, ...]]
+
+
+def called(call: ast.Call, scope: Scope) -> Called | None:
+    """The user's function that a call runs, what stands there for `self`, if anything does, and the names that it
+    shares with the function it was made in; the scope then knows these as `name in function`."""
     function = call.func
     owner = function.value if isinstance(function, ast.Attribute) else function
     held = scope.find(owner)
-    if held is UNKNOWN:
+    kind = type(held) if held is not UNKNOWN else made_class(owner, scope)
+    if kind is None:
         return None
-    if owner is function and type(held) is FunctionType:
+    if owner is function and kind is FunctionType:
         source = parsed_source.source_of(held)
-        return None if source is None else _returned(call, source, None)
-    written = in_class(type(held), function.attr if isinstance(function, ast.Attribute) else "__call__")
+        shared = cells(held)
+        scope.lend({f"{name} in {held.__code__.co_name}": value for name, value in shared.items()})
+        return None if source is None else (source, None, tuple(shared))
+    written = in_class(kind, function.attr if isinstance(function, ast.Attribute) else "__call__")
     source = None if written is None else parsed_source.source_of(written[1])
-    return None if source is None else _returned(call, source, owner)
+    return None if source is None else (source, owner, ())
+
+
+def made_class(node: ast.expr, scope: Scope) -> type | None:
+    """The class of an object that the expression itself makes: `Feed(rows)`."""
+    kind = scope.find(node.func) if isinstance(node, ast.Call) else UNKNOWN
+    return kind if type(kind) is type else None
+
+
+def _used(node: ast.expr, scope: Scope) -> tuple[ast.Call, Function, ast.expr | None, tuple[str, ...]] | None:
+    """The function or property of the user's that an expression asks, as a call of it."""
+    if isinstance(node, ast.Attribute):
+        held = scope.find(node.value)
+        written = in_class(type(held), node.attr) if held is not UNKNOWN else None
+        getter = written[1].fget if written is not None and type(written[1]) is property else None
+        source = parsed_source.source_of(getter)
+        return None if source is None else (_as_call(node), source, node.value, ())
+    found = called(node, scope) if isinstance(node, ast.Call) else None
+    return None if found is None else (node, *found)  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=256)
+def _only_answers(function: Function) -> bool:
+    """It changes nothing: conditions and answers are all there is in it."""
+    statements = [placed.statement for placed in beneath(function.body)]
+    text = [each for each in statements if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
+    return all(isinstance(each, _ANSWERING) or each in text for each in statements)
+
+
+@lru_cache(maxsize=512)
+def _as_call(node: ast.expr) -> ast.Call:
+    return ast.copy_location(ast.Call(node, [], []), node)
 
 
 def shown(value: Any) -> Value:
@@ -126,7 +179,9 @@ def shown(value: Any) -> Value:
 
 
 @lru_cache(maxsize=512)
-def _returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast.expr | None:
+def given_back_by(
+    call: ast.Call, function: Function, owner: ast.expr | None, shared: tuple[str, ...] = ()
+) -> ast.expr | None:
     """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
     returns = [
         (placed, placed.statement.value)
@@ -140,7 +195,7 @@ def _returned(call: ast.Call, function: Function, owner: ast.expr | None) -> ast
     answer = _all_of(placed.guards) if isinstance(value, ast.Constant) else value
     if answer is None:
         return None
-    renamed: ast.expr = _Renamed(function, owner, call).visit(copy.deepcopy(answer))
+    renamed: ast.expr = _Renamed(function, owner, call, shared).visit(copy.deepcopy(answer))
     return ast.fix_missing_locations(renamed)
 
 
@@ -157,17 +212,21 @@ def _all_of(guards: Guards) -> ast.expr | None:
 
 
 @lru_cache(maxsize=128)
-def seen_from(function: Function, owner: ast.expr, call: ast.Call | None = None) -> list[ast.stmt]:
+def seen_from(
+    function: Function, owner: ast.expr | None, call: ast.Call | None = None, shared: tuple[str, ...] = ()
+) -> list[ast.stmt]:
     """The body of a method as it reads outside, with the object's own name for `self`, and what the call gives it for
     its parameters where there is one call only."""
-    renamed = _Renamed(function, owner, call)
+    renamed = _Renamed(function, owner, call, shared)
     return [ast.fix_missing_locations(renamed.visit(copy.deepcopy(statement))) for statement in function.body]
 
 
 class _Renamed(ast.NodeTransformer):
     """Parameters become what they were given, the function's other names ones that mean nothing to the caller."""
 
-    def __init__(self, function: Function, owner: ast.expr | None, call: ast.Call | None) -> None:
+    def __init__(
+        self, function: Function, owner: ast.expr | None, call: ast.Call | None, shared: tuple[str, ...] = ()
+    ) -> None:
         names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
         self._given: dict[str, ast.expr] = {}
         if owner is not None and names:
@@ -181,7 +240,7 @@ class _Renamed(ast.NodeTransformer):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         ]
         keywords = [parameter.arg for parameter in function.args.kwonlyargs]
-        self._hidden = {*names, *stored, *keywords} - self._given.keys()
+        self._hidden = {*names, *stored, *keywords, *shared} - self._given.keys()
         self._function = function.name
 
     def visit_Name(self, node: ast.Name) -> ast.AST:

@@ -7,38 +7,34 @@ out of them and what guards these, and what inside them changes the names that a
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from dataclasses import replace
 from functools import lru_cache
-from types import CodeType, FrameType, FunctionType
-from typing import Any, Literal
+from types import CodeType, FrameType
+from typing import Literal
 
 from ... import flight, journal, lengths, user_code
 from ... import layout as at
-from ...objects import UNKNOWN, class_name, ids, in_class
+from ...objects import UNKNOWN
 from ...probe import Probe
-from ...records.loops import Assignment, Counter, DescribedLoop, Iterated, LoopFrame, LoopSnapshot, Side, WayOut
+from ...records.loops import Assignment, Condition, Counter, DescribedLoop, LoopFrame, LoopSnapshot, Side, WayOut
 from . import parsed_source
 from .conditions import condition, names_in, shown
-from .expressions import Scope, is_numpys, scope_of
-from .parsed_source import LOOPS, SCOPES, Placed, beneath, expression, text
-from .statements import assignments, owner_of
+from .expressions import Scope, scope_of
+from .iterated import iterated
+from .parsed_source import LOOPS, SCOPES, TRY, Placed, beneath, expression, text
+from .statements import assignments, keeps_to_itself, owner_of
 
 LoopNode = ast.While | ast.For | ast.AsyncFor
 
 MOST_FRAMES = 12  # that are described
 MOST_NAMES = 1000  # of a function
 MOST_EXITS = 16  # of a loop
-MOST_ZIPPED = 16  # that a `zip` goes through
 ROUNDS = 3  # what is tested, what decides whether that is changed, and once more
 _LEAVING = ("sys.exit", "exit", "quit", "os._exit")
 _STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
-_THROUGH = frozenset(("enumerate", "tqdm", "track", "iter", "progress_bar", "prefetch", "auto"))
-_ENDING = frozenset(("range", "islice", "trange", "list", "tuple", "sorted", "reversed", "takewhile", "items", "keys"))
-_ENDLESS = frozenset(("count", "cycle"))
-_BOUNDED = ids(list, tuple, dict, set, frozenset, str, bytes, range)
-_ROUND = ids(itertools.count, itertools.cycle)
-_WRITTEN_OUT = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.Constant)
+_BUILT_IN = frozenset(vars(builtins))
 
 
 class Loops(Probe):
@@ -105,9 +101,10 @@ def _around(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
 
 
 def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> DescribedLoop:
-    exits = _exits(node, scope)
-    head = node.test if isinstance(node, ast.While) else node.target
-    wanted = {*parsed_source.names(head), *(name for way in exits for guard in way.guards for name in names_in(guard))}
+    exits = [*_exits(node, scope), *_caught(node, function)]
+    test = condition(node.test, scope) if isinstance(node, ast.While) else Condition()
+    head = names_in(test) if isinstance(node, ast.While) else parsed_source.names(node.target)
+    wanted = {*head, *(name for way in exits for guard in way.guards for name in names_in(guard))}
     assigned: dict[str, list[Assignment]] = {}
     tree = parsed_source.tree_of(file)
     for _ in range(ROUNDS if tree is not None else 0):
@@ -119,19 +116,26 @@ def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> Describ
         header=node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno,
         exits=exits,
         assigned=assigned,
-        accounted=[name for name in assigned if not name.isidentifier() and owner_of(name, scope) is not None],
+        accounted=[name for name in assigned if _is_accounted(name, tree, scope)],
     )
     if isinstance(node, ast.While):
-        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=condition(node.test, scope))
+        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=test)
     names = parsed_source.names(node.target)
     return replace(
         loop,
         kind="for",
         text=f"for {text(node.target)} in {text(node.iter)}"[:200],
-        iterates=_iterated(node.iter, scope),
+        iterates=iterated(node.iter, scope),
         targets=[Side(text=name, value=shown(scope.find(expression(name)))) for name in names],
         counts=_counter(node, scope),
     )
+
+
+def _is_accounted(name: str, tree: ast.Module | None, scope: Scope) -> bool:
+    """Everything that changes it is in the user's files, and was read."""
+    if " in " in name:
+        return tree is not None and keeps_to_itself(name, tree)
+    return not name.isidentifier() and owner_of(name, scope) is not None
 
 
 # --- ways out ------------------------------------------------------------------------------------------------------
@@ -158,57 +162,40 @@ def _leaves(placed: Placed) -> Literal["break", "return", "raise", "exit"] | Non
         return "return"
     if isinstance(statement, ast.Raise) and statement.exc is not None:
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
-        return "raise" if text(raised).rpartition(".")[2] in _STOPS else None
+        return "raise" if _is_a_stop(raised) else None
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return "exit" if text(statement.value.func) in _LEAVING else None
     return None
 
 
-# --- what a `for` goes through: something that ends by itself, something endless, or something of the user's ---------
+def _is_a_stop(raised: ast.expr) -> bool:
+    """An exception that is meant to end a loop: one of Python's for this, or one of the user's own."""
+    name = text(raised).rpartition(".")[2]
+    return name in _STOPS or name not in _BUILT_IN
 
 
-def _iterated(node: ast.expr, scope: Scope) -> Iterated:
-    written = text(node)[:120]
-    if isinstance(node, ast.Call):
-        name = text(node.func).rpartition(".")[2]
-        if name in _THROUGH and node.args and parsed_source.is_small(node):
-            return _iterated(node.args[0], scope)
-        if name == "zip" and node.args:
-            return _shortest([_iterated(part, scope) for part in node.args[:MOST_ZIPPED]], written)
-        return Iterated(text=written, ends=_call_ends(name, node.args))
-    if isinstance(node, _WRITTEN_OUT):
-        return Iterated(text=written, ends=True)
-    return _iterated_thing(scope.find(node), written)
+def _caught(loop: LoopNode, function: ast.AST) -> list[WayOut]:
+    """A `try` around the loop that waits for such an exception: whatever is called inside may raise it."""
+    around = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, TRY) and any(inner is loop for part in node.body for inner in ast.walk(part))
+    ]
+    awaited = [(handler, kind) for node in around for handler in node.handlers for kind in _kinds(handler)]
+    return [
+        WayOut(line=handler.lineno, kind="raise", guards=[Condition(text=f"except {text(kind)}")])
+        for handler, kind in awaited[:MOST_EXITS]
+        if _is_a_stop(kind) and text(kind) != "KeyboardInterrupt"
+    ]
 
 
-def _shortest(zipped: list[Iterated], written: str) -> Iterated:
-    """What `zip` ends with: one that ends by itself; where all go by an index, the shortest."""
-    if any(part.ends for part in zipped):
-        return Iterated(text=written, ends=True)
-    if all(part.by_index and part.length is not None for part in zipped):
-        return min(zipped, key=lambda part: part.length or 0)
-    return Iterated(text=written)
+def _kinds(handler: ast.ExceptHandler) -> list[ast.expr]:
+    if handler.type is None:
+        return []
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
-def _call_ends(name: str, arguments: list[ast.expr]) -> bool | None:
-    if name in _ENDING:
-        return True
-    return False if name in _ENDLESS or (name == "repeat" and len(arguments) == 1) else None
-
-
-def _iterated_thing(thing: Any, written: str) -> Iterated:
-    if thing is UNKNOWN:
-        return Iterated(text=written)
-    kind = type(thing)
-    if id(kind) in _BOUNDED or is_numpys(thing):
-        return Iterated(text=written, ends=True, type=class_name(kind))
-    if id(kind) in _ROUND:
-        return Iterated(text=written, ends=False, type=class_name(kind))
-    item = in_class(kind, "__getitem__") if in_class(kind, "__iter__") is None else None
-    if item is None:
-        return Iterated(text=written, type=class_name(kind))
-    site = user_code.code_site(item[1]) if type(item[1]) is FunctionType else None
-    return Iterated(text=written, type=class_name(kind), by_index=True, length=lengths.length(thing), item_site=site)
+# --- rounds --------------------------------------------------------------------------------------------------------
 
 
 def _counter(node: ast.For | ast.AsyncFor, scope: Scope) -> Counter | None:

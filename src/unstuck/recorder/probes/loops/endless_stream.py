@@ -12,12 +12,18 @@ from typing import Any
 
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
-from .parsed_source import function_alone
+from .parsed_source import Function, beneath, function_alone, is_generator, own_nodes
 
 MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")
 _BOUNDED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.NotEq)
 _LIBRARIES = ("builtins", "torch", "numpy")
+_MAKING = (  # functions and methods that make a tensor, an array or a container: never None
+    *("tensor", "as_tensor", "from_numpy", "stack", "cat", "concatenate", "array", "asarray", "zeros", "ones", "full"),
+    *("rand", "randn", "randint", "view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "float", "long"),
+    *("to", "list", "tuple", "dict"),
+)
+_NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.BinOp, ast.Compare)
 
 
 def goes_round(stream: Any) -> bool:
@@ -43,6 +49,57 @@ def goes_round(stream: Any) -> bool:
     return False
 
 
+def endless_statement(function: Function) -> ast.stmt | None:
+    """The statement of a generator that goes on yielding forever, whatever happens; None if it may end."""
+    for placed in beneath(function.body):
+        statement = placed.statement
+        if isinstance(statement, ast.Return):
+            return None  # perhaps it never comes further than this
+        if not placed.guards and _yields_forever(statement):
+            return statement
+    return None
+
+
+def _yields_forever(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.While):
+        always = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
+        return always and _gives(statement) and not _left(statement)
+    if isinstance(statement, ast.For):
+        return _is_round(statement.iter) and _gives(statement) and not _left(statement)
+    given = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(given, ast.YieldFrom) and _is_round(given.value)
+
+
+def _is_round(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _called(node) in ROUNDS and not (_called(node) == "repeat" and _times(node))
+
+
+def never_gives_none(function: Function) -> bool:
+    """A function of which every answer is a tensor, a number or a container, and that cannot end an iteration."""
+    nodes = list(own_nodes(function))
+    answers = [node.value for node in nodes if isinstance(node, ast.Return)]
+    if not isinstance(function.body[-1], ast.Return) or is_generator(function):
+        return False
+    if any(isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and _called(node) == "next") for node in nodes):
+        return False
+    given: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            given.setdefault(node.targets[0].id, []).append(node.value)
+    return all(_is_something(answer, given) for answer in answers)
+
+
+def _is_something(node: ast.expr | None, given: dict[str, list[ast.expr]]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in given and all(_is_something(value, {}) for value in given[node.id])
+    if isinstance(node, ast.Call):
+        return _called(node) in _MAKING
+    if isinstance(node, ast.Subscript):  # a slice gives what it is taken from
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return any(isinstance(part, ast.Slice) for part in parts)
+    return isinstance(node, _NEVER_NONE) or (isinstance(node, ast.Constant) and node.value is not None)
+
+
 def _is_of_library(function: FunctionType) -> bool:
     module = function.__module__
     return type(module) is str and module.partition(".")[0] in _LIBRARIES
@@ -52,14 +109,14 @@ def _endless(tree: ast.AST, name: str) -> bool:
     for node in ast.walk(tree):
         if isinstance(node, ast.While) and _gives(node) and not _bounded(node.test) and not _left(node):
             return True
-        if isinstance(node, ast.Call) and _called(node) in ROUNDS and not (_called(node) == "repeat" and _times(node)):
+        if isinstance(node, ast.expr) and _is_round(node):
             return True
         if isinstance(node, ast.YieldFrom) and _itself(node.value, name):
             return True
     return False
 
 
-def _gives(loop: ast.While) -> bool:
+def _gives(loop: ast.While | ast.For) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(loop))
 
 
@@ -70,7 +127,7 @@ def _bounded(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and any(isinstance(each, _BOUNDED) for each in test.ops)
 
 
-def _left(loop: ast.While) -> bool:
+def _left(loop: ast.While | ast.For) -> bool:
     """Something inside may leave it; a `break` leaves the innermost loop only."""
     waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in loop.body]
     while waiting:

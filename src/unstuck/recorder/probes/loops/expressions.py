@@ -10,7 +10,7 @@ import ast
 import operator
 import sys
 from math import isfinite
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from ... import tensors
@@ -57,6 +57,10 @@ class Scope(ast.NodeVisitor):
 
     def __init__(self, *spaces: dict[str, Any]) -> None:
         self.spaces = spaces
+
+    def lend(self, names: dict[str, Any]) -> None:
+        """More names that mean something here."""
+        self.spaces = (*self.spaces, names) if names else self.spaces
 
     def find(self, node: ast.expr) -> Any:
         """The object an expression stands for, or UNKNOWN."""
@@ -108,6 +112,10 @@ class Scope(ast.NodeVisitor):
             return UNKNOWN
         return compare(node.ops[0], self.visit(node.left), self.visit(node.comparators[0]))
 
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        holds = truth(self.visit(node.test))
+        return UNKNOWN if holds is None else self.visit(node.body if holds else node.orelse)
+
     def visit_Call(self, node: ast.Call) -> Any:
         if not (isinstance(node.func, ast.Name) and node.func.id in ("len", "int") and len(node.args) == 1):
             return UNKNOWN
@@ -122,6 +130,19 @@ def scope_of(frame: FrameType) -> Scope:
     own: Any = locals_of(frame) if frame.f_code.co_flags & FAST == FAST else frame.f_locals
     spaces = [own, frame.f_globals, frame.f_builtins]  # the first may be any mapping, where a class body is run
     return Scope(*(space for space in spaces if issubclass(type(space), dict)))
+
+
+def cells(function: FunctionType) -> dict[str, Any]:
+    """The names that a function shares with the one it was made in, and their values."""
+    closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    return {name: cell.cell_contents for name, cell in closure if name != "__class__" and _is_set(cell)}
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 def is_numpys(value: Any) -> bool:

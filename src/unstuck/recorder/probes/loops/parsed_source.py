@@ -256,3 +256,7 @@ def own_nodes(function: Function) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             waiting += ast.iter_child_nodes(node)
+
+
+def is_generator(function: Function) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(function))

@@ -15,7 +15,7 @@ from typing import Any
 
 from ... import lengths
 from ...objects import UNKNOWN, class_dict, ids, in_class, mro_of
-from .expressions import NUMBERS, Scope, number, truth
+from .expressions import NUMBERS, Scope, cells, number, truth
 from .parsed_source import function_alone
 
 MOST_ELEMENTS = 500  # that one comprehension goes through
@@ -30,18 +30,11 @@ def given_back(function: FunctionType, thing: Any, owner: type, deep: int) -> An
     written = function_alone(function.__code__)
     if written is None or len(written.args.args) != 1:
         return UNKNOWN
-    closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    free = {name: cell.cell_contents for name, cell in closure if name != "__class__" and _is_set(cell)}
     own = {written.args.args[0].arg: thing}
-    given = Body(own, free, function.__globals__, vars(builtins), of=(thing, owner), deep=deep).run(written.body)
+    given = Body(own, cells(function), function.__globals__, vars(builtins), of=(thing, owner), deep=deep).run(
+        written.body
+    )
     return UNKNOWN if given is _NOTHING else given
-
-
-def _is_set(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 class Body(Scope):
@@ -152,10 +145,6 @@ class Body(Scope):
     def _all(self, nodes: list[ast.expr]) -> Any:
         values = [self.visit(node) for node in nodes]
         return UNKNOWN if any(value is UNKNOWN for value in values) else values
-
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
-        holds = truth(self.visit(node.test))
-        return UNKNOWN if holds is None else self.visit(node.body if holds else node.orelse)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> Any:
         loop = node.generators[0]

@@ -12,7 +12,8 @@ from typing import Literal
 from ...objects import UNKNOWN, class_name, file_of, ids, module_of, mro_of
 from ...records.loops import Assignment
 from . import parsed_source
-from .conditions import condition, seen_from
+from .callbacks import as_seen
+from .conditions import called, condition, seen_from
 from .expressions import Scope
 from .parsed_source import FUNCTIONS, LOOPS, SCOPES, TRY, WITH, Function, Placed, beneath, expression, text
 
@@ -123,12 +124,26 @@ def assignments(
             if name in assigned:
                 _add(assigned[name], placed, kind, scope)
     read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
+    _in_closures(assigned, body, scope)
     for name, given in assigned.items():
         for other, statement in _stores(tree).get(_last_part(expression(name)), ()):
-            if not (_same(other, function) or other.name in _MAKING or other in read or len(given) > MOST_ASSIGNMENTS):
+            if _same(other, function) or other.name in _MAKING or other in read or len(given) > MOST_ASSIGNMENTS:
+                continue
+            if not _in_callback(other, statement, name, given, scope):
                 line = parsed_source.first_line(statement)
                 given.append(Assignment(line=statement.lineno, text=line, elsewhere=True, unread=True))
     return assigned
+
+
+def _in_callback(method: Function, statement: ast.stmt, name: str, given: list[Assignment], scope: Scope) -> bool:
+    """It is in a method of an object that the loop's function holds, and could be read as if it stood here."""
+    body = as_seen(method, statement, name, scope)
+    for placed in beneath(body or []):
+        kind = _gives(placed.statement).get(name)
+        if kind is not None and placed.statement.lineno == statement.lineno:
+            _add(given, placed, kind, scope, elsewhere=True)
+            return True
+    return False
 
 
 def _same(one: ast.AST, other: ast.AST) -> bool:
@@ -172,6 +187,28 @@ def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Sc
                 if kind is not None:
                     _add(given, placed, kind, scope, elsewhere=True)
     return read
+
+
+def _in_closures(assigned: Assigned, body: list[ast.stmt], scope: Scope) -> None:
+    """Statements of a function that keeps the tested names with itself (`nonlocal`), and that the loop calls once."""
+    for name, given in assigned.items():
+        kept, _, function = name.partition(" in ")
+        inside = (node for statement in body for node in ast.walk(statement)) if function else ()
+        calls = [node for node in inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        found = [(call, of) for call in calls if (of := called(call, scope)) is not None and of[0].name == function]
+        if len(found) != 1 or kept not in found[0][1][2]:
+            continue
+        call, (source, owner, shared) = found[0]
+        for placed in beneath(seen_from(source, owner, call, shared)):
+            kind = _gives(placed.statement).get(name)
+            if kind is not None:
+                _add(given, placed, kind, scope, elsewhere=True)
+
+
+def keeps_to_itself(name: str, tree: ast.Module) -> bool:
+    """A name of a closure that one function alone changes."""
+    kept, _, function = name.partition(" in ")
+    return bool(function) and {other.name for other, _ in _stores(tree).get(kept, ())} == {function}
 
 
 def _only_call(body: list[ast.stmt], owner: ast.expr, method: str) -> ast.Call | None:
