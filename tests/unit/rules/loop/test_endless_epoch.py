@@ -11,7 +11,10 @@ from unstuck.model import Finding
 from unstuck.rules.loop import endless_epoch
 
 HEAD = """
+import threading
+import time
 from itertools import count, cycle, islice
+from queue import SimpleQueue
 
 def batches(rows, again=True):
     while True:
@@ -41,6 +44,43 @@ class Feed:
     def pairs(self): return zip(cycle(self.rows), batches(self.rows))
     def epoch(self): return zip(cycle(self.rows), self.rows)
 
+class Queued:
+    def __init__(self, rows, again):
+        self.rows, self.again, self.queue = rows, again, SimpleQueue()
+    def __iter__(self):
+        threading.Thread(target=self.fill if self.again else self.fill_once, daemon=True).start()
+        while True:
+            row = self.queue.get()
+            if row is None:
+                return
+            yield row
+
+class Fed(Queued):
+    def fill(self):
+        while True:
+            for row in self.rows:
+                self.queue.put(row)
+            time.sleep(0.01)
+        self.queue.put(None)
+
+class FedOnce(Queued):
+    def fill_once(self):
+        for row in self.rows:
+            self.queue.put(row)
+        self.queue.put(None)
+
+class FedUntil(Queued):
+    def fill(self):
+        rounds = 0
+        while True:
+            for row in self.rows:
+                self.queue.put(row)
+            rounds += 1
+            if rounds == 1000:
+                break
+            time.sleep(0.01)
+        self.queue.put(None)
+
 ROWS = list(range(50))
 """
 ENDLESS = {
@@ -50,12 +90,15 @@ ENDLESS = {
     "a method": ("Feed(ROWS).pairs()", "pairs starts over"),
     "itertools": ("cycle(ROWS)", "never runs out"),
     "until None": ("iter(Reader(ROWS).read, None)", "read never returns None"),
+    "a queue": ("Fed(ROWS, True)", "fill starts over"),
 }
 ENDING = {
     "a pass": "once(ROWS * 100)",
     "a part": "islice(batches(ROWS), 10_000)",
     "the shorter": "Feed(ROWS * 100).epoch()",
     "until None": "iter(Reader(ROWS * 100).read_once, None)",
+    "a queue that ends": "FedOnce(ROWS * 100, False)",
+    "a queue that may end": "FedUntil(ROWS, True)",
     "until something": "iter(Reader(ROWS).read, [-1])",
 }
 LOOPS = """

@@ -63,9 +63,9 @@ def endless_statement(function: Function) -> ast.stmt | None:
 def _yields_forever(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.While):
         always = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
-        return always and _gives(statement) and not _left(statement)
+        return always and _gives(statement) and not is_left(statement)
     if isinstance(statement, ast.For):
-        return _is_round(statement.iter) and _gives(statement) and not _left(statement)
+        return _is_round(statement.iter) and _gives(statement) and not is_left(statement)
     given = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(given, ast.YieldFrom) and _is_round(given.value)
 
@@ -107,7 +107,7 @@ def _is_of_library(function: FunctionType) -> bool:
 
 def _endless(tree: ast.AST, name: str) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.While) and _gives(node) and not _bounded(node.test) and not _left(node):
+        if isinstance(node, ast.While) and _gives(node) and not _bounded(node.test) and not is_left(node):
             return True
         if isinstance(node, ast.expr) and _is_round(node):
             return True
@@ -127,7 +127,7 @@ def _bounded(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and any(isinstance(each, _BOUNDED) for each in test.ops)
 
 
-def _left(loop: ast.While | ast.For) -> bool:
+def is_left(loop: ast.While | ast.For) -> bool:
     """Something inside may leave it; a `break` leaves the innermost loop only."""
     waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in loop.body]
     while waiting:

@@ -15,6 +15,7 @@ from . import parsed_source
 from .conditions import MOST_CALLS, Called, called, given_back_by, made_class
 from .endless_stream import endless_statement, never_gives_none
 from .expressions import Scope, is_numpys
+from .fed_by_queue import endless_feeder
 from .parsed_source import Function, text
 
 MOST_ZIPPED = 16  # that a `zip` goes through
@@ -113,6 +114,11 @@ def _by_iter(node: ast.expr, kind: type, scope: Scope, calls: int) -> Iterated:
     by_call = ast.copy_location(ast.Call(ast.Attribute(node, "__iter__", ast.Load()), [], []), node)
     found = called(by_call, scope) if calls else None
     made = Iterated() if found is None else _made(by_call, found, scope, calls)
+    if found is not None and made.ends is None:
+        feeder = endless_feeder(found[0], parsed_source.methods_in(kind))
+        if feeder is not None:
+            site = (_file_of(by_call, scope), feeder[0].lineno, feeder[1].name)
+            made = replace(made, ends=False, maker=site)
     return replace(made, text=text(node)[:120], type=class_name(kind))
 
 

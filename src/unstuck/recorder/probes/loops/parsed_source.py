@@ -107,7 +107,12 @@ def source_of(function: Any) -> Function | None:
 
 def methods_of(thing: object) -> Iterator[Function]:
     """Definitions of the methods of an object's class, and of the user's classes it comes from."""
-    values = (value for kind in mro_of(type(thing)) for _, value in some_of(class_dict(kind).items()))
+    return methods_in(type(thing))
+
+
+def methods_in(kind: type) -> Iterator[Function]:
+    """The same of a class."""
+    values = (value for each in mro_of(kind) for _, value in some_of(class_dict(each).items()))
     return (method for method in map(source_of, values) if method is not None)
 
 
