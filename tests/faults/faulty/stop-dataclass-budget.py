@@ -57,4 +57,4 @@ def train(budget):
 
 
 if __name__ == "__main__":
-    print("steps:", train(Budget(tokens=60_001)))
+    print("steps:", train(Budget(tokens=6_001)))
