@@ -12,5 +12,6 @@ FAMILIES = {
     "data": "something is wrong with the data",
     "ranks": "several ranks",
 }
+STANDING = frozenset(("hang", "ranks"))  # nothing moves: withdrawn once it does
 NOT_LEARNING = frozenset(("numerics", "learning"))  # about loss, gradients and updates; they share their last resorts
 IN_VAIN = NOT_LEARNING | {"data"}  # the run goes on, but to no use

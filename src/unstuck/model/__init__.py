@@ -5,7 +5,7 @@
 Times are seconds. Moments (`at`, `since`, `began`) are on the machine's monotonic clock, so that a flight
 file, a look and the supervisor agree; `Case.clock_offset` turns one into wall-clock time.
 """
-# ruff: noqa: I001, RUF022  # many names, written in rows
+# ruff: noqa: I001  # many names, written in rows
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .case import (
 )  # fmt: skip
 from .finding import Finding, Fix, Question, SeenBy, Severity, Where
 from .process import (
-    Crash, FileLock, Flight, Frame, Look, Pace, Phase, Process, Role, Step, Thread, Wait, WaitKind,
+    Collective, Crash, FileLock, Flight, Frame, Look, Pace, Phase, Process, RankGroup, Role, Step, Thread, Wait,
+    WaitKind,
 )  # fmt: skip
 
 SCHEMA = 1  # of the JSON report
 
 __all__ = [
-    "CASE_SCHEMA", "SCHEMA", "Case", "Crash", "Exit", "Fetcher", "FileLock", "Finding", "Fix", "Flight", "Frame",
-    "HotLine", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace", "PageCopy", "PathFact", "Phase",
-    "Process", "Question", "Role", "Sender", "SeenBy", "Severity", "Stall", "Step", "StepTrend", "Strain", "Thread",
-    "Times", "Wait", "WaitKind", "Where",
+    "CASE_SCHEMA", "SCHEMA", "Case", "Collective", "Crash", "Exit", "Fetcher", "FileLock", "Finding", "Fix", "Flight",
+    "Frame", "HotLine", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace", "PageCopy",
+    "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "Sender", "Severity", "Stall", "Step",
+    "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ from unstuck.recorder.records.loaders import (
     WorkersStarted,
 )
 from unstuck.recorder.records.loops import GrowthSnapshot, LoopSnapshot, LossGraph
+from unstuck.recorder.records.ranks import ReductionUnfinished, WorldJoined
 
 from .process import Flight, Look, Pace, Phase, Step
 
@@ -239,6 +240,8 @@ class Case:
     batches_failed: tuple[BatchFailed, ...] = ()
     left_by_exit: tuple[LeftByExit, ...] = ()
     children_ended: tuple[ChildEnded, ...] = ()
+    worlds_joined: tuple[WorldJoined, ...] = ()
+    reductions_unfinished: tuple[ReductionUnfinished, ...] = ()
     paths: tuple[PathFact, ...] = ()
     memory: tuple[MemoryCurve, ...] = ()
     groups: tuple[MemoryGroup, ...] = ()

@@ -41,6 +41,8 @@ class Frame:
     takes: str = ""  # what the line itself acquires: the `with` item it opens, or x in `x.acquire(...)`
     polls: str = ""  # path expression whose end the loop around the line waits for: "x" of `exists(x)`, `open(x, "x")`
     tries: str = ""  # path expression that the loop opens again and again, swallowing the error; "?": not by a name
+    arms: tuple[tuple[int, int], ...] = ()  # `if`s around it, outermost first: line, and arm (1: else)
+    leaves: bool = False  # after this statement the function returns
     arguments: tuple[tuple[str, str], ...] = ()  # locals as text: some of torch's loader frames; of others on request
 
 
@@ -181,6 +183,44 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
+class Collective:
+    """One call that the ranks of a group make together."""
+
+    kind: str
+    """all_reduce, barrier …; of DistributedDataParallel: ddp_parameters, ddp_broadcast, ddp_gradients."""
+    group: str = ""
+    number: int = 0  # in that group, as this rank counts
+    entered: float = 0.0
+    left: float | None = None  # None: not yet
+    raised: bool = False  # it left with an exception
+    asynchronous: bool = False  # then `left` means that it was handed over
+    pending: bool = False  # it begins with the backward pass that is to come, if one comes
+    peer: int | None = None  # source or destination rank
+    dtype: str = ""
+    shape: tuple[int, ...] = ()  # the first four sizes
+    dimensions: int | None = None  # None: no tensor, or not known
+    file: str = ""  # the user's line
+    line: int = 0
+    function: str = ""
+    step: int = 0
+    arms: tuple[tuple[int, int], ...] = ()  # as of a Frame, of the last one
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankGroup:
+    """A process group of torch, as one rank knows it."""
+
+    name: str
+    size: int = 0
+    runs: tuple[tuple[int, int, int], ...] = ()  # first, last and step of each run of its ranks
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(rank for first, last, step in self.runs for rank in range(first, last + 1, max(step, 1)))
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """What one process wrote into its flight file, as it stood at `read_at`."""
 
@@ -218,3 +258,11 @@ class Flight:
     probes_off: tuple[tuple[str, str], ...] = ()
     crash: Crash | None = None  # of a dead process: the fatal signal it left a trace of
     started: float = 0.0  # of its process, by the kernel's clock; after an exec the file `began` long after that
+    world: int | None = None  # how many ranks there are to be; None: it never asked to be one
+    forming: float = 0.0  # when it asked (init_process_group),
+    formed: float | None = None  # and when all had come; None: not yet, or that failed
+    disbanded: float | None = None  # when it left (destroy_process_group)
+    groups: tuple[RankGroup, ...] = ()  # that it has used
+    collectives: tuple[Collective, ...] = ()  # the last ones, oldest first
+    collective_count: int = 0
+    in_collectives: float = 0.0  # seconds inside collectives so far; those that a backward pass begins are in its phase

@@ -11,6 +11,7 @@ from typing import cast
 
 from unstuck.model import Flight, Look, Pace, Phase, Process, Role, Step
 from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
+from unstuck.observer.joint_calls import joint_calls
 from unstuck.observer.journals import probes_off, read_records
 from unstuck.recorder import layout as at
 from unstuck.recorder.records import Record
@@ -19,7 +20,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
-    w = [int(word) for word in gauge.words[: at.RING_END]]
+    w = [int(word) for word in gauge.words[: at.COLLECTIVES_END]]
     phase, since = at.present(w)
     fetching = bool(w[at.W_FETCHING])
     position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work
@@ -54,6 +55,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         steps=_steps(w),
         alive=gauge.alive() if alive is None else alive,
         probes_off=probes_off(gauge),
+        **joint_calls(gauge, w),
     )
 
 

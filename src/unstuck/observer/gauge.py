@@ -90,14 +90,16 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        seams = max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_RESTED]
+        seams = max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_RESTED], w[at.W_COLLECTIVES], w[at.W_FORMED]
         return hash((*seams, w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
 
     @property
     def trains(self) -> bool:
-        """A training runs here: a loader, a backward pass or an optimizer was used, and not as a worker."""
+        """A training runs here: a loader, a backward pass or an optimizer was used, and not as a worker; or it is one
+        of several ranks."""
         w = self.words
-        return w[at.W_ROLE] != WORKER and bool(w[at.W_LOADERS] or w[at.W_PROGRESS]) and not w[at.W_ENDED]
+        used = w[at.W_LOADERS] or w[at.W_PROGRESS] or w[at.W_FORMING]
+        return w[at.W_ROLE] != WORKER and bool(used) and not w[at.W_ENDED]
 
     @property
     def trained(self) -> bool:

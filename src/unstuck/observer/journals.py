@@ -12,6 +12,7 @@ from unstuck.observer.gauge import Gauge
 from unstuck.recorder import layout as at
 from unstuck.recorder.records import ProbeOff, Record
 from unstuck.recorder.records.loops import LoopSnapshot
+from unstuck.recorder.records.ranks import CollectiveGroup, CollectiveSite
 from unstuck.serial import MisfitError, from_plain
 
 MAX_LOOP_SNAPSHOTS = 24  # a process
@@ -20,7 +21,8 @@ MAX_LOOP_SNAPSHOTS = 24  # a process
 @cache
 def fields() -> dict[str, tuple[type[Record], str]]:
     """By name of a record's class: the class, and the field of a Case that holds all of them."""
-    known: dict[str, tuple[type[Record], str]] = {"ProbeOff": (ProbeOff, "")}
+    inner: tuple[type[Record], ...] = (ProbeOff, CollectiveGroup, CollectiveSite)  # these go into a Flight
+    known: dict[str, tuple[type[Record], str]] = {kind.__name__: (kind, "") for kind in inner}
     for field, hint in typing.get_type_hints(Case).items():
         kind = next(iter(typing.get_args(hint)), None)
         if isinstance(kind, type) and issubclass(kind, Record):

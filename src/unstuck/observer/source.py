@@ -20,6 +20,7 @@ _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 _DEMOS = _OURS + "demos" + os.sep  # stand-ins for the user's own scripts
 _MAX_BYTES = 4_000_000  # of a source that is read
+MAX_CLEAN_UP = 2  # statements before a function returns: `destroy_process_group()`, a last message
 
 
 class Source:
@@ -117,6 +118,8 @@ def is_user_code(path: str) -> bool:
 def facts_of(tree: ast.Module, line: int) -> Frame:
     """A frame at that line with all that the source says about it, and the function's qualified name."""
     names: list[str] = []
+    arms: list[tuple[int, int]] = []
+    body: list[ast.stmt] = tree.body
     loop: ast.While | ast.For | ast.AsyncFor | None = None
     holds: list[str] = []
     takes: list[str] = []
@@ -125,7 +128,8 @@ def facts_of(tree: ast.Module, line: int) -> Frame:
             if _in_header(node, line):
                 break  # a decorator, a default or the `def` itself runs in the scope outside
             names.append(_name_in(node))
-            loop, holds, takes = None, [], []
+            loop, holds, takes, arms = None, [], [], []
+            body = getattr(node, "body", [])
         elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
             if line <= (node.body[-1].end_lineno or line):
                 loop = node
@@ -134,6 +138,8 @@ def facts_of(tree: ast.Module, line: int) -> Frame:
                 holds += [ast.unparse(item.context_expr) for item in node.items]
             if line <= max(node.lineno, node.body[0].lineno - 1):
                 takes += [ast.unparse(item.context_expr) for item in _items_at(node, line)]
+        elif isinstance(node, ast.If) and line > node.test.end_lineno:  # type: ignore[operator]  # of parsed source
+            arms.append((node.lineno, int(line > (node.body[-1].end_lineno or line))))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
             takes.append(ast.unparse(node.func.value))
     return Frame(
@@ -145,7 +151,30 @@ def facts_of(tree: ast.Module, line: int) -> Frame:
         takes=", ".join(takes),
         polls=polled_path(loop) if loop else "",
         tries=tried(loop) if loop else "",
+        arms=tuple(arms),
+        leaves=loop is None and isinstance(body, list) and _leaves(body, line),
     )
+
+
+def _leaves(body: list[ast.stmt], line: int) -> bool:
+    """Nothing but clean-up stands between the statement at that line and the end of the function."""
+    for number, statement in enumerate(body):
+        if not statement.lineno <= line <= (statement.end_lineno or line):
+            continue
+        following = body[number + 1 :]
+        if any(isinstance(each, ast.Return | ast.Raise) for each in following[:MAX_CLEAN_UP]):
+            return True
+        inner = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        inside = next((block for block in inner if _has(block, line)), None)
+        if inside is not None and _leaves(inside, line) and isinstance(inside[-1], ast.Return | ast.Raise):
+            return True
+        ends = len(following) <= MAX_CLEAN_UP and all(isinstance(each, ast.Expr) for each in following)
+        return ends and (inside is None or _leaves(inside, line))
+    return False
+
+
+def _has(block: object, line: int) -> bool:
+    return isinstance(block, list) and any(s.lineno <= line <= (s.end_lineno or line) for s in block)
 
 
 def _around(node: ast.AST, line: int) -> Iterator[ast.AST]:

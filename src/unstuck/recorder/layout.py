@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     Words = memoryview[int] | list[int]
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 5
+VERSION = 6
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
@@ -24,10 +24,13 @@ W_NEWS, W_BATCH_BYTES = range(32, 34)  # W_NEWS: records written that are worth 
 W_DEVICE_BYTES = 34  # that torch's allocator had handed out on the present device, as last sampled
 W_CODE, W_STACK = 36, 37  # addresses in its memory: other ones after an exec, by which it replaces itself
 W_STARVED = 35  # how often it was told that a tenth of the time or more is waited for batches
+W_WORLD, W_COLLECTIVES = range(38, 40)  # ranks in the world as its launcher said; collectives entered so far
 W_LAST_LENGTH, W_ATTEMPTS_AT = range(40, 42)  # W_ATTEMPTS_AT: which sample or phase the attempts are of
 W_RESTED = (
     42  # while hooks rest (see resting): steps to go, less than 0 inside the loader; BEGUN before its first batch
 )
+W_FORMING, W_FORMED, W_DISBANDED = range(43, 46)  # when init_process_group began and ended (< 0: it raised); destroyed
+W_TOGETHER = 46  # nanoseconds inside collectives so far
 W_SINCE = 48  # … 55: nanoseconds at which each phase last began; the newest is the present phase
 WORDS_END = 64
 
@@ -60,8 +63,39 @@ RING_STEPS = 256
 STEP_WORDS = 8
 RING_END = RING + RING_STEPS * STEP_WORDS
 
+# Ring of recent collectives, a row of words each.
+(
+    C_SERIAL,  # counted from 1: of another serial, the place is used again
+    C_GROUP,  # number of the group in this process
+    C_NUMBER,  # of the collective in that group
+    C_KIND,  # place in COLLECTIVES, and flags
+    C_PEER,  # source or destination rank; NONE: all are alike
+    C_ENTERED,
+    C_LEFT,  # 0: not yet; below 0: it raised then. Of an asynchronous one: handed over
+    C_SITE,  # number of the user's line; 0: not known
+    C_TYPE,  # place of the dtype in DTYPES, plus 64 for each dimension
+    C_SIZES,  # the first two sizes, and the next two, 31 bits each
+    C_MORE_SIZES,
+    C_STEP,  # training steps made
+) = range(12)
+COLLECTIVE_WORDS = 12
+COLLECTIVES_AT = RING_END
+COLLECTIVES_KEPT = 64
+COLLECTIVES_END = COLLECTIVES_AT + COLLECTIVES_KEPT * COLLECTIVE_WORDS
+COLLECTIVES = (
+    "", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
+    "barrier", "send", "recv", "ddp_parameters", "ddp_broadcast", "ddp_gradients",
+)  # fmt: skip
+"""The last three are started by DistributedDataParallel: its check of all parameters, a broadcast of parameters or
+buffers, the averaging of gradients in a backward pass."""
+ASYNC, PENDING = 1 << 8, 1 << 9  # PENDING: begins in the backward pass that is to come, if one comes
+DTYPES = (
+    "", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
+    "complex128",
+)  # fmt: skip
+
 # Texts, in bytes
-TARGET_AT = RING_END * 8
+TARGET_AT = COLLECTIVES_END * 8
 TARGET_SIZE = 512
 KEY_AT = TARGET_AT + TARGET_SIZE
 KEY_SIZE = 128

@@ -56,7 +56,7 @@ def case_of_flights(folder: Path) -> Case:
             cause=f"it has no {CASE}, no {REPORT} and no flight files",
             next_command="unstuck run train.py",
         )
-    now = max(_last_sign(flight) for flight in flights)
+    now = max(last_sign(flight) for flight in flights)
     began = min(flight.began for flight in flights)
     root, curves, groups = read_back(str(folder))
     return Case(
@@ -173,11 +173,12 @@ def _open_file(path: Path) -> Saved:
     return Saved(path, case, reported)
 
 
-def _last_sign(flight: Flight) -> float:
+def last_sign(flight: Flight) -> float:
     """When it was last known to live: a dead process says nothing about the time it was read at."""
     if flight.alive:
         return flight.read_at
-    return max(flight.began, flight.since, flight.sample_since, *(step.ended for step in flight.steps[-1:]))
+    calls = (call.left or call.entered for call in flight.collectives[-1:])
+    return max(flight.began, flight.since, flight.sample_since, *calls, *(step.ended for step in flight.steps[-1:]))
 
 
 def _outcome(flights: list[Flight], records: list[Record]) -> Outcome:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from unstuck.families import NOT_LEARNING
 from unstuck.model import Case, Finding, Question
+from unstuck.rules.across_ranks import across_ranks
+from unstuck.rules.rank_sample import thinned
 from unstuck.rules.rule import Rule
 
 LOUDNESS = {"error": 0, "warning": 1, "info": 2}
@@ -28,9 +30,10 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
     findings: list[Finding] = []
     questions: list[Question] = []
     raised: list[tuple[str, str]] = []
+    few = thinned(case)
     for rule in rules:
         try:
-            for result in rule.decide(case):
+            for result in rule.decide(case if rule.family == "ranks" else few):
                 if isinstance(result, Finding):
                     findings.append(result)
                 else:
@@ -41,7 +44,7 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
     order = {rule.name: index for index, rule in enumerate(rules)}
     if not case.scans:  # each sample of a scan is a matter of its own
         findings = _drop_last_resorts(findings, by_name)
-    causes = _fold_consequences(findings, by_name)
+    causes = _fold_consequences(across_ranks(case, findings), by_name)
     causes.sort(key=lambda f: (LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
     return Diagnosis(tuple(causes), tuple(questions), tuple(raised))
 

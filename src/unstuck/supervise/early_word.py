@@ -5,6 +5,7 @@ Pure: stalls are parameters.
 
 from __future__ import annotations
 
+from unstuck.families import STANDING
 from unstuck.text import in_sentence
 
 TYPE_CHECKING = False
@@ -50,4 +51,4 @@ class EarlyWord:
 
 def cause_in_words(findings: tuple[Finding, ...]) -> str:
     """What the rules would say if they were asked now, in the middle of a sentence; empty where they say nothing."""
-    return in_sentence(next((finding.title for finding in findings if finding.family == "hang"), ""))
+    return in_sentence(next((finding.title for finding in findings if finding.family in STANDING), ""))

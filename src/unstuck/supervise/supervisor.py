@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from unstuck.families import IN_VAIN
+from unstuck.families import IN_VAIN, STANDING
 from unstuck.supervise import Options, child, flight_folder
 from unstuck.supervise.clock import TICK
 from unstuck.supervise.output import STATUS_AFTER, Output
@@ -201,7 +201,7 @@ class Supervisor:
         watch, outcome = self.watch, self._outcome(code)
         if outcome == "finished" and not watch.interrupted and watch.verdicts is not None:
             families = {finding.family for finding in watch.verdicts.ended_well()}
-            if "hang" in families:
+            if families & STANDING:
                 self.output.line("the run recovered; the hang report above no longer applies")
             elif families:
                 self.output.line("the run finished; the report above that it would never end no longer applies")

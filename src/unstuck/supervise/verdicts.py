@@ -75,7 +75,7 @@ class Verdicts:
         withdrawn = self._withdraw_unsupported(diagnosis.findings)
         self._refresh(diagnosis.findings, case)
         superseded = self._supersede(news)
-        self.all += [Verdict(f, now, _stalled(case, f) if f.family == "hang" else None) for f in news]
+        self.all += [Verdict(f, now, _stalled(case, f) if _stands_still(f) else None) for f in news]
         if news and not (standing and case.outcome == "interrupted"):
             self._scene = case
         return Change(
@@ -113,7 +113,7 @@ class Verdicts:
                 if finding.severity == "error" and finding.family not in IN_VAIN:
                     return "--on-hang stop", finding
         for finding in standing:
-            warned = finding.severity == "warning" and finding.family != "hang"  # of a hang only what is certain
+            warned = finding.severity == "warning" and not _stands_still(finding)  # of a hang only what is certain
             if (options.stop_on and finding.severity == "error") or (options.stop_on == "warning" and warned):
                 return f"--stop-on {options.stop_on}", finding
         return None
@@ -152,6 +152,7 @@ class Verdicts:
         keys = {_key(finding) for finding in news}
         causes = [f for f in news if f.family != "data" or f.severity != "info"]
         explained = {name for f in causes if (rule := rule_named(f.rule)) for name in rule.explains}
+        explained |= {name for f in causes for name in _followers(f)}
         if any(f.family in IN_VAIN and f.severity != "info" for f in news):
             explained |= {rule.name for rule in RULES if rule.last_resort and rule.family in IN_VAIN}
         gone = [
@@ -164,12 +165,13 @@ class Verdicts:
 
 
 def _key(finding: Finding) -> tuple[str, int | None]:
-    return finding.rule, finding.where.pid
+    """Of several ranks, one finding speaks for all: which of them it names may change."""
+    return finding.rule, finding.where.pid if finding.where.rank is None else None
 
 
 def _counts(finding: Finding, standing: list[Finding], case: Case) -> bool:
     """It is news, given what stands already and how the run is."""
-    errors = [f for f in standing if f.severity == "error"]
+    errors = [f for f in standing if f.severity == "error" and f.rule not in _followers(finding)]
     if errors and finding.severity == "error" and case.outcome != "died":
         # The cause is named; its echoes are not news. A run that goes on in vain is no cause of a standstill, though.
         only_in_vain = all(f.family in IN_VAIN for f in errors)
@@ -178,6 +180,11 @@ def _counts(finding: Finding, standing: list[Finding], case: Case) -> bool:
     if case.outcome != "running" and finding.family == "hang":
         return False  # nothing stands still any more: what there was to say about that was said before
     return case.outcome != "finished" or not _disproved_by_end(finding)
+
+
+def _followers(finding: Finding) -> set[str]:
+    """Rules of what was reported of other ranks, and follows from this."""
+    return {line.partition(":")[0] for line in finding.consequences} if finding.where.rank is not None else set()
 
 
 def _stalled(case: Case, finding: Finding) -> int | None:
@@ -190,6 +197,11 @@ def _stalled(case: Case, finding: Finding) -> int | None:
     if pid is not None:
         return pid
     return max(stalls, key=lambda pid: stalls[pid].standing, default=None)
+
+
+def _stands_still(finding: Finding) -> bool:
+    """It says that nothing moves: once it does, that is withdrawn."""
+    return finding.family == "hang" or (finding.family == "ranks" and _disproved_by_end(finding))
 
 
 def _disproved_by_end(finding: Finding) -> bool:

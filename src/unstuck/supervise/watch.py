@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 
+from unstuck.families import STANDING
 from unstuck.supervise.clock import SLOW_PACE, TICK
 from unstuck.supervise.early_word import EarlyWord, cause_in_words
 from unstuck.supervise.readings import PartsOff, Readings
@@ -110,7 +111,7 @@ class Watch:
 
         stalls = self.evidence.stalls()
         over = self._early.over(stalls)
-        certain = about_to_tell or any(f.family == "hang" and f.severity != "info" for f in self.findings)
+        certain = about_to_tell or any(f.family in STANDING and f.severity != "info" for f in self.findings)
         if over is not None and not certain:
             stood = self.readings.last_moves().get(over.pid, over.since) - over.since
             self.output.line(f"moving again after {seconds(max(stood, over.standing))}")

@@ -42,7 +42,7 @@ def record(name: str) -> str:
     group = memory_group.make(script.memory) if script.memory is not None else None
     silent, kept_open = os.pipe()  # a standard input from which nothing comes, and which does not end
     with tempfile.TemporaryDirectory() as folder:
-        flags = FLAGS if script.family not in ("death", "pace") else ("--on-hang", "stop")
+        flags = FLAGS if script.family not in ("death", "pace", "ranks") else ("--on-hang", "stop")
         command = [sys.executable, "-m", "unstuck", "run", *flags, str(script.path)]
         line = script.launch.replace("PY SCRIPT", shlex.join(command))
         process = subprocess.Popen(

@@ -169,6 +169,23 @@ def install_exit_codes(module: Any) -> None:
     guard.on(f"exit codes {module.__name__}", lambda: setattr(module.Popen, "poll", original))
 
 
+def install_commands(module: Any) -> None:
+    """`module` is subprocess: the exit codes of what a launcher starts, which nobody else can ask for."""
+    original = module.Popen._handle_exitstatus
+
+    def _handle_exitstatus(self: Any, *arguments: Any, **options: Any) -> Any:
+        answer = original(self, *arguments, **options)
+        if self.returncode and sys.modules.get("torch.distributed.elastic") is not None:
+            try:
+                emit("child_ended", self.pid, self.returncode)
+            except Exception as fault:
+                guard.off("exit codes subprocess", fault)
+        return answer
+
+    module.Popen._handle_exitstatus = _handle_exitstatus
+    guard.on("exit codes subprocess", lambda: setattr(module.Popen, "_handle_exitstatus", original))
+
+
 def install_pickles(module: Any) -> None:
     """`module` is multiprocessing.reduction. Nothing is pickled a second time."""
     original = module.dump

@@ -134,7 +134,8 @@ def _by_signal(end: Death, name: str, worker: WorkerEnd | None) -> Finding:
         who = worker.name
         proof = f"{name} ended {who}{f' at sample {sample}' if sample is not None else ''}, by its exit code in main"
     else:
-        who = f"the training (pid {end.pid})"
+        rank = end.flight.rank if end.flight is not None else None
+        who = f"the training (pid {end.pid})" if rank is None else f"rank {rank} (pid {end.pid})"
         proof = f"{name} ended it; it does not send that to itself, and it did not come through unstuck"
     return RULE.finding(
         severity="error",

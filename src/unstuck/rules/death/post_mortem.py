@@ -11,6 +11,7 @@ from typing import TypeVar
 from unstuck.model import Case, Exit, Flight, Frame, Where
 from unstuck.recorder.records.deaths import (
     BatchFailed,
+    ChildEnded,
     Died,
     Failed,
     FileSystem,
@@ -21,6 +22,7 @@ from unstuck.recorder.records.deaths import (
     ThreadDied,
     TracedLine,
 )
+from unstuck.rules.rank_positions import world_of
 from unstuck.rules.words import process_name, seconds, worker_number
 
 LAUNCHERS = (
@@ -185,6 +187,9 @@ def death(case: Case) -> Death | None:
     launches = own is None or any(goes_through(raised, *LAUNCHERS) for raised in with_causes(own.raised))
     if launches and exit_.signal is None:
         below = _first_below(case, root)
+        killed = _killed_rank(case)
+        if killed is not None and (below is None or _died_waiting(case, below)):
+            return _death_of(case, killed.child, Exit(killed.child, signal=-killed.code), None)
         crashed = next((f.pid for f in case.flights if f.crash is not None and f.pid != root and _trains(f)), None)
         if below is not None:
             return _death_of(case, below.pid, exit_, below)
@@ -209,6 +214,20 @@ def _first_below(case: Case, root: int) -> Died | None:
     workers = {pid for started in case.workers_started for pid in started.pids}
     able = [e for e in case.deaths if e.pid != root and e.pid not in workers and _trains(case.flight_of(e.pid))]
     return min(able, key=lambda died: died.at, default=None)
+
+
+def _killed_rank(case: Case) -> ChildEnded | None:
+    """The first rank that a signal ended. SIGTERM is how a launcher ends the others."""
+    ranks = {flight.pid for flight in case.flights if flight.rank is not None and flight.role == "rank"}
+    killed = [e for e in case.children_ended if e.child in ranks and e.code < 0 and e.code != -signal.SIGTERM]
+    return min(killed, key=lambda ended: ended.at, default=None)
+
+
+def _died_waiting(case: Case, died: Died) -> bool:
+    """Of a collective, because another rank was gone."""
+    world = world_of(case)
+    positions = world.positions.values() if world is not None else ()
+    return any(position.flight.pid == died.pid and position.call is not None for position in positions)
 
 
 def _trains(flight: Flight | None) -> bool:

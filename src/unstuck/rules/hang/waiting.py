@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from unstuck.model import Frame, Process, Thread
+from unstuck.rules.rank_positions import collective_call as collective_call
 
 LOCK = "lock"
 EVENT = "event"
@@ -40,6 +41,7 @@ _PROXIED = {  # methods of what a multiprocessing.Manager keeps for others
 }
 _POOL_WORKERS = (("concurrent/futures/thread.py", "_worker"), ("multiprocessing/pool.py", "worker"))
 _COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
+from unstuck.rules.rank_positions import collective_call as collective_call
 _HOUSEKEEPING = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
 
 
@@ -108,11 +110,6 @@ def waits_inside(thread: Thread) -> bool:
 def waits_in(thread: Thread, file: str, function: str) -> Frame | None:
     """The frame of the thread that is in this function."""
     return next((f for f in thread.frames if f.file.endswith(file) and f.function.endswith(function)), None)
-
-
-def collective_call(thread: Thread) -> Frame | None:
-    """The call of torch.distributed that the thread is in."""
-    return next((f for f in thread.frames if f.file.endswith(_COLLECTIVES)), None)
 
 
 def in_collective(thread: Thread) -> bool:

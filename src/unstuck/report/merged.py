@@ -1,0 +1,154 @@
+"""Run folders of several machines as one Case: one clock, aligned on what the ranks did together, and one world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import zip_longest
+from statistics import median
+from typing import Any
+
+from unstuck import serial
+from unstuck.errors import UsageError
+from unstuck.model import Case, Flight, Look, Outcome, Stall
+from unstuck.report.saved import Saved, last_sign
+
+PIDS_A_NODE = 10_000_000  # more than a kernel gives out: pids of the second machine begin here
+PIDS = frozenset(("pid", "ppid", "pids", "root", "child", "holder", "waiters", "others", "users", "tid"))
+MOMENTS = frozenset(
+    (
+        *("at", "since", "began", "started", "ended", "moved", "now", "read_at", "sample_since"),
+        *("entered", "left", "forming", "formed", "disbanded"),
+    )
+)
+WORST: tuple[Outcome, ...] = ("died", "stopped", "interrupted", "running", "finished")
+LOOKS_KEPT = 2  # a proof needs two
+
+
+def merged(parts: Sequence[Saved]) -> Case:
+    """One Case of the folders that several machines left of one run. Raises UsageError where they are of several."""
+    _check(parts)
+    first = parts[0].case
+    cases = [first]
+    for number, part in enumerate(parts[1:], 1):
+        shift = _clock_difference(first, part.case)
+        cases.append(_moved(part.case, number * PIDS_A_NODE, shift))
+    now = max(case.now for case in cases)
+    standing = any(case.stalls for case in cases)
+    cases = [_as_it_stood(case, now) if standing and not case.stalls else case for case in cases]
+    return replace(
+        first,
+        now=now,
+        seconds=max(case.seconds for case in cases),
+        outcome=min((case.outcome for case in cases), key=WORST.index),
+        interrupted=any(case.interrupted for case in cases),
+        looks=_looks(cases),
+        **_joined(cases),
+    )
+
+
+def _check(parts: Sequence[Saved]) -> None:
+    owner: dict[int, Saved] = {}
+    sizes: dict[int, Saved] = {}
+    for part in parts:
+        ranks = {f.rank: f for f in part.case.flights if f.rank is not None and f.world is not None}
+        if not ranks:
+            raise UsageError(
+                f"{part.source} has no ranks",
+                cause="none of its processes called init_process_group, or their flight files are gone",
+                next_command=f"unstuck report {part.source}",
+            )
+        for rank, flight in ranks.items():
+            if rank in owner:
+                raise UsageError(
+                    f"rank {rank} is in {owner[rank].source} and in {part.source}",
+                    cause="these are folders of different runs, or of one machine twice",
+                    next_command=f"unstuck report {part.source}",
+                )
+            owner[rank] = part
+            sizes.setdefault(flight.world or 0, part)
+    if len(sizes) > 1:
+        said = ", ".join(f"{size} in {part.source}" for size, part in sorted(sizes.items()))
+        raise UsageError("these are folders of different runs", cause=f"their worlds have other sizes: {said}")
+
+
+# --- one clock -----------------------------------------------------------------------------------------------
+
+
+def _clock_difference(first: Case, other: Case) -> float:
+    """Seconds to add to the other machine's moments: what both did together, they left at the same time."""
+    ours, theirs = _left(first), _left(other)
+    shared = [ours[key] - theirs[key] for key in ours.keys() & theirs.keys()]
+    return median(shared) if shared else other.clock_offset - first.clock_offset
+
+
+def _left(case: Case) -> dict[tuple[str, int, str], float]:
+    """When the last rank left each collective that is known here."""
+    found: dict[tuple[str, int, str], float] = {}
+    for flight in case.flights:
+        for call in flight.collectives:
+            if call.left is not None and not call.asynchronous and not call.raised:
+                key = call.group, call.number, call.kind
+                found[key] = max(found.get(key, call.left), call.left)
+    return found
+
+
+def _moved(case: Case, pids: int, seconds: float) -> Case:
+    return serial.from_plain(Case, _shifted(serial.to_plain(case), "", pids, seconds))
+
+
+def _shifted(value: Any, key: str, pids: int, seconds: float) -> Any:
+    if isinstance(value, dict):
+        return {name: _shifted(item, name, pids, seconds) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_shifted(item, key, pids, seconds) for item in value]
+    if key in PIDS and type(value) is int and value > 0:
+        return value + pids
+    return value + seconds if key in MOMENTS and type(value) is float and value > 0 else value
+
+
+# --- one Case ------------------------------------------------------------------------------------------------
+
+
+def _joined(cases: Sequence[Case]) -> dict[str, Any]:
+    """Every field that is a list of things, in the order of time where they have one."""
+    found: dict[str, Any] = {}
+    for field in fields(Case):
+        values = [getattr(case, field.name) for case in cases]
+        if field.name in ("command", "looks") or not all(isinstance(value, tuple) for value in values):
+            continue
+        items = [item for value in values for item in value]
+        found[field.name] = tuple(sorted(items, key=lambda item: getattr(item, "at", 0.0)))
+    return found
+
+
+def _looks(cases: Sequence[Case]) -> tuple[Look, ...]:
+    """The last looks at every machine, as if they had been one."""
+    latest = [[look for look in reversed(case.looks) if look.stacks][:LOOKS_KEPT] for case in cases]
+    together = []
+    for row in zip_longest(*latest):
+        seen = [look for look in row if look is not None]
+        together.append(
+            Look(
+                at=max(look.at for look in seen),
+                processes=tuple(process for look in seen for process in look.processes),
+                locks=tuple(lock for look in seen for lock in look.locks),
+                stacks=True,
+                trouble=tuple(dict.fromkeys(line for look in seen for line in look.trouble)),
+            )
+        )
+    return tuple(reversed(together))
+
+
+def _as_it_stood(case: Case, now: float) -> Case:
+    """Nobody looked at this machine while the others stood still: its ranks are where their files say."""
+    failed = {died.pid for died in case.deaths}
+    held = [f for f in case.flights if f.rank is not None and f.world is not None and not f.ended and f.crash is None]
+    pids = {flight.pid for flight in held} - failed
+    stalls = tuple(Stall(f.pid, f.phase, last_sign(f), max(0.0, now - last_sign(f))) for f in held if f.pid in pids)
+    flights = tuple(_living(flight) if flight.pid in pids else flight for flight in case.flights)
+    return replace(case, flights=flights, stalls=stalls)
+
+
+def _living(flight: Flight) -> Flight:
+    return replace(flight, alive=True)

@@ -1,0 +1,87 @@
+"""collectives-differ: ranks wait in different calls, each for the others to join its own.
+
+What it sees
+    Every rank stands in a collective, and they do not fit together: another function, another group, another shape,
+    dtype or source rank.
+
+Why it matters
+    Ranks are matched by the order of their calls, not by their names. Calls that do not match wait for each other
+    forever, or fail, or mix up data.
+
+Evidence
+    The roll-call: which ranks are in which call, with its number in the group and its line; shapes and source ranks
+    where these differ.
+
+Fix
+    The same calls, in the same order, with the same shapes, on every rank; with two groups, in the same order too.
+
+When it is wrong
+    Never seen. It speaks only where every rank stands in a call and none has moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding
+from unstuck.rules import rank_words
+from unstuck.rules.rank_positions import Position
+from unstuck.rules.ranks.separation import separation
+from unstuck.rules.rule import Rule
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    found = separation(case, "differ")
+    if found is None:
+        return
+    first, other = found.waiting[0], found.missing
+    if first.call is None or other.call is None:
+        return
+    calls = f"{rank_words.named_call(other.call, other.frame)}{_arguments(other, first)}"
+    waited = f"{found.call}{_arguments(first, other)}"
+    yield RULE.finding(
+        severity="error",
+        confidence=found.confidence,
+        title=f"{found.who_waits} in {waited}, {found.who_is_missing} in {calls}",
+        evidence=(
+            *found.roll_call,
+            f"they are in different groups: {first.call.group} and {other.call.group}"
+            if first.call.group != other.call.group
+            else "",
+            found.lasting,
+        ),
+        where=found.where(),
+        fix="Let every rank make the same calls in the same order"
+        + (", with tensors of the same shape and dtype." if first.call.kind == other.call.kind else "."),
+        seen_by=found.seen_by,
+        also=found.also(),
+    )
+
+
+def _arguments(one: Position, other: Position) -> str:
+    """What is different, where both are the same function."""
+    a, b = one.call, other.call
+    if a is None or b is None or a.kind != b.kind:
+        return ""
+    if rank_words.shape(a) != rank_words.shape(b):
+        return f" with {rank_words.shape(a)}"
+    return f" from rank {a.peer}" if a.peer != b.peer and a.peer is not None else ""
+
+
+RULE = Rule(
+    "collectives-differ",
+    "ranks",
+    decide,
+    explains=frozenset(
+        (
+            "waits-on-rank",
+            "progress-unknown",
+            "waits-on-io",
+            "waits-for-nobody",
+            "waits-on-device",
+            "uncaught-exception",
+            "native-crash",
+        )
+    ),
+    disproved_by_end=True,
+)

@@ -1,0 +1,74 @@
+"""rank-exited-early: a rank left the training while the others still need it.
+
+What it sees
+    A rank has ended, or stands in its last call before it returns, and other ranks wait for it in a collective.
+
+Why it matters
+    The others cannot go on without it: they stand still, or die of a lost connection, which hides the cause.
+
+Evidence
+    Which rank left, where, after how many steps; and the roll-call of those that wait for it. If it died of something
+    that has its own finding, that one is the cause.
+
+Fix
+    Let every rank take part until the end: a rank without data needs a share of them, or the world must be made without
+    it.
+
+When it is wrong
+    Never seen: nobody else can make the calls of the rank that left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding
+from unstuck.rules.ranks.separation import Separation, separation
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import place
+from unstuck.text import count
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    found = separation(case, "left")
+    if found is None:
+        return
+    branch = found.branch
+    yield RULE.finding(
+        severity="error",
+        confidence=found.confidence,
+        title=f"rank {found.missing.rank} {_how(found)}, and {found.who_waits} for it in {found.call}",
+        evidence=(
+            f"rank {found.missing.rank} made {count(found.missing.flight.step, 'step')}, "
+            f"rank {found.waiting[0].rank} {count(found.waiting[0].flight.step, 'step')}",
+            *found.roll_call,
+            f"its last collective was at {place(found.missing.last_seen)}" if not found.missing.alive else "",
+            f"it left by the `if` at {place(branch)}" if branch is not None else "",
+        ),
+        where=found.where(branch),
+        fix="Let every rank train until all end together: give each of them data, or start fewer ranks.",
+        seen_by=found.seen_by if found.missing.alive else "exit",
+        also=found.also(),
+    )
+
+
+def _how(found: Separation) -> str:
+    missing = found.missing
+    if missing.alive:
+        return f"is on its way out (it returns after {missing.place})"
+    if missing.call is not None:
+        return f"was on its way out (its last call is at {missing.place})"
+    if missing.error and missing.error != "SystemExit":
+        return f"died of {missing.error}"
+    return "has ended" if missing.flight.ended else "was killed"
+
+
+RULE = Rule(
+    "rank-exited-early",
+    "ranks",
+    decide,
+    explains=frozenset(
+        ("waits-on-rank", "progress-unknown", "waits-on-io", "waits-for-nobody", "uncaught-exception", "native-crash")
+    ),
+    disproved_by_end=True,
+)

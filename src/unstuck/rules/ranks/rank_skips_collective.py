@@ -1,0 +1,75 @@
+"""rank-skips-collective: ranks wait in a collective that one of them never calls.
+
+What it sees
+    Some ranks stand in a collective (all_reduce, barrier, the backward pass of DistributedDataParallel); another rank
+    of the same group has not called it, and is somewhere else.
+
+Why it matters
+    A collective returns only when every rank of its group has called it. The others stand still, with their GPUs,
+    until the timeout of the process group ends the job.
+
+Evidence
+    The roll-call: which ranks wait in which call (its number in the group, and the line), where the missing rank is
+    instead, and the `if` by which it went another way. If the missing rank has a finding of its own, that one is
+    the cause, and this is its consequence.
+
+Fix
+    Let every rank make the same calls in the same order: no collective inside an `if` that depends on the rank or on
+    its data.
+
+When it is wrong
+    A rank that is merely late, with work that takes much longer than ever before. Reported at once only where every
+    rank stands in a call, else after the time of any other standstill, at Ctrl-C, or by `unstuck attach`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unstuck.model import Case, Finding
+from unstuck.rules.ranks.separation import separation
+from unstuck.rules.rule import Rule
+from unstuck.rules.words import place
+
+
+def decide(case: Case) -> Iterable[Finding]:
+    found = separation(case, "skips")
+    if found is None:
+        return
+    branch = found.branch
+    elsewhere = "is in another call" if found.missing.call is not None else "is elsewhere"
+    yield RULE.finding(
+        severity="error",
+        confidence=found.confidence,
+        title=f"{found.who_waits} in {found.call}, which {found.who_is_missing} did not call",
+        evidence=(
+            *found.roll_call,
+            f"they parted at the `if` at {place(branch)}" if branch is not None else "",
+            found.lasting,
+        ),
+        where=found.where(branch),
+        fix="Let every rank make this call: move it out of the `if`, or give the rank that has nothing to add a zero."
+        if branch is not None
+        else f"Find out why {found.who_is_missing} {elsewhere}; every rank must make the same calls in the same order.",
+        seen_by=found.seen_by,
+        also=found.also(),
+    )
+
+
+RULE = Rule(
+    "rank-skips-collective",
+    "ranks",
+    decide,
+    explains=frozenset(
+        (
+            "waits-on-rank",
+            "progress-unknown",
+            "waits-on-io",
+            "waits-for-nobody",
+            "waits-on-device",
+            "uncaught-exception",
+            "native-crash",
+        )
+    ),
+    disproved_by_end=True,
+)

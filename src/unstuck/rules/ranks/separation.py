@@ -1,0 +1,290 @@
+"""How ranks came apart: some wait in a call, others are not there. One answer each, so that one rule speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from unstuck.model import Case, Frame, Process, SeenBy, Where
+from unstuck.rules import rank_words
+from unstuck.rules.rank_positions import Position, World, exclude_each_other, numbers, own_arm, parting, world_of
+from unstuck.rules.words import seconds
+
+Kind = Literal["uneven", "left", "differ", "skips"]
+CPU_SECONDS = 0.05  # of a whole process between two looks: less is not work
+ALIKE = ("all_reduce", "broadcast", "reduce", "reduce_scatter")  # every rank gives a tensor of the same shape
+OF_TRAINING = ("ddp_parameters", "ddp_broadcast", "ddp_gradients")
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Ranks that wait in one call, and one that is not in it though it belongs to it."""
+
+    case: Case
+    world: World
+    kind: Kind
+    waiting: list[Position]  # all in the same call
+    missing: Position
+    absent: list[Position]  # all that are not there, the missing one among them
+    proven: bool
+
+    @property
+    def roll_call(self) -> list[str]:
+        return self.world.roll_call()
+
+    @property
+    def call(self) -> str:
+        first = self.waiting[0]
+        assert first.call is not None
+        return rank_words.named_call(first.call, first.frame)
+
+    @property
+    def who_waits(self) -> str:
+        shown = numbers(self.waiting)
+        return f"{rank_words.ranks(shown)} {rank_words.verb(shown, 'waits', 'wait')}"
+
+    @property
+    def who_is_missing(self) -> str:
+        return rank_words.ranks(self._alike)
+
+    @property
+    def is_or_are(self) -> str:
+        return rank_words.verb(self._alike, "is", "are")
+
+    @property
+    def _alike(self) -> list[int]:
+        """All that are where the missing one is."""
+        return [p.rank for p in self.absent if p.key == self.missing.key]
+
+    @property
+    def lasting(self) -> str:
+        """As evidence; empty where the run is over."""
+        standing = self.waiting[0].standing
+        return f"nothing has moved for {seconds(standing)}" if standing else ""
+
+    @property
+    def confidence(self) -> float:
+        return 0.95 if self.proven else 0.8
+
+    @property
+    def seen_by(self) -> SeenBy:
+        return "py-spy" if self.missing.frames else "flight"
+
+    @property
+    def parted(self) -> tuple[Frame, Frame] | None:
+        """Where the missing one and those that wait went different ways."""
+        return parting(self.missing, self.waiting[0])
+
+    @property
+    def branch(self) -> Frame | None:
+        """The `if` by which they parted, as a frame at its line."""
+        parted = self.parted
+        if parted is None:
+            return None
+        mine, theirs = parted
+        line = own_arm(mine, theirs) or own_arm(theirs, mine)
+        return None if line is None else Frame(mine.file, line, mine.function, user=True)
+
+    def where(self, frame: Frame | None = None) -> Where:
+        """Of the missing rank."""
+        at, flight = frame or self.missing.frame or self.missing.last_seen, self.missing.flight
+        return Where(
+            file=at.file if at is not None else None,
+            line=at.line if at is not None else None,
+            function=(at.function or None) if at is not None else None,
+            pid=flight.pid,
+            rank=self.missing.rank,
+            step=flight.step,
+        )
+
+    def also(self) -> tuple[Where, ...]:
+        """Where those that wait are."""
+        first = self.waiting[0]
+        frame = first.frame
+        if frame is None:
+            return ()
+        return (Where(frame.file, frame.line, frame.function or None, first.flight.pid, rank=first.rank),)
+
+
+def separation(case: Case, kind: Kind) -> Separation | None:
+    """The separation of this run's ranks, if it is of this kind and certain."""
+    found = find(case)
+    return found if found is not None and found.kind == kind else None
+
+
+def find(case: Case) -> Separation | None:
+    world = world_of(case)
+    if world is None or case.outcome == "finished":
+        return None
+    held = [position for position in world.positions.values() if _waits(world, position)]
+    if not held:
+        return None
+    waiting = _reference(held)
+    members = _members(world, waiting[0])
+    absent = [p for p in members if not _same_call(p, waiting[0])]
+    if not absent:
+        return None
+    missing = min(absent, key=lambda p: (p.alive, p.call is not None, p.rank))
+    proven = _proven(world, waiting, absent)
+    if not proven and not _long(case, waiting[0]):
+        return None
+    return Separation(case, world, _kind(world, waiting[0], missing), waiting, missing, absent, proven)
+
+
+def _waits(world: World, position: Position) -> bool:
+    """It stands in a call of several ranks; or it died of one, which then never ended."""
+    if not position.alive:
+        return world.case.outcome == "died" and position.call is not None
+    call = position.call
+    return call is not None and call.kind != "init_process_group" and position.standing >= world.case.times.proven
+
+
+def _reference(held: list[Position]) -> list[Position]:
+    """The call that most are in; of two as large, that of the training, then the earlier one."""
+    groups: dict[tuple[object, ...], list[Position]] = {}
+    for position in held:
+        groups.setdefault(position.key, []).append(position)
+    return max(groups.values(), key=lambda group: (len(group), *_at_work(group[0]), -group[0].rank))
+
+
+def _at_work(position: Position) -> tuple[bool, bool, int]:
+    """The greater, the more it is in the middle of the training."""
+    leaving = bool(position.frames) and all(frame.leaves for frame in position.frames)
+    return _trains(position), not leaving, position.flight.step
+
+
+def _trains(position: Position) -> bool:
+    return position.call is not None and position.call.kind in OF_TRAINING
+
+
+def _members(world: World, position: Position) -> list[Position]:
+    """Ranks of the group that the call is of."""
+    call = position.call
+    assert call is not None
+    group = next((group for group in position.flight.groups if group.name == call.group), None)
+    ranks = group.ranks if group is not None and group.size < world.size else world.positions.keys()
+    return [world.positions[rank] for rank in ranks if rank in world.positions]
+
+
+def _same_call(one: Position, other: Position) -> bool:
+    a, b = one.call, other.call
+    if a is None or b is None or one.alive != other.alive:
+        return False
+    if (a.group, a.number, a.kind) != (b.group, b.number, b.kind):
+        return False
+    return _agree(one, other)
+
+
+def _agree(one: Position, other: Position) -> bool:
+    """Their arguments fit together, as far as they were recorded."""
+    a, b = one.call, other.call
+    if a is None or b is None:
+        return False
+    known = a.kind in ALIKE and a.dimensions is not None and b.dimensions is not None
+    if known and (a.dtype, a.shape, a.dimensions) != (b.dtype, b.shape, b.dimensions):
+        return False
+    return a.peer == b.peer or a.kind not in ("broadcast", "reduce", "gather", "scatter")
+
+
+# --- how certain ---------------------------------------------------------------------------------------------
+
+
+def _proven(world: World, waiting: list[Position], absent: list[Position]) -> bool:
+    """Every rank can be seen; each is gone, or stands in a call that others do not join; and none moved since."""
+    if world.unseen:
+        return False
+    if any(p.alive and (p.call is None or p.standing < world.case.times.proven) for p in absent):
+        return False
+    looks = [look for look in world.case.looks if look.stacks][-2:]
+    pids = [p.flight.pid for p in (*waiting, *absent) if p.alive]
+    if len(looks) < 2:
+        return not pids
+    before, after = ({process.pid: process for process in look.processes} for look in looks)
+    return all(_at_rest(before.get(pid), after.get(pid)) for pid in pids)
+
+
+def _at_rest(before: Process | None, after: Process | None) -> bool:
+    """Its main thread did not run between two looks, and the process did no work."""
+    if before is None or after is None or not before.threads or not after.threads:
+        return False
+    worked = sum(t.cpu for t in after.threads) - sum(t.cpu for t in before.threads)
+    return before.threads[0].switches == after.threads[0].switches and worked < CPU_SECONDS
+
+
+def _long(case: Case, position: Position) -> bool:
+    """By the clock alone, as for any standstill."""
+    stall, times = position.stall, case.times
+    if not position.alive:
+        return case.outcome == "died"
+    if stall is None:
+        return False
+    if (case.interrupted or case.asked) and stall.suspect:
+        return True
+    limit = max(times.silent, times.silent_ratio * stall.pace.longest)
+    return stall.standing >= limit and stall.still >= 0.6 * limit
+
+
+# --- of which kind -------------------------------------------------------------------------------------------
+
+
+def _kind(world: World, waiting: Position, missing: Position) -> Kind:
+    if ended_sooner(world.case, missing, waiting):
+        return "uneven"
+    if (not missing.alive and missing.call is None) or leaves(missing, waiting):
+        return "left"
+    if missing.call is None or waiting.call is None:
+        return "skips"
+    a, b = missing.call, waiting.call
+    if a.group != b.group or (missing.frame and waiting.frame and missing.frame.line == waiting.frame.line):
+        return "differ"
+    parted = parting(missing, waiting)
+    if parted is not None and exclude_each_other(*parted):
+        return "differ"
+    if parted is not None and (own_arm(*parted) or own_arm(*reversed(parted))):
+        return "skips"
+    return "skips" if _called_before(missing, waiting) or _called_before(waiting, missing) else "differ"
+
+
+def _called_before(one: Position, other: Position) -> bool:
+    """The first has called, earlier, what the other is in now: both come by that line."""
+    call = other.call
+    assert call is not None
+    sites = {(past.file, past.line, past.kind) for past in one.flight.collectives[:-1]}
+    return (call.file, call.line, call.kind) in sites and bool(call.file)
+
+
+def leaves(missing: Position, waiting: Position) -> bool:
+    """It is in its last call, after which it returns, while the others train."""
+    if not missing.frames or not all(frame.leaves for frame in missing.frames):
+        return False
+    if missing.flight.step < waiting.flight.step or (_trains(waiting) and not missing.flight.loaders):
+        return True
+    # It used to make the call that the others are in, and they have never made its last one.
+    return missing.call is not None and _called_before(missing, waiting) and not _called_before(waiting, missing)
+
+
+def ended_sooner(case: Case, one: Position, other: Position) -> tuple[int, int | None] | None:
+    """Batches of the pass that the first has ended and the other has not, and how many the other has, if known."""
+    passes = _passes(case, one.flight.pid)
+    for site, ended in reversed(passes.items()):
+        theirs = _passes(case, other.flight.pid).get(site, [])
+        if len(ended) > len(theirs) and other.flight.loaders >= len(ended):
+            length = _length(case, other.flight.pid, site)
+            if length is None or length > ended[-1]:
+                return ended[-1], length
+    return None
+
+
+def _passes(case: Case, pid: int) -> dict[tuple[str, int], list[int]]:
+    """Batches of each pass that ended, by the line of the loop."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for ended in case.passes_ended:
+        if ended.pid == pid and ended.site is not None:
+            found.setdefault(ended.site[:2], []).append(ended.batches)
+    return found
+
+
+def _length(case: Case, pid: int, site: tuple[str, int]) -> int | None:
+    known = (s for s in reversed(case.loaders) if s.pid == pid and s.site is not None and s.site[:2] == site)
+    settings = next(known, None)
+    return settings.length if settings is not None else None
