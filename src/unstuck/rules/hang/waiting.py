@@ -40,8 +40,6 @@ _PROXIED = {  # methods of what a multiprocessing.Manager keeps for others
     **_QUEUE,
 }
 _POOL_WORKERS = (("concurrent/futures/thread.py", "_worker"), ("multiprocessing/pool.py", "worker"))
-_COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
-from unstuck.rules.rank_positions import collective_call as collective_call
 _HOUSEKEEPING = ("torch/utils/data/_utils/pin_memory.py", "tqdm/_monitor.py", "multiprocessing/resource_sharer.py")
 
 
