@@ -1,8 +1,8 @@
 """The same training twice in one process, with and without our hooks: `python -m bench.twins KIND BLOCKS` prints JSON.
 
-Nothing is patched between blocks, which would have the interpreter specialise its code anew. Instead the training
-without hooks uses twins of what is hooked: a second copy of torch's loader module, of `Tensor.backward` and of the loop
-itself, all made of torch's own code. Both trainings have a copy each, so that they differ in our hooks alone.
+Nothing is patched between blocks, which would have the interpreter specialise its code anew. Instead each training uses
+copies of its own of what is hooked: torch's loader module, torch.autograd, `Tensor.backward` and the loop itself. So
+they differ in our hooks alone. `null` as KIND hooks neither: what it shows is the bench's own error.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
+
+from unstuck.recorder import guard, start
 
 WARM, COUNTED = 16, 96
 """Steps of a block that are not counted, and that are."""
@@ -35,23 +37,17 @@ def main() -> None:
     torch.manual_seed(0)
     twins = Twins()
     with tempfile.TemporaryDirectory() as folder:
-        from unstuck.recorder import flight, guard, start
+        from unstuck.recorder import flight
 
         start.start(folder)
-        if kind == "fetch":  # noting samples is measured for itself: workers do it, or main where there are none
-            guard.remove_all()
-            name = "torch.utils.data._utils.fetch"
-            start.install_seam(name, sys.modules[name])
-            sys.modules["unstuck.recorder.hooks.fetch"].fetching.begin_worker()
-        else:
-            guard.remove("fetch")
         made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
         for steps in made.values():  # in this order too: what is made later lies elsewhere
             next(steps)
         hooked, plain = made[True], made[False]
         away = Away()
         first(hooked, plain, 1000 if kind == "fetch" else FIRST_STEPS, away)
-        state = [0] * 16 if kind == "fetch" else flight.state  # no step is counted there, so none is sampled
+        unsampled = kind == "fetch" or not guard.installed()
+        state = [0] * 16 if unsampled else flight.state  # no step is counted there, so none is sampled
         measured = [pair(hooked, plain, state, away) for _ in range(blocks)]
         guard.remove_all()
     print(json.dumps(measured))
@@ -138,32 +134,48 @@ class Twins:
         import torch
 
         self._torch = torch
-        self._loader = _copy("torch.utils.data.dataloader")
-        utils = ModuleType("utils")
-        utils.__dict__.update(torch.utils.data._utils.__dict__, fetch=_copy("torch.utils.data._utils.fetch"))
-        self._loader.__dict__["_utils"] = utils
-        self._plain_backward = torch.autograd.backward
+        self._copies = {yes: Copies() for yes in (True, False)}
 
     def steps(self, kind: str, hooked: bool) -> Iterator[None]:
-        torch = self._torch
-        loader: Any = torch.utils.data.DataLoader if hooked else self._loader.DataLoader
-        make = _own_code(small if kind in ("small", "fetch") else wide)
-        backward = self._backward(hooked)
-        size = 32 if kind == "fetch" else WIDTHS.get(kind, 1)
-        return iter(make(size, loader, backward, lambda optimizer: _only_ours(optimizer, hooked)))
-
-    def _backward(self, hooked: bool) -> Any:
-        """A copy of `Tensor.backward` that calls what `torch.autograd.backward` is then, or torch's own."""
-        torch = ModuleType("torch")
+        copies = self._copies[hooked]
         if hooked:
-            torch.__dict__.update(autograd=self._torch.autograd)
-        else:
-            torch.__dict__.update(autograd=ModuleType("autograd"))
-            torch.autograd.__dict__.update(self._torch.autograd.__dict__, backward=self._plain_backward)
-        original = self._torch.Tensor.backward
-        made = FunctionType(original.__code__.replace(), {**original.__globals__, "torch": torch}, "backward")
-        made.__defaults__ = original.__defaults__
-        return made
+            copies.hook({"fetch": "fetch", "null": ""}.get(kind, "step"))
+        make = _own_code(small if kind in ("small", "fetch", "null") else wide)
+        size = 32 if kind == "fetch" else WIDTHS.get(kind, 1)
+        return iter(make(size, copies.loader.DataLoader, copies.backward, lambda each: _only_ours(each, hooked)))
+
+
+class Copies:
+    """One copy of what is hooked: the loader's module, torch.autograd and `Tensor.backward`."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.loader = _copy("torch.utils.data.dataloader")
+        self._fetch = _copy("torch.utils.data._utils.fetch")
+        utils = ModuleType("utils")
+        utils.__dict__.update(torch.utils.data._utils.__dict__, fetch=self._fetch)
+        self.loader.__dict__["_utils"] = utils
+        self._autograd = ModuleType("autograd")
+        self._autograd.__dict__.update(torch.autograd.__dict__)
+        seen = ModuleType("torch")
+        seen.__dict__["autograd"] = self._autograd
+        original = torch.Tensor.backward
+        self.backward: Any = FunctionType(
+            original.__code__.replace(), {**original.__globals__, "torch": seen}, "backward"
+        )
+        self.backward.__defaults__ = original.__defaults__
+
+    def hook(self, what: str) -> None:
+        """In the place of torch's own. Noting samples is measured for itself: workers do it."""
+        guard.remove_all()
+        if what == "fetch":
+            start.install_seam("torch.utils.data._utils.fetch", self._fetch)
+            sys.modules["unstuck.recorder.hooks.fetch"].fetching.begin_worker()
+        elif what == "step":
+            start.install_seam("torch.utils.data.dataloader", self.loader)
+            start.install_seam("torch.autograd", self._autograd)
+            start.install_seam("torch.optim.optimizer", sys.modules["torch.optim.optimizer"])
 
 
 def _only_ours(optimizer: Any, hooked: bool) -> None:

@@ -13,13 +13,13 @@ from types import FunctionType, GetSetDescriptorType
 
 from .objects import (
     UNKNOWN,
+    Own,
     attribute,
     class_dict,
     class_name,
     entry,
     ids,
     in_class,
-    instance_dict,
     module_dict,
     mro_of,
 )
@@ -71,7 +71,7 @@ def _by_function(thing: Any, owner: type, written: FunctionType, deep: int) -> i
     if _is_of(owner, "torch.utils.data", "DataLoader"):
         return loader_length(thing, deep)
     if type(thing) is owner and name in _OF_TORCH and _is_of(owner, "torch.utils.data", name):
-        return _by_formula(name, instance_dict(thing) or {}, deep)
+        return _by_formula(name, Own(thing), deep)
     if code.co_code == _attribute.__code__.co_code and len(code.co_names) == 1:
         said = attribute(thing, code.co_names[0])
         if type(said) is int:
@@ -99,7 +99,7 @@ def _is_of(kind: type, module: str, name: str) -> bool:
     return (module_dict(sys.modules.get(module)) or {}).get(name) is kind
 
 
-def _by_formula(name: str, own: dict[str, Any], deep: int) -> int | None:
+def _by_formula(name: str, own: Own, deep: int) -> int | None:
     held = own.get(_OF_TORCH[name])
     if name == "RandomSampler" and own.get("_num_samples") is not None:
         return _whole(own["_num_samples"])
@@ -138,7 +138,7 @@ def _whole(value: Any) -> int | None:
 
 def loader_length(loader: Any, deep: int = 0) -> int | None:
     """Batches of one pass, as the loader itself would say. Not `len(loader)`: torch remembers having been asked."""
-    own = instance_dict(loader) or {}
+    own = Own(loader)
     samples = own.get("dataset")
     if not is_iterable(loader):
         drawn = drawing(loader)
@@ -154,20 +154,20 @@ def loader_length(loader: Any, deep: int = 0) -> int | None:
 
 def drawing(loader: Any) -> Any:
     """What its batches are drawn by. Not `or`, which would ask the user's sampler for its length."""
-    own = instance_dict(loader) or {}
+    own = Own(loader)
     batches = own.get("batch_sampler")
     return batches if batches is not None else own.get("sampler")
 
 
-def parts(loader: Any) -> list[dict[str, Any]]:
+def parts(loader: Any) -> list[Own]:
     """What a loader holds; after it, what each of torchdata's nodes does, from the last one to the source."""
-    found, node = [instance_dict(loader) or {}], (instance_dict(loader) or {}).get("root")
+    found, node = [Own(loader)], Own(loader).get("root")
     while node is not None and len(found) < MOST_NODES:
-        found.append(instance_dict(node) or {})
+        found.append(Own(node))
         node = found[-1].get("source")
     return found
 
 
 def is_iterable(loader: Any) -> bool:
-    kind = (instance_dict(loader) or {}).get("_dataset_kind")
+    kind = Own(loader).get("_dataset_kind")
     return type(kind) is int and kind == 1

@@ -8,6 +8,7 @@ from time import monotonic_ns
 from typing import TypeVar
 
 from . import flight, lengths, user_code
+from .objects import Own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def note_ahead() -> None:
 def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, bool]:
     """Those that the batch just handed out was made of, where they are whole numbers; and whether it is no batch but
     one sample."""
-    own = iterator.__dict__
+    own = Own(iterator)
     if not loading.indices or own.get("_in_order") is False or own.get("_dataset_kind") == 1:
         return None, False
     index = loading.indices.get(_handed_out(iterator))
@@ -246,14 +247,14 @@ def samples_of(loading: Loading, iterator: Any) -> tuple[Sequence[int] | None, b
 
 def batches_of(iterator: Any) -> int:
     """That its present pass has given."""
-    return int(iterator.__dict__.get("_num_yielded", 0))
+    return int(Own(iterator).get("_num_yielded", 0))
 
 
 def workers_of(iterator: Any) -> list[int]:
-    return [worker.pid for worker in iterator.__dict__.get("_workers") or ()]
+    return [worker.pid for worker in Own(iterator).get("_workers") or ()]
 
 
-def _workers_in(part: dict[str, Any]) -> int:
+def _workers_in(part: Own) -> int:
     """Processes that a loader, or one of torchdata's nodes, starts."""
     workers = part.get("num_workers")
     return workers if type(workers) is int and part.get("method") != "thread" else 0
@@ -261,17 +262,17 @@ def _workers_in(part: dict[str, Any]) -> int:
 
 def has_workers(iterator: Any) -> bool:
     """Its batches are made by other processes."""
-    return "_rcvd_idx" in iterator.__dict__
+    return "_rcvd_idx" in Own(iterator)
 
 
 def dataset_of(iterator: Any) -> Any:
     """The loader itself may be gone by now."""
-    return iterator.__dict__.get("_dataset")
+    return Own(iterator).get("_dataset")
 
 
 def _handed_out(iterator: Any) -> int:
     """Number, in the order in which indices are drawn, of the batch handed out last."""
-    own = iterator.__dict__
+    own = Own(iterator)
     return int(own["_rcvd_idx"] if "_rcvd_idx" in own else own.get("_num_yielded", 0)) - 1
 
 

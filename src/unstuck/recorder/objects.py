@@ -77,6 +77,30 @@ def instance_dict(thing: Any) -> dict[str, Any] | None:
     return given if type(given) is dict else None
 
 
+class Own:
+    """Attributes of an instance, read one by one: asking for its `__dict__` makes one, and every attribute slower for
+    good. What its classes compute is not read."""
+
+    __slots__ = ("_thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if in_class(type(self._thing), name) is not None:  # what lies in the class may hide it, or be taken for it
+            return (instance_dict(self._thing) or {}).get(name, default)
+        try:
+            return object.__getattribute__(self._thing, name)
+        except AttributeError:
+            return default
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name, UNKNOWN) is not UNKNOWN
+
+    def __getitem__(self, name: str) -> Any:
+        return self.get(name)
+
+
 def module_dict(module: Any) -> dict[str, Any] | None:
     """Names of a module. What stands for one in `sys.modules` may be anything, and load more when asked."""
     given = _module_dict(module) if issubclass(type(module), types.ModuleType) else None

@@ -161,7 +161,7 @@ class Fetching:
         if kind is not self._kind:
             self._kind, self._takes = kind, _defines(kind, "__getitems__") and not _is_subset(kind)
             self._asks = _defines(kind, "__getattr__")
-        own = objects.instance_dict(dataset) or {}
+        own = objects.Own(dataset)
         if self._takes or "__getitems__" in own:
             return True
         return self._asks and any(_defines(type(value), "__getitems__") for value in islice(own.values(), 16))

@@ -66,6 +66,10 @@ class ObjectWalk:
                 continue
 
 
+LOADING = tuple(f"torch.utils.data.{name}" for name in ("dataloader", "sampler", "_utils.fetch"))
+"""Modules whose things are used at every batch, and hold nothing of the user's but the dataset."""
+
+
 def key_text(key: Any) -> str:
     """A key as a person would write it in brackets."""
     if type(key) is str:
@@ -105,5 +109,7 @@ def held_by(thing: Any, most: int = objects.MANY) -> Iterator[tuple[str, Any]]:
     elif issubclass(kind, type):
         if objects.file_of(thing):
             yield from ((f".{name}", value) for name, value in objects.some_of(objects.class_dict(thing).items(), most))
+    elif objects.module_of(kind) in LOADING:  # asking for all they hold would make them slower for good
+        yield ".dataset", objects.Own(thing).get("dataset")
     else:
         yield from ((f".{name[:KEY]}", value) for name, value in attributes(thing, most))

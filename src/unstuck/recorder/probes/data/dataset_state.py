@@ -46,7 +46,7 @@ class DatasetState(Probe):
     def workers_began(self, loader: Any, number: int) -> list[str]:
         """New workers have the dataset as it is now. Gives what has changed of it since workers were last started:
         those that lived on would not know."""
-        own = loader.__dict__
+        own = objects.Own(loader)
         dataset = own.get("dataset")
         before = self._given.pop(number, None)
         given = self._given[number] = StartedWith(dataset, bool(own.get("persistent_workers")))
@@ -66,7 +66,7 @@ class DatasetState(Probe):
         number, given, loader = loading.passes + 1, self._given.get(loading.number), loading.loader()
         if given is None or not given.persistent or loader is None or not is_due(number):
             return
-        dataset = loader.__dict__.get("dataset")
+        dataset = objects.Own(loader).get("dataset")
         then, now = given.state, state(dataset)
         changed = [name for name in now if name in then and then[name] != now[name]]
         if changed:

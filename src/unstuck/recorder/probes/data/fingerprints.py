@@ -95,7 +95,7 @@ def _endless(loader: Any) -> bool:
     """Asked when samples were seen to repeat, which is rare."""
     from ..loops import endless_stream
 
-    return endless_stream.goes_round((objects.instance_dict(loader) or {}).get("dataset"))
+    return endless_stream.goes_round(objects.Own(loader).get("dataset"))
 
 
 def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:

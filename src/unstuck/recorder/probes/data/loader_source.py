@@ -21,10 +21,10 @@ _qualname = type.__dict__["__qualname__"].__get__  # a metaclass is not asked
 
 def settings(loading: Loading, loader: Any) -> LoaderSettings:
     """How it is set."""
-    own = objects.instance_dict(loader) or {}
+    own = objects.Own(loader)
     dataset, prepares = dataset_of(loader), own.get("worker_init_fn")
     drawn = lengths.drawing(loader)
-    samplers = (drawn, (objects.instance_dict(drawn) or {}).get("sampler"), own.get("sampler"))
+    samplers = (drawn, objects.Own(drawn).get("sampler"), own.get("sampler"))
     drawn_at = [written(sampler, "__iter__") for sampler in samplers if sampler is not None]
     method = objects.in_class(type(own.get("_DataLoader__multiprocessing_context")), "_name")
     timeout = own.get("timeout")
@@ -74,7 +74,7 @@ def _is_set(value: Any) -> bool:
 
 def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderData:
     """All but what is in its data."""
-    own = objects.instance_dict(loader) or {}
+    own = objects.Own(loader)
     dataset, batches = source(own.get("dataset")), own.get("batch_sampler")
     return LoaderData(
         loader=loading.number,
@@ -92,7 +92,7 @@ def describe(loader: Any, loading: Loading, frame: FrameType | None) -> LoaderDa
 def source(dataset: Any) -> Any:
     """What a Subset, or several of them, is a part of."""
     for _ in range(MOST_WRAPPERS):
-        inner = (objects.instance_dict(dataset) or {}).get("dataset")
+        inner = objects.Own(dataset).get("dataset")
         if inner is None or not _is_torchs(dataset):
             break
         dataset = inner

@@ -109,7 +109,7 @@ class SharedHandles(Probe):
 
     def pass_began(self, of: Loading, _iterator: Any) -> None:
         """In main: new workers have what is open now."""
-        live_on = bool((objects.instance_dict(of.loader()) or {}).get("persistent_workers"))
+        live_on = bool(objects.Own(of.loader()).get("persistent_workers"))
         if not of.workers or (live_on and self._begun.get(of.number) == of.loaders):
             return
         if of.number not in self._begun:

@@ -199,6 +199,6 @@ def _exits(iterators: list[Any]) -> list[WorkerExit]:
     return [
         WorkerExit(worker=number, pid=worker.pid, exitcode=worker.exitcode)
         for iterator in iterators
-        for number, worker in enumerate(iterator.__dict__.get("_workers") or ())
+        for number, worker in enumerate(objects.Own(iterator).get("_workers") or ())
         if getattr(worker, "_parent_pid", None) == os.getpid()
     ]
