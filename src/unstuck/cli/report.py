@@ -1,7 +1,7 @@
 """Show a saved run again, on any machine, without torch.
 
 RUN is a run folder, a run id, a case.json, a report.json, or a folder of
-flight files, if nothing else survived. Without it: the latest run in .unstuck.
+flight files, if nothing else survived. Default: the latest run in .unstuck.
 The rules are applied again to the saved data. Several folders, each copied from
 another machine, are one run of several ranks.
 """
