@@ -16,6 +16,7 @@ MIN_TARGETS = 64  # before the loss of the best constant prediction means someth
 AT_CONSTANT = 0.95, 1.3  # of that loss: memorizing a few samples gains some per cent, labels unrelated or not
 MIN_VALUES_ENDED = 80  # of a loss, in a run that is over …
 MIN_VALUES_RUNNING = 1500  # … and in one that goes on: by then it has had its time
+MIN_VALUES_DIVERGED, MIN_RISE, MIN_ABOVE_CONSTANT = 12, 1.5, 10.0  # of a loss that was thrown up; both in times
 MIN_SATURATION_BATCHES = 12  # before the share of flat values means something
 SATURATED_SHARE = 0.5  # of an activation's values
 MIN_JUDGED_NUMEL = 16  # smaller weights are small by chance
@@ -160,10 +161,19 @@ def worse_than_constant(case: Case) -> Iterator[Learning]:
     for learning in case.learnings:
         for head in learning.heads:
             loss, most = loss_of(learning, head), _constant_at_most(head)
-            if loss is None or most is None or loss.count < enough or several_losses(learning):
+            if loss is None or most is None or several_losses(learning):
+                continue
+            if loss.count < enough and not _has_diverged(loss, most):
                 continue
             if min(end_mean(loss), median(loss.recent or [loss.last])) > most:
                 yield learning
+
+
+def _has_diverged(loss: Loss, constant: float) -> bool:
+    """Thrown far above where it began, and above that of a constant prediction: this shows after a few steps."""
+    end = end_mean(loss)
+    risen = end > MIN_RISE * max(first_value(loss), lowest_mean(loss))
+    return loss.count >= MIN_VALUES_DIVERGED and risen and end > MIN_ABOVE_CONSTANT * constant
 
 
 def _constant_at_most(head: LossHead) -> float | None:

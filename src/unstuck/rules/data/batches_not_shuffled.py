@@ -72,7 +72,7 @@ def decide(case: Case) -> Iterable[Finding]:
                 f"order of the samples: {loader.sampler}"
                 if data.has_loader
                 else f"{data.extent()} were read; they come from no DataLoader",
-                jumps or ("the loss never fell below that of a constant prediction" if data.fails else ""),
+                jumps or ("the loss never fell below that of a constant prediction" if data.fails else data.harm()),
             ),
             where=data.where_used(),
             fix=_fix(data),
@@ -113,8 +113,10 @@ def _of_targets(data: Data) -> Order | None:
 
 def _severity(data: Data, jumps: str) -> Severity:
     """An error where the loss is on average no better than a constant prediction."""
-    if not (jumps or data.fails) or data.loader.own_order:
+    if not (jumps or data.fails or data.useless) or data.loader.own_order:
         return "info"
+    if data.useless:
+        return "error"
     learning, loss = data.learning, data.loss
     best = [b for head in learning.heads if (b := constant_loss(head)) is not None] if learning is not None else []
     values = curve(loss) if loss is not None else []
