@@ -2,8 +2,8 @@
 
 RUN is a run folder, a run id, a case.json, a report.json, or a folder of
 flight files, if nothing else survived. Default: the latest run in .unstuck.
-The rules are applied again to the saved data. Several folders, each copied from
-another machine, are one run of several ranks.
+The rules are applied again to the saved data. Several folders, each copied
+from another machine, are one run of several ranks.
 """
 
 from __future__ import annotations
