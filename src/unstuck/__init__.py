@@ -2,6 +2,7 @@
 
 From a shell: `unstuck run train.py`. From a script or notebook: `unstuck.watch()`.
 A whole dataset: `unstuck scan train.py`, `unstuck.scan(dataset)`.
+Remedies, to use in a script: `unstuck.guard(optimizer)`, `unstuck.bounded(loader)`, `unstuck.Plateau(optimizer)`.
 """
 
 from __future__ import annotations
@@ -11,24 +12,28 @@ from unstuck.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
+    from unstuck.heal.bounded_loop import bounded as bounded
+    from unstuck.heal.plateau_stop import Plateau as Plateau
+    from unstuck.heal.step_guard import guard as guard
     from unstuck.scanning.scan_result import scan as scan
     from unstuck.tuning.session import tune as tune
 
-__all__ = ["__version__", "scan", "tune", "watch"]
+__all__ = ["Plateau", "__version__", "bounded", "guard", "scan", "tune", "watch"]
+
+_HOMES = {
+    "Plateau": "unstuck.heal.plateau_stop",
+    "bounded": "unstuck.heal.bounded_loop",
+    "guard": "unstuck.heal.step_guard",
+    "scan": "unstuck.scanning.scan_result",
+    "tune": "unstuck.tuning.session",
+    "watch": "unstuck.api",
+}
 
 
 def __getattr__(name: str) -> object:
     # `unstuck --help` must not pay for what only scripts use.
-    if name == "watch":
-        from unstuck.api import watch
+    if name not in _HOMES:
+        raise AttributeError(f"module 'unstuck' has no attribute {name!r}")
+    from importlib import import_module
 
-        return watch
-    if name == "scan":
-        from unstuck.scanning.scan_result import scan
-
-        return scan
-    if name == "tune":
-        from unstuck.tuning.session import tune
-
-        return tune
-    raise AttributeError(f"module 'unstuck' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -17,7 +17,7 @@ MAX_SECONDS = 9_999_999.0  # more than a hundred days is a typo
 
 
 class Option:
-    """`kind`: "choice", "seconds", "text" or "switch"."""
+    """`kind`: "choice", "seconds", "count", "text" or "switch"."""
 
     __slots__ = ("choices", "default", "flag", "help", "kind", "metavar", "name", "short")
 
@@ -46,12 +46,14 @@ class Option:
 
             wait = seconds(f"--{self.flag} takes", f"unstuck run --{self.flag} 60 train.py")
             parser.add_argument(*words, type=wait, metavar=self.metavar, help=self.help)
-        else:
+        else:  # what is no count is said in the same words as one in the environment
             parser.add_argument(*words, metavar=self.metavar, help=self.help)
 
     def plainly_right(self, value: str) -> Any:
         """The value argparse would make of it; None if that is for argparse to judge."""
         if not value or value.startswith("-") or (self.choices and value not in self.choices):
+            return None
+        if self.kind == "count" and not (value.isascii() and value.isdigit()):
             return None
         if self.kind != "seconds":
             return value
@@ -101,6 +103,19 @@ OPTIONS = (
         "seconds",
         default=30.0,
         metavar="S",
+    ),
+    Option(
+        "restart",
+        "start a run that died again, up to N times; the script must resume from its own checkpoint",
+        "count",
+        metavar="N",
+    ),
+    Option(
+        "restart-on",
+        "what to restart after: death (default), hang (which is then ended as by --on-hang stop), or both",
+        "choice",
+        ("death", "hang", "death,hang", "hang,death"),
+        "death",
     ),
     Option("detach", "keep the training running if unstuck itself is killed", "switch"),
     Option(

@@ -53,7 +53,9 @@ def run(args: argparse.Namespace | Given) -> int:
         check_report_path(values["report"])
     for note in settings.notes:
         print(f"unstuck: {note}", file=sys.stderr)
-    return supervise(command, Options(**values), store.create())
+    if values["restart"] and "hang" in values["restart_on"] and values["on_hang"] == "report":
+        values["on_hang"] = "stop"  # only a run that has ended can be started again
+    return supervise(command, Options(**values), store.create)
 
 
 def _absolute(report: str) -> str:

@@ -36,6 +36,7 @@ class Settings:
             return None
         wanted = {
             "seconds": "a number, 0 or more",
+            "count": "a whole number, 0 or more",
             "switch": "true or false",
             "text": "text, in quotes",
             "choice": f"one of: {', '.join(choices)}",
@@ -75,6 +76,10 @@ def _parsed(value: Any, kind: str, choices: Sequence[str]) -> Any:
         if isinstance(value, bool) or not 0 <= number < float("inf"):
             raise ValueError
         return number
+    if kind == "count":
+        if isinstance(value, bool) or not isinstance(value, (int, str)) or int(value) < 0:
+            raise ValueError
+        return int(value)
     if not isinstance(value, str) or (kind == "choice" and value not in choices):
         raise ValueError
     return value

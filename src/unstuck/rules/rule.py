@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
+from unstuck.rules.remedies import REMEDIES
 from unstuck.rules.words import sentence
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
@@ -47,7 +48,9 @@ class Rule:
         consequences: tuple[str, ...] = (),
         also: tuple[Where, ...] = (),
     ) -> Finding:
-        """A finding of this rule. Empty lines of evidence are left out; the title becomes a sentence."""
+        """A finding of this rule. Empty lines of evidence are left out; the title becomes a sentence; beneath the fix
+        stands the remedy with which the run can go on."""
+        fix = Fix(fix) if isinstance(fix, str) else fix
         return Finding(
             rule=self.name,
             family=self.family,
@@ -56,7 +59,7 @@ class Rule:
             title=sentence(title),
             evidence=tuple(line for line in evidence if line),
             where=where,
-            fix=Fix(fix) if isinstance(fix, str) else fix,
+            fix=fix if fix.diff else Fix(fix.text, REMEDIES.get(self.name)),
             seen_by=seen_by,
             consequences=consequences,
             also=also,

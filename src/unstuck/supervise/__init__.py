@@ -12,7 +12,19 @@ from __future__ import annotations
 class Options:
     """What the user wants of a run. Without dataclass machinery: it is imported before the training starts."""
 
-    __slots__ = ("detach", "fail_on", "grace", "on_hang", "report", "stall_after", "stop_on", "trace_nan", "verbose")
+    __slots__ = (
+        "detach",
+        "fail_on",
+        "grace",
+        "on_hang",
+        "report",
+        "restart",
+        "restart_on",
+        "stall_after",
+        "stop_on",
+        "trace_nan",
+        "verbose",
+    )
 
     def __init__(
         self,
@@ -25,6 +37,8 @@ class Options:
         grace: float = 30.0,
         stop_on: str | None = None,
         trace_nan: bool = False,
+        restart: int = 0,
+        restart_on: str = "death",
     ) -> None:
         self.on_hang = on_hang
         self.stall_after = stall_after
@@ -35,3 +49,5 @@ class Options:
         self.grace = grace
         self.stop_on = stop_on
         self.trace_nan = trace_nan
+        self.restart = restart
+        self.restart_on = restart_on

@@ -113,6 +113,11 @@ class FlightFolder:
         """Facts written so far that are worth applying the rules to."""
         return sum(int(gauge.words[at.W_NEWS]) for gauge in (*self.living, *self.dead))
 
+    @property
+    def steps(self) -> int:
+        """Of the process that is furthest on."""
+        return max((int(gauge.words[at.W_STEP]) for gauge in (*self.living, *self.dead)), default=0)
+
     def scan(self) -> None:
         """Take in new files, fold in those whose process is gone."""
         if self.folder is None:

@@ -16,10 +16,11 @@ from unstuck.supervise.watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from unstuck.model import Exit, Finding, Outcome
     from unstuck.report.store import RunFolder
+    from unstuck.supervise.restart import Ending
     from unstuck.supervise.stop import Stopper
 
 STOPPED_BY_US = 3  # exit codes
@@ -42,9 +43,11 @@ class Supervisor:
         """The last signal that reached us and means that the run has to end."""
         self._receipts: dict[int, int] = {}
         """How often the child had handled each signal, when last read."""
+        self.ending: Ending | None = None
+        """How it ended, if not well: `--restart` asks."""
 
     def run(self) -> int:
-        """Start the child and stay until it has ended; gives the exit code for ours, or ends as the child did."""
+        """Start the child and stay until it has ended; gives the exit code for ours, negative for a signal."""
         place, why = flight_folder.make_folder()
         flights = flight_folder.FlightFolder(place)
         self.relay.begin()
@@ -61,10 +64,14 @@ class Supervisor:
                 self.output.line(self.folder.note + kept)
             self._until_ended()
             code = self._close()
+            if self.options.restart:
+                from unstuck.supervise.restart import ending_of
+
+                self.ending = ending_of(self, code)
         finally:
             flights.close()
             self.relay.end()
-        return child.die_like(-code) if code < 0 else code
+        return code
 
     # --- while it runs -----------------------------------------------------------------------------------
 
@@ -249,9 +256,16 @@ def exit_of(code: int) -> tuple[int | None, int | None]:
     return (code, None) if code >= 0 else (None, -code)
 
 
-def supervise(command: Sequence[str], options: Options, folder: RunFolder) -> int:
+def supervise(command: Sequence[str], options: Options, new_folder: Callable[[], RunFolder]) -> int:
+    """The whole of `run`: gives the exit code, or ends as the training did."""
     if not sys.platform.startswith("linux"):
         import subprocess
 
         return subprocess.call(command)
-    return Supervisor(command, options, folder).run()
+    if options.restart:
+        from unstuck.supervise.restart import run_again
+
+        code = run_again(lambda folder: Supervisor(command, options, folder), options, new_folder)
+    else:
+        code = Supervisor(command, options, new_folder()).run()
+    return child.die_like(-code) if code < 0 else code

@@ -36,6 +36,9 @@ LEFT_TO_ARGPARSE = [
     "run --stall-after soon train.py",
     "run --stall-after -1 train.py",
     "run --stall-after 0 train.py",
+    "run --restart many train.py",
+    "run --restart -1 train.py",
+    "run --restart-on birth train.py",
     "run --on-hang stop",
     "run -m",
     "run --",
@@ -70,8 +73,10 @@ def test_a_run_knows_every_option() -> None:
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: str(option.flag))
 def test_the_environment_sets_every_option(option: Any, tmp_path: Path) -> None:
-    given = {"choice": option.choices[-1:], "seconds": ("7",), "text": ("a",), "switch": ("yes",)}[option.kind][0]
+    given = {"choice": option.choices[-1:], "seconds": ("7",), "count": ("7",), "text": ("a",), "switch": ("yes",)}[
+        option.kind
+    ][0]
     settings = Settings({f"UNSTUCK_{option.name.upper()}": given}, str(tmp_path))
-    wanted = {"seconds": 7.0, "switch": True}.get(option.kind, given)
+    wanted = {"seconds": 7.0, "count": 7, "switch": True}.get(option.kind, given)
     assert option.resolve(settings, None) == wanted
     assert (option.resolve(Settings({}, str(tmp_path)), None) or None) == option.default

@@ -1,0 +1,1 @@
+"""Remedies: small, drop-in, one file each, and every act is said."""
