@@ -30,7 +30,7 @@ class Ending:
 def ending_of(run: Supervisor, code: int) -> Ending | None:
     """None if it ended well, or as the user wanted."""
     finding = next((f for f in run.watch.findings if f.severity == "error" and not f.withdrawn), None)
-    if run.watch.interrupted and run.stopper is None:
+    if run.watch.interrupted:
         return None
     if run.stopper is not None:
         if run.options.stop_on is not None or finding is None or finding.family not in HUNG:
