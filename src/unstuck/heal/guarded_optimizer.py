@@ -2,7 +2,7 @@
 
 Before each step the norm of all gradients is compared with those of the last steps. On the CPU a bad step is not made.
 On a GPU nothing waits for that number: the gradients are multiplied and cleared there by flags that only the GPU has
-read, fused optimizers are told by the flag that GradScaler uses for it, and what happened is read some steps later.
+read, fused optimizers get the flag with which GradScaler skips a step, and what happened is read some steps later.
 """
 
 from __future__ import annotations
