@@ -41,7 +41,7 @@ NEEDS = {  # script: the package it trains with
 LIMIT = 400.0  # seconds; a busy machine needs many of them to import some of these packages
 BAD_SAMPLES = range(2133, 2137)
 WITHOUT_NUMBERS = ("fastai_training", "webdataset_training")  # of samples
-WITHOUT_INDICES = (*WITHOUT_NUMBERS, "torchdata_nodes")  # of the samples of a batch
+WITHOUT_INDICES = (*WITHOUT_NUMBERS, "torchdata_nodes", "stateful_loader")  # of the samples of a batch
 OWN_COUNT = ("fastai_training",)  # validates as many batches as its loader says: there is no endless validation
 
 
