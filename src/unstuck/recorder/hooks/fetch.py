@@ -1,6 +1,6 @@
 """Seam: fetching a batch's samples, in a worker or in main: which sample is in work, and since when.
 
-The fetcher gets its list of indices as a list that notes the position while it is iterated. Samples of 50 µs
+The fetcher gets its indices from a generator that notes which one is next. Samples of 50 µs
 and more are timed one by one; quicker ones as the mean of their batch, of one batch in eight.
 """
 
@@ -29,33 +29,24 @@ LARGE = 1 << 62  # what fits into a word
 _SAMPLE, _POSITION, _SINCE, _FETCHING = at.W_SAMPLE, at.W_POSITION, at.W_SAMPLE_SINCE, at.W_FETCHING
 
 
-class NotedIndices(list):  # type: ignore[type-arg]  # its base stays plain at run time
-    """Indices of one batch; iterating it says which one is in work."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        w = flight.words
-        for index in list.__iter__(self):
-            w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
-            yield index
-        w[_POSITION] = at.COLLATING
+def noted(indices: list[Any] | tuple[Any, ...], w: memoryview[int]) -> Iterator[Any]:
+    """Indices of one batch, one by one; says which one is in work."""
+    plain, large, sample = int, LARGE, _SAMPLE
+    for index in indices:
+        w[sample] = index if type(index) is plain and index < large else note_key(index)
+        yield index
+    w[_POSITION] = at.COLLATING
 
 
-class TimedIndices(list):  # type: ignore[type-arg]  # as above
+def timed(indices: list[Any] | tuple[Any, ...], w: memoryview[int]) -> Iterator[Any]:
     """The same for slower samples, each with its own time."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        w = flight.words
-        for index in list.__iter__(self):
-            w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
-            w[_SINCE] = began = monotonic_ns()
-            yield index
-            flight.count(at.SAMPLE_KIND, monotonic_ns() - began)
-        w[_POSITION] = at.COLLATING
-        w[_SINCE] = monotonic_ns()
+    for index in indices:
+        w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
+        w[_SINCE] = began = monotonic_ns()
+        yield index
+        flight.count(at.SAMPLE_KIND, monotonic_ns() - began)
+    w[_POSITION] = at.COLLATING
+    w[_SINCE] = monotonic_ns()
 
 
 def note_key(index: object) -> int:
@@ -122,7 +113,7 @@ class Fetching:
         if self._draws_batches(fetcher.dataset):
             w[_SAMPLE] = at.NONE
             return index
-        return TimedIndices(index) if self._timed else NotedIndices(index)
+        return timed(index, w) if self._timed else noted(index, w)
 
     def _begin_in_worker(self, fetcher: Any) -> None:
         flight.enter(at.FETCH)
@@ -240,7 +231,7 @@ def _wrap(fetcher_class: Any, name: str) -> None:
         words[_POSITION] = at.NONE
         words[_FETCHING] = 1
         try:
-            return original(self, NotedIndices(possibly_batched_index))
+            return original(self, noted(possibly_batched_index, words))
         except BaseException as error:
             failed(possibly_batched_index, error)
             raise
