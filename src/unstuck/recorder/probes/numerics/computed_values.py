@@ -26,6 +26,7 @@ EDGES = ("std", "var", *LOGS, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
 MAX_EVENTS = 200_000
+YIELDS = 0x2A0  # generators and coroutines: a `yield` is a return too, and their locals are needed after it
 SPREAD_WARNINGS = tuple(f"{name}(): degrees of freedom" for name in ("std", "var", "std_mean", "var_mean"))  # torch's
 MAX_MODULES, MAX_WARNINGS = 4000, 200
 MAX_LOCALS, MAX_ELEMENTS, MAX_DEPTH = 32, 1 << 20, 2
@@ -137,7 +138,8 @@ class Returns:
         self._events += 1
         if self._events > MAX_EVENTS:
             self.stop()
-        if event != "return" or self.found or not user_code.is_user_file(frame.f_code.co_filename):
+        code = frame.f_code
+        if event != "return" or self.found or code.co_flags & YIELDS or not user_code.is_user_file(code.co_filename):
             return
         try:
             sys.setprofile(None)
