@@ -16,31 +16,36 @@ if TYPE_CHECKING:
 
 NODES = 400  # of a graph that are looked through for its parameters
 LEAVES = 3  # of these that are followed
+NUMBERS = 32  # of each that are compared
 MANY = 64  # backward passes without an optimizer's step, after which they are looked at for themselves
 
 
 class Leaf:
     """A tensor that is trained, as it was at the last backward pass."""
 
-    __slots__ = ("first", "tensor", "version")
+    __slots__ = ("some", "tensor", "version")
 
     def __init__(self, tensor: Any) -> None:
         self.tensor: Callable[[], Any] = ref(tensor)
         self.version = tensor._version
-        self.first = first_number(tensor)
+        self.some = some_numbers(tensor)
 
     def changed(self) -> bool:
         tensor = self.tensor()
         if tensor is None:
             return True  # `w = (w - rate * gradient).requires_grad_()`: another one has taken its place
-        return bool(tensor._version != self.version or first_number(tensor) != self.first)
+        return bool(tensor._version != self.version or some_numbers(tensor) != self.some)
 
 
-def first_number(tensor: Any) -> float | None:
-    """Written through `.data` a tensor's own version does not change: then its content tells."""
+def some_numbers(tensor: Any) -> list[float] | None:
+    """Written through `.data` a tensor's own version does not change: then its content tells. Of several numbers: an
+    update may be too small for one of them."""
     if not tensor.is_cpu or not tensor.numel() or tensor.is_sparse:
         return None
-    return float(tensor.detach().reshape(-1)[0])
+    row = tensor.detach()
+    while row.dim() > 1:
+        row = row[0]
+    return list(row.reshape(-1)[:NUMBERS].tolist())
 
 
 def updated(leaves: list[Leaf]) -> bool:
