@@ -124,7 +124,9 @@ def test_spinning_sample_is_named(unstuck: Runner, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", scripts(*OWN_COUNT, "repeating_loader"))
-def test_endless_validation_is_named(unstuck: Runner, name: str) -> None:
+def test_endless_validation_is_named(unstuck: Runner, name: str, request: pytest.FixtureRequest) -> None:
+    if name == "torchdata_nodes":
+        request.applymarker(pytest.mark.xfail(reason="not named yet: docs/frameworks.md", strict=False))
     finding = first(run(unstuck, name, "endless", "--on-hang", "stop"), "endless-epoch")
     assert at_culprit(finding, "endless"), finding
 
