@@ -24,7 +24,7 @@ BLOCK_STEPS = 24
 LIMIT = 0.01
 
 
-def cnn(batch: int = 4) -> tuple[Any, Any, Any]:
+def cnn(batch: int = 6) -> tuple[Any, Any, Any]:
     def block(before: int, after: int) -> list[Any]:
         return [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
 
@@ -32,7 +32,7 @@ def cnn(batch: int = 4) -> tuple[Any, Any, Any]:
     return model, torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
 
 
-def mlp(batch: int = 256, width: int = 160) -> tuple[Any, Any, Any]:
+def mlp(batch: int = 512, width: int = 160) -> tuple[Any, Any, Any]:
     layers = (nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
     return nn.Sequential(*layers), torch.randn(batch, width), torch.randint(0, 10, (batch,))
 
@@ -42,8 +42,8 @@ def small_batch() -> tuple[Any, Any, Any]:
 
 
 KINDS: dict[str, tuple[Callable[[], tuple[Any, Any, Any]], bool]] = {
-    "CNN, batch of 4": (cnn, True),
-    "MLP, batch of 256": (mlp, True),
+    "CNN, batch of 6": (cnn, True),
+    "MLP, batch of 512": (mlp, True),
     "wide MLP, batch of 32 (the worst case)": (small_batch, False),
 }
 
