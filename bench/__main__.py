@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from bench import attach, processes, scan, slowdown, step_cost, syncs, tuning
+from bench import attach, heal_loader, processes, scan, slowdown, step_cost, syncs, tuning
 from bench.stats import Interval
 
 
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "run", "attach", "learning", "scan", "tune", "gpu"),
+        choices=("all", "run", "attach", "learning", "scan", "tune", "heal", "gpu"),
         default="all",
         help="default: all",
     )
@@ -52,6 +52,8 @@ def _rows(what: str, scale: float) -> Iterator[Row]:
         yield from _scan(scale)
     if what in ("all", "tune"):
         yield from _tune(scale)
+    if what in ("all", "heal"):
+        yield from _heal(scale)
     if what == "gpu":
         yield _syncs()
         yield from _learning((GPU,), 60, scale, 0.005)
@@ -105,6 +107,19 @@ def _tune(scale: float) -> Iterator[Row]:
             "≤ 25 %",
             share <= 0.25,
         )
+
+
+def _heal(scale: float) -> Iterator[Row]:
+    """The lower end of the interval counts."""
+    for name, loader, ratio, rate in heal_loader.ratios(max(4, int(20 * scale))):
+        what = f"{name}: batches/s with {loader}'s DataLoader, compared with torch's ({rate:.0f})"
+        measured = f"× {1 + ratio.mean:.3f} ({1 + ratio.low:.3f}–{1 + ratio.high:.3f})"
+        ours = loader == "unstuck"
+        yield what, measured, "≥ × 0.97" if ours else "", not ours or ratio.low >= -0.03
+    longer, start = heal_loader.recovery(max(4, int(12 * scale)))
+    yield _row(
+        f"an epoch in which a worker is killed (its start: {start * 1e3:.0f} ms), longer by", longer, 1, "s", 0.5
+    )
 
 
 def _syncs() -> Row:

@@ -2,7 +2,8 @@
 
 From a shell: `unstuck run train.py`. From a script or notebook: `unstuck.watch()`.
 A whole dataset: `unstuck scan train.py`, `unstuck.scan(dataset)`.
-Remedies, to use in a script: `unstuck.guard(optimizer)`, `unstuck.bounded(loader)`, `unstuck.Plateau(optimizer)`.
+Remedies, to use in a script: `unstuck.DataLoader(dataset)`, `unstuck.guard(optimizer)`, `unstuck.bounded(loader)`,
+`unstuck.Plateau(optimizer)`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unstuck.api import watch as watch
     from unstuck.heal.bounded_loop import bounded as bounded
+    from unstuck.heal.loader.healing_loader import DataLoader as DataLoader
     from unstuck.heal.plateau_stop import Plateau as Plateau
     from unstuck.heal.step_guard import guard as guard
     from unstuck.scanning.scan_result import scan as scan
     from unstuck.tuning.session import tune as tune
 
-__all__ = ["Plateau", "__version__", "bounded", "guard", "scan", "tune", "watch"]
+__all__ = ["DataLoader", "Plateau", "__version__", "bounded", "guard", "scan", "tune", "watch"]
 
 _HOMES = {
+    "DataLoader": "unstuck.heal.loader.healing_loader",
     "Plateau": "unstuck.heal.plateau_stop",
     "bounded": "unstuck.heal.bounded_loop",
     "guard": "unstuck.heal.step_guard",

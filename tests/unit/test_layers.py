@@ -74,7 +74,7 @@ def test_torch_s_private_names_are_known_to_hooks_only() -> None:
                 assert not any(part.startswith("_") for part in (node.module or "").split(".")), path
 
 
-@pytest.mark.parametrize("package", ["recorder", "takeover", "scanning", "tuning"])
+@pytest.mark.parametrize("package", ["recorder", "heal/loader", "takeover", "scanning", "tuning"])
 def test_what_is_injected_needs_no_installed_unstuck(package: str) -> None:
     """There it has another name: `_unstuck`."""
     for path in (ROOT / package).rglob("*.py"):

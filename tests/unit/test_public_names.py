@@ -10,7 +10,16 @@ import unstuck
 
 
 def test_public_names() -> None:
-    assert sorted(unstuck.__all__) == ["Plateau", "__version__", "bounded", "guard", "scan", "tune", "watch"]
+    assert sorted(unstuck.__all__) == [
+        "DataLoader",
+        "Plateau",
+        "__version__",
+        "bounded",
+        "guard",
+        "scan",
+        "tune",
+        "watch",
+    ]
     assert all(hasattr(unstuck, name) for name in unstuck.__all__)
 
 

@@ -72,9 +72,10 @@ class Option:
 OPTIONS = (
     Option(
         "on-hang",
-        "what to do when the run is certainly stuck: only say so (default), or end it (exit code 3)",
+        "what to do when the run is certainly stuck: only say so (default), end it (exit code 3), or heal its "
+        "DataLoaders: bad samples are left out, dead and hung workers replaced",
         "choice",
-        ("report", "stop"),
+        ("report", "stop", "heal"),
         "report",
     ),
     Option(

@@ -15,6 +15,7 @@ from unstuck.recorder.records.loaders import (
     DataWait,
     EmptyPass,
     GpuCopies,
+    Healed,
     LoaderSettings,
     MovedHandle,
     OverLength,
@@ -215,6 +216,7 @@ class Case:
     flights: tuple[Flight, ...] = ()
     loaders: tuple[LoaderSettings, ...] = ()
     workers_started: tuple[WorkersStarted, ...] = ()
+    healed: tuple[Healed, ...] = ()
     passes_ended: tuple[PassEnded, ...] = ()
     empty_passes: tuple[EmptyPass, ...] = ()
     asked_after_end: tuple[AskedAfterEnd, ...] = ()

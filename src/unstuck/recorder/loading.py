@@ -270,6 +270,11 @@ def dataset_of(iterator: Any) -> Any:
     return Own(iterator).get("_dataset")
 
 
+def dataset_of_fetcher(fetcher: Any) -> Any:
+    """Where our healing loader stands in its place, the one behind it."""
+    return fetcher.__dict__.get("_unstuck_dataset", fetcher.dataset)
+
+
 def _handed_out(iterator: Any) -> int:
     """Number, in the order in which indices are drawn, of the batch handed out last."""
     own = Own(iterator)

@@ -29,6 +29,8 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "torch._dynamo.eval_frame": ("compiler", "install"),
     "torch.distributed.distributed_c10d": ("collectives", "install"),
     "torch.nn.parallel.distributed": ("collectives", "install_ddp"),
+    "unstuck.heal.loader.quarantine": ("healing", "install"),
+    "_unstuck.heal.loader.quarantine": ("healing", "install"),
     "threading": ("processes", "install_threads"),
     "subprocess": ("processes", "install_commands"),
     "multiprocessing.util": ("processes", "install_children"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from unstuck.errors import UsageError
 from unstuck.model import SCHEMA, Case, Exit, Finding, Flight, Pace
+from unstuck.recorder.records.loaders import Healed
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.serial import MisfitError, dump_text, from_plain, to_plain, write_whole
 from unstuck.version import __version__
@@ -33,6 +34,7 @@ def report(case: Case, diagnosis: Diagnosis) -> dict[str, Any]:
             "overhead": {"seconds": round(case.overhead, 6), "share": _share(case.overhead, case.seconds)},
         },
         "findings": [_finding(finding, case.cwd) for finding in diagnosis.findings],
+        "healed": [_healed(act) for act in case.healed],
         "probes_off": [{"probe": probe, "why": why} for probe, why in dict.fromkeys(off)],
         "phases": _phases(training),
         "series": {},
@@ -62,6 +64,7 @@ def read_back(data: dict[str, Any], source: str) -> tuple[Case, Diagnosis]:
             exits=exits if exits[0] != Exit(0) else (),
             overhead=run["overhead"]["seconds"],
             flights=(Flight(0, role="main", step=run["steps"], epoch=run["epochs"], paces=paces),),
+            healed=tuple(Healed(**item) for item in data.get("healed", ())),
             probes_off=tuple((item["probe"], item["why"]) for item in data["probes_off"]),
             machine=data["machine"],
         )
@@ -133,6 +136,10 @@ def relative(file: str | None, cwd: str) -> str | None:
     if file and cwd and os.path.isabs(file) and file.startswith(cwd.rstrip("/") + "/"):
         return os.path.relpath(file, cwd)
     return file
+
+
+def _healed(act: Healed) -> dict[str, Any]:
+    return {"act": act.act, "what": act.what, "sample": act.sample, "worker": act.worker, "reason": act.reason}
 
 
 def _exit_of_root(case: Case) -> Exit | None:

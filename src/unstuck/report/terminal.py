@@ -12,6 +12,7 @@ from unstuck.report.screen import Screen
 from unstuck.rules.diagnose import Diagnosis
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan", "recovered": "bold green"}
+MAX_HEALED = 8  # acts that are listed
 MAX_MORE = 6  # findings shown after the primary one; more is noise
 
 
@@ -40,6 +41,7 @@ def render(
             _recovered(page, finding)
     if not diagnosis.findings:
         _nothing(page, case, diagnosis)
+    _healed(page, case)
     _goes_on(page, case, current, live, stopping)
     unseen(page, case, diagnosis)
     page.next_command(next_command)
@@ -121,6 +123,14 @@ def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
         page.verdict("recovered", "bold green", "Nothing found.")
         return
     page.bullets(_questions(diagnosis))
+
+
+def _healed(page: Page, case: Case) -> None:
+    if case.healed:
+        page.heading("Healed")
+        page.bullets([act.what for act in case.healed[:MAX_HEALED]])
+        if len(case.healed) > MAX_HEALED:
+            page.line((f"and {len(case.healed) - MAX_HEALED} more in the JSON report", "dim"), indent=4)
 
 
 def _questions(diagnosis: Diagnosis) -> list[str]:

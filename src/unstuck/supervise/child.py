@@ -17,7 +17,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 
 
-def environment(flight_dir: str | None, *, trace_nan: bool = False) -> dict[str, str]:
+def environment(
+    flight_dir: str | None, *, trace_nan: bool = False, heal: dict[str, object] | None = None
+) -> dict[str, str]:
     """The child's environment: ours, and the recorder's folder first on PYTHONPATH."""
     env = dict(os.environ)
     if flight_dir is None:
@@ -25,6 +27,10 @@ def environment(flight_dir: str | None, *, trace_nan: bool = False) -> dict[str,
     env["UNSTUCK_FLIGHT_DIR"] = flight_dir
     if trace_nan:
         env["UNSTUCK_TRACE_NAN"] = "1"
+    if heal is not None:
+        import json
+
+        env["UNSTUCK_HEAL"] = json.dumps(heal)
     env["PYTHONPATH"] = SITE + (os.pathsep + env["PYTHONPATH"] if env.get("PYTHONPATH") else "")
     return env
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 STOPPED_BY_US = 3  # exit codes
 FINDING_STANDS = 4
 LAST_WORDS_SECONDS = 3.0  # after Ctrl-C the run may end by itself for so long before it is explained
+QUARANTINE = "bad.jsonl"  # in the run folder: what --on-hang heal left out
+HUNG_SECONDS = 60.0  # that a sample may take with --on-hang heal, unless --stall-after says otherwise
 STATUS_READ_SECONDS = 0.05  # between two readings while the status line is shown
 
 
@@ -52,7 +54,7 @@ class Supervisor:
         flights = flight_folder.FlightFolder(place)
         self.relay.begin()
         try:
-            env = child.environment(place, trace_nan=self.options.trace_nan)
+            env = child.environment(place, trace_nan=self.options.trace_nan, heal=self._heal())
             self.process = child.start(self.command, env, old_mask=self.relay.old_mask, detach=self.options.detach)
             self.watch = Watch(self.process.pid, self.command, self.options, flights, self.folder, self.output)
             self.parts = self.watch.parts
@@ -72,6 +74,16 @@ class Supervisor:
             flights.close()
             self.relay.end()
         return code
+
+    def _heal(self) -> dict[str, object] | None:
+        """What the script's own loaders are to do about bad samples (--on-hang heal)."""
+        if self.options.on_hang != "heal":
+            return None
+        place = os.path.abspath(os.path.join(self.folder.path or ".", QUARANTINE))
+        self.output.line(
+            f"DataLoaders leave out samples that raise, hang or kill their worker, and list them in {place}"
+        )
+        return {"quarantine": place, "sample_timeout": self.options.stall_after or HUNG_SECONDS}
 
     # --- while it runs -----------------------------------------------------------------------------------
 

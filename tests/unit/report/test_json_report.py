@@ -88,6 +88,7 @@ def test_the_whole_report() -> None:
                 "withdrawn": False,
             }
         ],
+        "healed": [],
         "probes_off": [
             {"probe": "py-spy", "why": "not allowed"},
             {"probe": "optimizer", "why": "no hook"},

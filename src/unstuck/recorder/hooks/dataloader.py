@@ -25,6 +25,7 @@ OPENED, DRAWN = "_unstuck_opened", "_unstuck_drawn"
 """Of an iterator: the Loading of its loader; the same, once a batch has come. Set and read as attributes: asking
 for the `__dict__` would make one, and all attributes of the iterator slower."""
 INDICES = "_unstuck_indices"
+HEALING = ".heal.loader.healing_iterators"  # iterators of ours, which draw as torch's do
 FIRST = 8  # batches of a pass that are looked at in any case; then one in thirty-two, and those of sampled steps
 ANSWER_WITHIN = 20_000_000  # nanoseconds after which a batch answers what the supervisor asks for
 
@@ -204,7 +205,7 @@ def _wrap_drawing(kind: Any, name: str) -> None:
         original(self, *arguments, **options)
         try:
             drawn_from = _of(self, "_sampler_iter")
-            if type(self).__module__ == torchs and drawn_from is not None:
+            if type(self).__module__.endswith((torchs, HEALING)) and drawn_from is not None:
                 kept: dict[int, Any] = {}
                 object.__setattr__(self, INDICES, kept)
                 object.__setattr__(self, "_sampler_iter", map(kept.setdefault, count(), drawn_from))

@@ -35,6 +35,16 @@ class LoaderSettings(Record):
     splits: bool = False  # the code of the dataset, or of the worker_init_fn, reads which worker it is in
 
 
+class Healed(Record):
+    """A healing loader of ours did something about a fault."""
+
+    act: str = ""  # "quarantined", "replaced worker", "left shared memory" or "gave up"
+    what: str = ""  # in a sentence
+    sample: int | str | None = None
+    worker: int | None = None
+    reason: str = ""
+
+
 class WorkersStarted(Record):
     """New workers of a loader."""
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ... import journal, objects
+from ... import journal, loading, objects
 from ...loading import Loading
 from ...probe import Probe, is_due
 from ...records.loaders import ChangedAttribute, ChangedDataset, WorkerDataset
@@ -89,7 +89,7 @@ class DatasetState(Probe):
             return
         self._fetcher, self._passes = id(fetcher), self._passes + 1
         if self._passes > 1 and is_due(self._passes):
-            journal.write(WorkerDataset(passes=self._passes, state=state(fetcher.dataset)))
+            journal.write(WorkerDataset(passes=self._passes, state=state(loading.dataset_of_fetcher(fetcher))))
 
 
 def _is_read(name: str, read: set[str]) -> bool:

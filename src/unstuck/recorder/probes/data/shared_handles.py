@@ -141,7 +141,7 @@ class SharedHandles(Probe):
             self._pass = id(fetcher)
             for handle in self.followed:
                 handle.at = -1
-        self._work(fetcher.dataset)
+        self._work(loading.dataset_of_fetcher(fetcher))
         if not self._reads and self.followed and self._left > MOST_BATCHES - COUNTED_BATCHES:
             self._counted = _read_calls()
 

@@ -1,0 +1,175 @@
+"""Unusable values and states: a clear error, before anything is fetched or lost."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import RandomSampler
+
+import unstuck
+from unstuck.heal.loader.quarantine import LoaderError
+
+
+class Squares:
+    def __init__(self, length: int = 20) -> None:
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> int:
+        if index == 3:
+            raise OSError("no such image")
+        return index * index
+
+
+class Endless:
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on_bad_sample": "ignore"}, "on_bad_sample must be one of 'raise', 'skip', 'replace', not 'ignore'"),
+        ({"sample_timeout": 0, "num_workers": 1}, "sample_timeout must be a number of seconds above 0, or None, not 0"),
+        ({"sample_timeout": float("inf"), "num_workers": 1}, "sample_timeout must be"),
+        ({"sample_timeout": "10", "num_workers": 1}, "sample_timeout must be"),
+        ({"sample_timeout": 10}, "sample_timeout needs num_workers of 1 or more"),
+        ({"retries": -1}, "retries must be a whole number of 0 or more, not -1"),
+        ({"retries": 1.5}, "retries must be"),
+        ({"retries": True}, "retries must be"),
+        ({"max_restarts": None}, "max_restarts must be"),
+        ({"max_bad": -1}, "max_bad must be a number of samples"),
+        ({"max_bad": 1.5}, "max_bad must be"),
+        ({"max_bad": float("nan")}, "max_bad must be"),
+        ({"quarantine": "/nowhere/bad.jsonl"}, "cannot be written: No such file or directory"),
+        ({"quarantine": "/"}, "cannot be written: Is a directory"),
+    ],
+)
+def test_unusable_values(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unstuck.DataLoader(Squares(), **options)
+
+
+def test_a_dataset_without_a_length() -> None:
+    with pytest.raises(TypeError, match="Endless has no __len__"):
+        unstuck.DataLoader(Endless())
+    assert [batch.item() for batch in unstuck.DataLoader(Endless(), sampler=range(3))] == [0, 1, 2]
+
+
+def test_something_that_is_no_dataset() -> None:
+    with pytest.raises(TypeError, match="object has no __getitem__"):
+        unstuck.DataLoader(object())
+
+
+def test_a_dataset_that_cannot_be_pickled() -> None:
+    data = Squares()
+    data.opener = lambda: None  # type: ignore[attr-defined]
+    with (
+        pytest.warns(UserWarning, match="Got pickle error"),
+        pytest.raises(Exception, match=r"Squares cannot be pickled, which workers started by 'spawn' need: .*lambda"),
+    ):
+        iter(unstuck.DataLoader(data, num_workers=1, multiprocessing_context="spawn"))
+
+
+def test_a_quarantine_that_can_no_longer_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    loader = unstuck.DataLoader(Squares(), on_bad_sample="skip", quarantine=folder / "bad.jsonl")
+    (folder / "bad.jsonl").unlink()
+    folder.rmdir()
+    with pytest.raises(LoaderError, match="Nothing is left out that cannot be written down"):
+        list(loader)
+
+
+# --- states ----------------------------------------------------------------------------------------------------
+
+
+class Plain(Squares):
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def some(loader: Any, count: int) -> Iterator[list[int]]:
+    for number, batch in enumerate(loader):
+        yield batch.tolist()
+        if number + 1 == count:
+            return
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("generated", [False, True])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_an_epoch_goes_on_where_it_stood(workers: int, generated: bool, replacement: bool) -> None:
+    def make() -> Any:
+        generator = torch.Generator().manual_seed(5) if generated else None
+        sampler = RandomSampler(Plain(), replacement=replacement, generator=generator)
+        return unstuck.DataLoader(Plain(), batch_size=3, sampler=sampler, generator=generator, num_workers=workers)
+
+    torch.manual_seed(1)
+    loader = make()
+    first = list(some(loader, 3))
+    saved = io.BytesIO()
+    torch.save(loader.state_dict(), saved)
+    torch.manual_seed(1)
+    whole = [batch.tolist() for batch in make()]
+    assert whole[:3] == first
+    torch.manual_seed(99)
+    later = make()
+    saved.seek(0)
+    later.load_state_dict(torch.load(saved))
+    before = torch.get_rng_state()
+    rest = list(some(later, 2))
+    middle = later.state_dict()
+    assert rest == whole[3:5]
+    last = make()
+    last.load_state_dict(middle)
+    assert [batch.tolist() for batch in last] == whole[5:]
+    assert len([batch.tolist() for batch in last]) == len(whole)  # the epoch after it is a whole one
+    assert before.shape == torch.get_rng_state().shape
+
+
+def test_a_state_between_two_epochs_begins_a_new_one() -> None:
+    loader = unstuck.DataLoader(Plain(), batch_size=4)
+    assert len(list(loader)) == 5
+    other = unstuck.DataLoader(Plain(), batch_size=4)
+    other.load_state_dict(loader.state_dict())
+    assert len(list(other)) == 5
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (None, "not a state of unstuck.DataLoader"),
+        ({"epoch": 3}, "not a state of unstuck.DataLoader"),
+    ],
+)
+def test_something_that_is_no_state(state: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unstuck.DataLoader(Plain()).load_state_dict(state)
+
+
+def test_the_state_of_another_dataset() -> None:
+    loader = unstuck.DataLoader(Plain(), batch_size=4, shuffle=True)
+    list(some(loader, 2))
+    state = loader.state_dict()
+    with pytest.raises(ValueError, match="samples was 20, is 30; batches was 5, is 8"):
+        unstuck.DataLoader(Plain(30), batch_size=4, shuffle=True).load_state_dict(state)
+    with pytest.raises(ValueError, match="batch_size was 4, is 5"):
+        unstuck.DataLoader(Plain(), batch_size=5, shuffle=True).load_state_dict(state)
+
+
+def test_the_state_of_another_order() -> None:
+    order = list(range(20))
+    loader = unstuck.DataLoader(Plain(), batch_size=4, sampler=order)
+    list(some(loader, 2))
+    other = unstuck.DataLoader(Plain(), batch_size=4, sampler=order[::-1])
+    other.load_state_dict(loader.state_dict())
+    with pytest.raises(ValueError, match="the sampler draws other samples"):
+        list(other)
