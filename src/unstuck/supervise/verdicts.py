@@ -224,7 +224,7 @@ def is_quiet(finding: Finding) -> bool:
         return False
     rule = rule_named(finding.rule)
     last_resort = finding.family in IN_VAIN and rule is not None and rule.last_resort
-    return finding.family in ("data", "pace") or last_resort
+    return finding.family in ("data", "pace", "ranks") or last_resort
 
 
 def as_reported(saved: Diagnosis, fresh: Diagnosis) -> Diagnosis:

@@ -55,76 +55,57 @@ _ROW = Packing(f"{at.COLLECTIVE_WORDS}q")
 class Ring:
     """The rows of this process."""
 
-    __slots__ = ("_announced", "_backwards", "_dtypes", "_functions", "_tensor", "_words", "groups", "serial")
+    __slots__ = ("_backwards", "announced", "groups", "serial", "words")
 
-    def __init__(self, torch: Any, groups: process_groups.Groups) -> None:
-        self.groups, self.serial = groups, 0
-        self._announced, self._backwards = 0, (0, 0)
-        self._dtypes = {getattr(torch, name): number for number, name in enumerate(at.DTYPES) if name}
-        self._functions, self._tensor = torch._C._len_torch_function_stack, torch.Tensor
+    def __init__(self, groups: process_groups.Groups) -> None:
+        self.groups = groups
+        self._backwards = 0, 0
         flight.follow(self._take)
 
     def _take(self, new: memoryview[int]) -> None:
-        self._words = new
-        self.serial = self._announced = 0
+        self.words = new
+        self.serial = self.announced = 0
 
-    def enter(self, kind: int, group: Any, tensor: Any, peer: Any, began: int) -> int:
-        """Write a row; gives its serial, 0 where this process is not one of the group."""
-        if self._announced:
-            self._settle()
+    def enter(self, kind: int, group: Any) -> int:
+        """Write a row of what DistributedDataParallel starts; gives its place, 0 where this process is not in it."""
+        if self.announced:
+            self.settle()
         known = self.groups.of(group)
         if known is None or not known.member:
             return 0
-        number = known.count
-        if kind & 0xFF not in process_groups.BETWEEN_TWO:
-            number = known.count = number + 1
-        self._write(kind, known.number, number, peer, began, tensor)
-        return self.serial
+        known.count += 1
+        return self._write(kind, known.number, known.count)
 
-    def _write(self, kind: int, group: int, number: int, peer: Any, began: int, tensor: Any) -> None:
-        described = first = more = 0
-        if type(tensor) is self._tensor and not self._functions():  # a mode of the user's would see that we ask
-            sizes = tensor.shape
-            count = len(sizes)
-            described = self._dtypes.get(tensor.dtype, 0) | count << 6
-            if count:
-                first = min(sizes[0], MAX_SIZE) << 32 | (min(sizes[1], MAX_SIZE) if count > 1 else 0)
-            if count > 2:
-                more = min(sizes[2], MAX_SIZE) << 32 | (min(sizes[3], MAX_SIZE) if count > 3 else 0)
+    def _write(self, kind: int, group: int, number: int) -> int:
         serial = self.serial = self.serial + 1
         place = at.COLLECTIVES_AT + (serial - 1) % at.COLLECTIVES_KEPT * at.COLLECTIVE_WORDS
-        site = self.groups.site(sys._getframe(3))
-        source = peer if type(peer) is int else at.NONE
-        steps = flight.state[flight.STEPS]
-        row = (serial, group, number, kind, source, began, 0, site, described, first, more, steps)
-        _ROW.pack_into(self._words, place * 8, *row)
-        self._words[at.W_COLLECTIVES] = serial
+        site, now, steps = self.groups.site(sys._getframe(2)), monotonic_ns(), flight.state[flight.STEPS]
+        _ROW.pack_into(self.words, place * 8, serial, group, number, kind, at.NONE, now, 0, site, 0, 0, 0, steps)
+        self.words[at.W_COLLECTIVES] = serial
+        return place
 
-    def leave(self, serial: int, raised: bool) -> None:
-        place = at.COLLECTIVES_AT + (serial - 1) % at.COLLECTIVES_KEPT * at.COLLECTIVE_WORDS
-        words = self._words
+    def leave(self, place: int, serial: int, raised: bool = False) -> None:
+        words = self.words
         if words[place] == serial:  # not in a child forked meanwhile, nor of a row used again
             now = monotonic_ns()
             words[place + at.C_LEFT] = -now if raised else now
             words[at.W_TOGETHER] += now - words[place + at.C_ENTERED]
 
-    def announce(self, group: Any, began: int) -> None:
+    def announce(self, group: Any) -> None:
         """A backward pass will average the gradients, if there is one."""
-        if self._announced:
-            self._settle()
+        if self.announced:
+            self.settle()
         known = self.groups.of(group)
         if known is not None:
-            self._write(
-                at.COLLECTIVES.index("ddp_gradients") | at.PENDING, known.number, known.count + 1, None, began, None
-            )
-            self._announced, self._backwards = self.serial, _passes()
+            self._write(at.COLLECTIVES.index("ddp_gradients") | at.PENDING, known.number, known.count + 1)
+            self.announced, self._backwards = self.serial, _passes()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """There was a backward pass since: it is over by now. Without one the row is free again."""
-        place = at.COLLECTIVES_AT + (self._announced - 1) % at.COLLECTIVES_KEPT * at.COLLECTIVE_WORDS
-        announced, self._announced = self._announced, 0
+        place = at.COLLECTIVES_AT + (self.announced - 1) % at.COLLECTIVES_KEPT * at.COLLECTIVE_WORDS
+        announced, self.announced = self.announced, 0
         if _passes() != self._backwards:
-            words = self._words
+            words = self.words
             words[place + at.C_KIND] &= ~at.PENDING
             words[place + at.C_LEFT] = monotonic_ns()
             self.groups.counted(words[place + at.C_GROUP])
@@ -140,14 +121,14 @@ def _passes() -> tuple[int, int]:
 def install(module: Any) -> None:
     """`module` is torch.distributed.distributed_c10d: torch.distributed takes its functions from it right after."""
     process_groups.install(module)
-    ring = _rings[0] = Ring(sys.modules["torch"], process_groups.groups)
+    ring = _rings[0] = Ring(process_groups.groups)
     for name, kind in FUNCTIONS.items():
         if hasattr(module, name) and not hasattr(module, SUPERSEDED.get(name, "")):
             _wrap(module, name, at.COLLECTIVES.index(kind), ring)
 
 
 def _wrap(module: Any, name: str, kind: int, ring: Ring) -> None:
-    original, clock = getattr(module, name), monotonic_ns
+    original, clock, torch = getattr(module, name), monotonic_ns, sys.modules["torch"]
     code = unwrap(original).__code__
     names = code.co_varnames[: code.co_argcount]
     group_at = names.index("group") if "group" in names else len(names)
@@ -155,42 +136,79 @@ def _wrap(module: Any, name: str, kind: int, ring: Ring) -> None:
     tensor_name = names[tensor_at] if tensor_at < len(names) else ""
     peers = [(each, names.index(each)) for each in PEER if each in names]
     asynchronous_at = names.index("async_op") if "async_op" in names else len(names)
-    always = at.ASYNC if name in ("isend", "irecv") else 0
-    compiling = sys.modules["torch"].compiler.is_dynamo_compiling if hasattr(sys.modules["torch"], "compiler") else None
+    always, counts = at.ASYNC if name in ("isend", "irecv") else 0, int(kind not in process_groups.BETWEEN_TWO)
+    dtypes = {getattr(torch, each): number for number, each in enumerate(at.DTYPES) if each}
+    functions, tensor_type, pack = torch._C._len_torch_function_stack, torch.Tensor, _ROW.pack_into
+    groups, find_site, state, steps = ring.groups, ring.groups.site, flight.state, flight.STEPS
+    first_row, rows, width, last = at.COLLECTIVES_AT, at.COLLECTIVES_KEPT, at.COLLECTIVE_WORDS, at.W_COLLECTIVES
 
-    def enter(arguments: Any, options: Any) -> int:
+    compiling: Any = None
+
+    def note(arguments: Any, options: Any) -> int:
+        """Write a row; gives its place, 0 where this process is not one of the group."""
         given = len(arguments)
+        if ring.announced:
+            ring.settle()
         group = arguments[group_at] if given > group_at else options.get("group")
+        known = groups.default if group is None else None
+        if known is None:
+            known = groups.of(group)
+        if known is None or not known.member:
+            return 0
         tensor = arguments[tensor_at] if given > tensor_at else options.get(tensor_name)
         waits_not = arguments[asynchronous_at] if given > asynchronous_at else options.get("async_op")
-        peer = None
+        described = sizes = more = 0
+        if type(tensor) is tensor_type and not functions():  # a mode of the user's would see that we ask
+            described, sizes, more = described_as(tensor)
+        known.count += counts
+        serial = ring.serial = ring.serial + 1
+        place = first_row + (serial - 1) % rows * width
+        site = find_site(sys._getframe(2))
+        source = peer_of(arguments, options, given) if peers else -1
+        flags, words = kind | at.ASYNC if waits_not is True else kind | always, ring.words
+        about = known.number, known.count, flags, source, clock(), 0, site, described, sizes, more, state[steps]
+        pack(words, place * 8, serial, *about)
+        words[last] = serial
+        return place
+
+    def described_as(tensor: Any) -> tuple[int, int, int]:
+        shape = tensor.shape
+        count = len(shape)
+        described = dtypes.get(tensor.dtype, 0) | count << 6
+        if count < 3:
+            sizes = 0 if not count else (shape[0] & MAX_SIZE) << 32 | (shape[1] & MAX_SIZE if count > 1 else 0)
+            return described, sizes, 0
+        sizes = (shape[0] & MAX_SIZE) << 32 | shape[1] & MAX_SIZE
+        return described, sizes, (shape[2] & MAX_SIZE) << 32 | (shape[3] & MAX_SIZE if count > 3 else 0)
+
+    def peer_of(arguments: Any, options: Any, given: int) -> int:
         for each, place in peers:
             peer = arguments[place] if given > place else options.get(each)
-            if peer is not None:
-                break
-        flags = kind | at.ASYNC if waits_not is True else kind | always
-        return ring.enter(flags, group, tensor, peer, clock())
+            if type(peer) is int:
+                return peer
+        return at.NONE
 
     @wraps(original)
     def call(*arguments: Any, **options: Any) -> Any:
         nonlocal compiling
         if compiling is None:  # torch was still importing
-            compiling = sys.modules["torch"].compiler.is_dynamo_compiling
+            compiling = torch.compiler.is_dynamo_compiling
         if compiling():
             return original(*arguments, **options)
+        place = 0
         try:
-            serial = enter(arguments, options)
+            place = note(arguments, options)
+            serial = ring.serial
         except Exception as fault:
-            serial = 0
             guard.off("collectives", fault)
         try:
             answer = original(*arguments, **options)
         except BaseException:
-            if serial:
-                ring.leave(serial, True)
+            if place:
+                ring.leave(place, serial, True)
             raise
-        if serial:
-            ring.leave(serial, False)
+        if place:
+            ring.leave(place, serial)
         return answer
 
     hiding.stand_aside(call)  # type: ignore[arg-type]  # `wraps` hides that it is a function
@@ -222,19 +240,20 @@ def _wrap_started(dist: Any, name: str, kind: int, ring: Any) -> None:
 
     @wraps(original)
     def started(group: Any, *arguments: Any, **options: Any) -> Any:
-        serial = 0
+        place = 0
         try:
-            serial = ring.enter(kind, group, None, None, monotonic_ns())
+            place = ring.enter(kind, group)
+            serial = ring.serial
         except Exception as fault:
             guard.off("collectives of DDP", fault)
         try:
             answer = original(group, *arguments, **options)
         except BaseException:
-            if serial:
-                ring.leave(serial, True)
+            if place:
+                ring.leave(place, serial, True)
             raise
-        if serial:
-            ring.leave(serial, False)
+        if place:
+            ring.leave(place, serial)
         return answer
 
     setattr(dist, name, started)
@@ -247,7 +266,7 @@ def _wrap_announced(kind: Any, ring: Any) -> None:
 
     def announce(model: Any) -> None:
         if torch.is_grad_enabled() and model.require_backward_grad_sync:
-            ring.announce(model.process_group, monotonic_ns())
+            ring.announce(model.process_group)
 
     @wraps(original)
     def _post_forward(self: Any, output: Any) -> Any:

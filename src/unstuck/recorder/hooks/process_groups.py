@@ -12,12 +12,12 @@ from .. import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
     from typing import Any
 
 BETWEEN_TWO = (at.COLLECTIVES.index("send"), at.COLLECTIVES.index("recv"))
 DEEPEST = 60  # frames gone up in search of the user's
-MAX_SITES = 1000
+MAX_SITES = 4000  # frames that are told apart
 MAX_GROUPS = 200  # that are described
 
 
@@ -35,11 +35,13 @@ class Groups:
 
     def __init__(self) -> None:
         self._module: Any = None
-        self._default: Known | None = None
+        self.default: Known | None = None
         self._by_name: dict[str, Known] = {}
         self._all: list[Known] = []
-        self._sites: dict[tuple[CodeType, int], int] = {}
-        self._user_code: dict[CodeType, bool] = {}
+        self.sites: dict[tuple[str, int], int] = {}
+        """Numbers of the user's lines, by module and line; -1: not the user's. Not by the frame's code: to read that
+        raises an audit event, which is heard."""
+        self._last_site = 0
 
     def begin(self, module: Any) -> None:
         self._module = module
@@ -48,19 +50,20 @@ class Groups:
     def _take(self, new: memoryview[int]) -> None:
         """Another process writes: what was described is described again there."""
         self.forget()
-        self._sites.clear()
+        self.sites.clear()
+        self._last_site = 0
 
     def forget(self, name: str | None = None) -> None:
         """It is destroyed; None: all are."""
         if name is not None:
             self._by_name.pop(name, None)
             return
-        self._default = None
+        self.default = None
         self._by_name.clear()
 
     def of(self, group: Any) -> Known | None:
         if group is None:
-            return self._default or self._first_use(self._module.GroupMember.WORLD, default=True)
+            return self.default or self._first_use(self._module.GroupMember.WORLD, default=True)
         if type(group) is not self._module.ProcessGroup:
             return None
         known = self._by_name.get(group.group_name)
@@ -86,43 +89,41 @@ class Groups:
                     CollectiveGroup(number=known.number, name=name, size=len(ranks), ranks=_runs(sorted(ranks)))
                 )
         if default:
-            self._default = known
+            self.default = known
         return known
 
     def site(self, frame: FrameType | None) -> int:
         """Number of the user's line that called; 0 where there is none, as in a thread of torch's own."""
-        users = self._user_code
         for _ in range(DEEPEST):
             if frame is None:
                 return 0
-            code = frame.f_code
-            own = users.get(code)
-            if own is None:
-                own = users[code] = _is_user(code.co_filename)
-            if own:
-                return self._sites.get((code, frame.f_lasti)) or self._new_site(code, frame)
+            name = dict.get(frame.f_globals, "__name__")
+            key = name if type(name) is str else "", frame.f_lineno
+            number = self.sites.get(key, 0)
+            if not number:
+                number = self._new_site(key, frame)
+            if number >= 0:
+                return number
             frame = frame.f_back
         return 0
 
-    def _new_site(self, code: CodeType, frame: FrameType) -> int:
-        if len(self._sites) >= MAX_SITES:
+    def _new_site(self, key: tuple[str, int], frame: FrameType) -> int:
+        if len(self.sites) >= MAX_SITES:
             return 0
         from ..records.ranks import CollectiveSite
-        from ..user_code import absolute, name_of
+        from ..user_code import absolute, is_user_file, name_of
 
-        number = self._sites[code, frame.f_lasti] = len(self._sites) + 1
+        code = frame.f_code
+        if not is_user_file(code.co_filename):
+            self.sites[key] = -1
+            return -1
+        number = self.sites[key] = self._last_site = self._last_site + 1
         site = absolute(code.co_filename), frame.f_lineno, name_of(code)
         journal.write(CollectiveSite(number=number, site=site))
         return number
 
 
 groups = Groups()
-
-
-def _is_user(file: str) -> bool:
-    from ..user_code import is_user_file
-
-    return is_user_file(file)
 
 
 def _runs(ranks: list[int]) -> list[tuple[int, int, int]]:
