@@ -6,6 +6,15 @@ remedy bears it.
 
 from __future__ import annotations
 
+from unstuck.model import Where
+
+
+def _loader(why: str, settings: str) -> str:
+    return f" # {why}\n-loader = DataLoader(dataset, …)\n+loader = unstuck.DataLoader(dataset, …, {settings})"
+
+
+SKIP = _loader("or train on without such samples:", 'on_bad_sample="skip"')
+TIMEOUT = _loader("or give up samples that take too long, and train on:", 'sample_timeout=60, on_bad_sample="skip"')
 GUARD = (
     " # or leave such steps out and train on:\n"
     " optimizer = …\n"
@@ -28,3 +37,18 @@ REMEDIES: dict[str, str] = {
     "endless-epoch": BOUNDED,
     "stop-condition-never-met": PLATEAU,
 }
+IN_LOADER: dict[str, str] = {
+    "sample-raises": SKIP,
+    "native-crash": SKIP,
+    "out-of-memory-kill": SKIP,
+    "ended-from-outside": SKIP,
+    "sample-spins": TIMEOUT,
+    "sample-retries": TIMEOUT,
+    "waits-on-io": TIMEOUT,
+}
+"""Where it happens to a sample, or in a worker."""
+
+
+def remedy_for(rule: str, where: Where) -> str | None:
+    in_loader = where.worker is not None or where.sample is not None
+    return REMEDIES.get(rule) or (IN_LOADER.get(rule) if in_loader else None)

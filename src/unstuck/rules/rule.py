@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
-from unstuck.rules.remedies import REMEDIES
+from unstuck.rules.remedies import remedy_for
 from unstuck.rules.words import sentence
 
 Decide = Callable[[Case], Iterable[Finding | Question]]
@@ -59,7 +59,7 @@ class Rule:
             title=sentence(title),
             evidence=tuple(line for line in evidence if line),
             where=where,
-            fix=fix if fix.diff else Fix(fix.text, REMEDIES.get(self.name)),
+            fix=fix if fix.diff else Fix(fix.text, remedy_for(self.name, where)),
             seen_by=seen_by,
             consequences=consequences,
             also=also,
