@@ -59,14 +59,3 @@ def test_silent_on_healthy_ranks(unstuck: Runner, kind: str) -> None:
     outcome = torchrun(unstuck, "rank_pauses.py", kind, ranks=2, flags=("--on-hang", "stop"))
     assert (outcome.code, outcome.loud) == (0, []), outcome.err[-3000:]
     assert outcome.report["run"]["outcome"] == "finished"
-
-
-@pytest.mark.slow
-def test_an_elastic_restart_that_succeeds_is_no_death(unstuck: Runner) -> None:
-    report, began = unstuck.folder / "report.json", time.monotonic()
-    launch = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "2")
-    port = ("--master-port", str(free_port()))
-    command = (sys.executable, *launch, *port, SCRIPTS / "rank_pauses.py", "restart")
-    process = unstuck.start("run", "--on-hang", "stop", "--report", report, "--", *command)
-    outcome = unstuck.finish(process, report, began, LIMIT)
-    assert (outcome.code, outcome.loud) == (0, []), outcome.err[-3000:]

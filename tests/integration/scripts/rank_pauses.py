@@ -56,8 +56,6 @@ def main():
         time.sleep(30)
     dist.init_process_group("gloo")
     torch.manual_seed(0)
-    if KIND == "restart" and RANK == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        raise RuntimeError("the first attempt fails")
     model = wrapped()
     opt = torch.optim.SGD(model.parameters(), lr=0.01)
     if KIND == "join":
