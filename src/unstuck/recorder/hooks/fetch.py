@@ -1,6 +1,6 @@
 """Seam: fetching a batch's samples, in a worker or in main: which sample is in work, and since when.
 
-The fetcher gets its indices from a generator that notes which one is next. Samples of 50 µs
+The fetcher gets its list of indices as a list that notes the position while it is iterated. Samples of 50 µs
 and more are timed one by one; quicker ones as the mean of their batch, of one batch in eight.
 """
 
@@ -29,24 +29,33 @@ LARGE = 1 << 62  # what fits into a word
 _SAMPLE, _POSITION, _SINCE, _FETCHING = at.W_SAMPLE, at.W_POSITION, at.W_SAMPLE_SINCE, at.W_FETCHING
 
 
-def noted(indices: list[Any] | tuple[Any, ...], w: memoryview[int]) -> Iterator[Any]:
-    """Indices of one batch, one by one; says which one is in work."""
-    plain, large, sample = int, LARGE, _SAMPLE
-    for index in indices:
-        w[sample] = index if type(index) is plain and index < large else note_key(index)
-        yield index
-    w[_POSITION] = at.COLLATING
+class NotedIndices(list):  # type: ignore[type-arg]  # its base stays plain at run time
+    """Indices of one batch; iterating it says which one is in work. A list: torch also asks for its length."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        w, plain, large, sample = flight.words, int, LARGE, _SAMPLE
+        for index in list.__iter__(self):
+            w[sample] = index if type(index) is plain and index < large else note_key(index)
+            yield index
+        w[_POSITION] = at.COLLATING
 
 
-def timed(indices: list[Any] | tuple[Any, ...], w: memoryview[int]) -> Iterator[Any]:
+class TimedIndices(list):  # type: ignore[type-arg]  # as above
     """The same for slower samples, each with its own time."""
-    for index in indices:
-        w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
-        w[_SINCE] = began = monotonic_ns()
-        yield index
-        flight.count(at.SAMPLE_KIND, monotonic_ns() - began)
-    w[_POSITION] = at.COLLATING
-    w[_SINCE] = monotonic_ns()
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        w = flight.words
+        for index in list.__iter__(self):
+            w[_SAMPLE] = index if type(index) is int and index < LARGE else note_key(index)
+            w[_SINCE] = began = monotonic_ns()
+            yield index
+            flight.count(at.SAMPLE_KIND, monotonic_ns() - began)
+        w[_POSITION] = at.COLLATING
+        w[_SINCE] = monotonic_ns()
 
 
 def note_key(index: object) -> int:
@@ -113,7 +122,7 @@ class Fetching:
         if self._draws_batches(fetcher.dataset):
             w[_SAMPLE] = at.NONE
             return index
-        return timed(index, w) if self._timed else noted(index, w)
+        return TimedIndices(index) if self._timed else NotedIndices(index)
 
     def _begin_in_worker(self, fetcher: Any) -> None:
         flight.enter(at.FETCH)
@@ -152,10 +161,10 @@ class Fetching:
         if kind is not self._kind:
             self._kind, self._takes = kind, _defines(kind, "__getitems__") and not _is_subset(kind)
             self._asks = _defines(kind, "__getattr__")
-        own = objects.Own(dataset)
-        if self._takes or "__getitems__" in own:
+        if self._takes or "__getitems__" in objects.Own(dataset):
             return True
-        return self._asks and any(_defines(type(value), "__getitems__") for value in islice(own.values(), 16))
+        held = (objects.instance_dict(dataset) or {}).values() if self._asks else ()
+        return any(_defines(type(value), "__getitems__") for value in islice(held, 16))
 
 
 def _defines(kind: type, name: str) -> bool:
@@ -231,7 +240,7 @@ def _wrap(fetcher_class: Any, name: str) -> None:
         words[_POSITION] = at.NONE
         words[_FETCHING] = 1
         try:
-            return original(self, noted(possibly_batched_index, words))
+            return original(self, NotedIndices(possibly_batched_index))
         except BaseException as error:
             failed(possibly_batched_index, error)
             raise
