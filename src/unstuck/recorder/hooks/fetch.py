@@ -230,47 +230,49 @@ def _wrap(fetcher_class: Any, name: str) -> None:
 
     @wraps(original)
     def fetch(self: Any, possibly_batched_index: Any) -> Any:
+        """One frame of ours: it is seen in the traceback of a sample that fails."""
         nonlocal left
-        if not left or not self._unstuck_quick or type(possibly_batched_index) is not list:
-            return closely(self, possibly_batched_index)
-        left -= 1
-        words[_SINCE] = now = clock()
-        if in_worker:
-            words[fetch_began] = now
-        words[_POSITION] = at.NONE
-        words[_FETCHING] = 1
-        try:
-            return original(self, NotedIndices(possibly_batched_index))
-        except BaseException as error:
-            failed(possibly_batched_index, error)
-            raise
-        finally:
-            words[_FETCHING] = 0
+        quick = left and self._unstuck_quick and type(possibly_batched_index) is list
+        if quick:
+            left -= 1
+            words[_SINCE] = now = clock()
             if in_worker:
-                words[idle_began] = clock()
-
-    def closely(self: Any, index: Any) -> Any:
-        """The same for a batch that is timed."""
-        nonlocal left, skipped, in_worker
-        given = index
-        try:
-            given = fetching.begin(self, index, skipped - left)
-        except Exception as fault:
-            guard.off(name, fault)
+                words[fetch_began] = now
+            words[_POSITION] = at.NONE
+            words[_FETCHING] = 1
+            given: Any = NotedIndices(possibly_batched_index)
+        else:
+            given = begin(self, possibly_batched_index)
         batch = None
         try:
             batch = original(self, given)
         except BaseException as error:
-            failed(index, error)
+            failed(possibly_batched_index, error)
             raise
         finally:
-            try:
-                fetching.finish(index, batch)
-                left = skipped = fetching.quick(self, index)
-                in_worker, self._unstuck_quick = fetching.in_worker, left > 0
-            except Exception as fault:
-                guard.off(name, fault)
+            if quick:
+                words[_FETCHING] = 0
+                if in_worker:
+                    words[idle_began] = clock()
+            else:
+                finish(self, possibly_batched_index, batch)
         return batch
+
+    def begin(fetcher: Any, index: Any) -> Any:
+        try:
+            return fetching.begin(fetcher, index, skipped - left)
+        except Exception as fault:
+            guard.off(name, fault)
+            return index
+
+    def finish(fetcher: Any, index: Any, batch: Any) -> None:
+        nonlocal left, skipped, in_worker
+        try:
+            fetching.finish(index, batch)
+            left = skipped = fetching.quick(fetcher, index)
+            in_worker, fetcher._unstuck_quick = fetching.in_worker, left > 0
+        except Exception as fault:
+            guard.off(name, fault)
 
     def failed(index: Any, error: BaseException) -> None:
         try:
