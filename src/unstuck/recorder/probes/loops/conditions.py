@@ -195,7 +195,13 @@ def given_back_by(
     answer = _all_of(placed.guards) if isinstance(value, ast.Constant) else value
     if answer is None:
         return None
-    renamed: ast.expr = _Renamed(function, owner, call, shared).visit(copy.deepcopy(answer))
+    return in_callers_names(answer, call, (function, owner, shared))
+
+
+def in_callers_names(node: ast.expr, call: ast.Call, found: Called) -> ast.expr:
+    """What a called function writes, as its caller would write it."""
+    function, owner, shared = found
+    renamed: ast.expr = _Renamed(function, owner, call, shared).visit(copy.deepcopy(node))
     return ast.fix_missing_locations(renamed)
 
 

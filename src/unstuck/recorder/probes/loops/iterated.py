@@ -12,8 +12,8 @@ from ... import lengths, user_code
 from ...objects import UNKNOWN, class_name, file_of, ids, in_class
 from ...records.loops import Iterated
 from . import parsed_source
-from .conditions import MOST_CALLS, Called, called, given_back_by, made_class
-from .endless_stream import endless_statement, never_gives_none
+from .conditions import MOST_CALLS, Called, called, given_back_by, in_callers_names, made_class
+from .endless_stream import endless_statement, is_left, never_gives_none
 from .expressions import Scope, is_numpys
 from .fed_by_queue import endless_feeder
 from .parsed_source import Function, text
@@ -71,6 +71,11 @@ def _made(call: ast.Call, found: Called, scope: Scope, calls: int) -> Iterated:
     function = found[0]
     written = text(call)[:120]
     if parsed_source.is_generator(function):
+        source = _passed_on(function)
+        if source is not None and calls:  # it gives no more than it goes through
+            through = iterated(in_callers_names(source, call, found), scope, calls - 1)
+            if through.by_index:
+                return replace(through, text=written)
         return _generated(function, _file_of(call, scope), written)
     given = given_back_by(call, *found)
     if given is None:
@@ -78,6 +83,22 @@ def _made(call: ast.Call, found: Called, scope: Scope, calls: int) -> Iterated:
     made = iterated(given, scope, calls - 1)
     here = made.maker or (_file_of(call, scope), given.lineno, function.name)
     return replace(made, text=written, maker=here if made.ends is False else None)
+
+
+def _passed_on(function: Function) -> ast.expr | None:
+    """The parameter, or what belongs to one, whose elements a generator gives on, one by one or some at a time: it has
+    one loop, and one `yield` in it."""
+    nodes = list(parsed_source.own_nodes(function))
+    loops = [node for node in nodes if isinstance(node, (ast.For, ast.While))]
+    yields = [node for node in nodes if isinstance(node, (ast.Yield, ast.YieldFrom))]
+    if len(loops) != 1 or len(yields) != 1 or loops[0] not in function.body:
+        return None
+    loop = loops[0]
+    if not isinstance(loop, ast.For) or isinstance(yields[0], ast.YieldFrom) or yields[0] not in ast.walk(loop):
+        return None
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names = {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}
+    return None if names & assigned or is_left(loop) else loop.iter
 
 
 def _generated(function: Function, file: str, written: str) -> Iterated:
