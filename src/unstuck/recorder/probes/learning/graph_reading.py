@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ...records.learning import ActivationKind
+from . import kept_sizes
 from .naming import Names
 
 MAX_NODES = 6000
@@ -175,7 +176,7 @@ def shape_of(node: Any) -> list[int] | None:
     """Of what the operation gave."""
     known = getattr(node, "_input_metadata", None)
     try:
-        return [int(size) for size in known[0].shape] if known else None
+        return [int(size) for size in known[0].shape] if known is not None else kept_sizes.shape(node)
     except (AttributeError, IndexError, TypeError):
         return None
 
