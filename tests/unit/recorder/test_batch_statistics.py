@@ -59,7 +59,7 @@ def test_the_whole_is_written_anew_each_time(tmp_path: Path, monkeypatch: pytest
     assert (told.trains, told.rows, told.batches) == (True, 40, 4)
     assert (told.dataset, told.sampler) == ("Rows", "SequentialSampler")
     assert told.dataset_site is not None
-    assert told.dataset_site[2] == "Rows.__getitem__"
+    assert told.dataset_site[2].endswith("__getitem__")  # with its class from Python 3.11 on
     assert (told.own_batches, told.own_order) == (False, False)
     assert [part.role for part in told.parts] == ["features", "target"]
 

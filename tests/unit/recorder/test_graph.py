@@ -48,7 +48,7 @@ def test_a_state_that_is_never_detached(training: Training) -> None:
     assert [point.call for point in training.told[-1].points] == [2, 4, 8, 16, 32, 64, 128]
     site = training.told[-1].site
     assert site is not None
-    assert site[2] == "Training.backward"
+    assert site[2] in ("Training.backward", "backward")  # the second before Python 3.11
     assert training.named() == ["graph-grows-every-step"]
 
 

@@ -137,6 +137,7 @@ class KeptRows:
     def take(self, samples: Any, parts: dict[str, Any]) -> None:
         """`parts`: by name, one row a sample."""
         torch = sys.modules["torch"]
+        unsigned = (torch.uint16, torch.uint32, torch.uint64)  # torch 2.4 cannot index these
         keys = _hashed(samples)
         if self.keys is None:
             self.keys, self.samples = keys[:0], samples[:0]
@@ -153,7 +154,9 @@ class KeptRows:
         merged = torch.cat((self.keys, keys[new]))
         chosen = torch.topk(merged, min(most, merged.numel()), largest=False).indices
         self.samples = torch.cat((self.samples, samples[new]))[chosen]
-        self.parts = {name: torch.cat((self.parts[name], part[new].double()))[chosen] for name, part in parts.items()}
+        for name, part in parts.items():
+            taken = part.double()[new] if part.dtype in unsigned else part[new].double()
+            self.parts[name] = torch.cat((self.parts[name], taken))[chosen]
         self.keys = merged[chosen]
 
     def merge(self, other: KeptRows) -> None:
