@@ -124,6 +124,12 @@ def _dense(tensor: Any) -> bool:
 # --- rows that are kept ---------------------------------------------------------------------------------------------
 
 
+INDEXED = {
+    f"torch.{name}" for name in ("uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+}
+"""Types of which any torch takes single rows; others are converted as a whole first."""
+
+
 class KeptRows:
     """A fair choice of rows out of any number, the same for every part of a batch: those whose index has the lowest
     hash. No random number is drawn, and two choices that were made apart can be merged into the one that would have
@@ -137,7 +143,6 @@ class KeptRows:
     def take(self, samples: Any, parts: dict[str, Any]) -> None:
         """`parts`: by name, one row a sample."""
         torch = sys.modules["torch"]
-        unsigned = (torch.uint16, torch.uint32, torch.uint64)  # torch 2.4 cannot index these
         keys = _hashed(samples)
         if self.keys is None:
             self.keys, self.samples = keys[:0], samples[:0]
@@ -155,7 +160,7 @@ class KeptRows:
         chosen = torch.topk(merged, min(most, merged.numel()), largest=False).indices
         self.samples = torch.cat((self.samples, samples[new]))[chosen]
         for name, part in parts.items():
-            taken = part.double()[new] if part.dtype in unsigned else part[new].double()
+            taken = part[new].double() if str(part.dtype) in INDEXED else part.double()[new]
             self.parts[name] = torch.cat((self.parts[name], taken))[chosen]
         self.keys = merged[chosen]
 
