@@ -159,8 +159,15 @@ def worker_of(error: BaseException) -> int | None:
     for file, name, frame in _frames(error):
         if name == "_process_data" and file.endswith("data/dataloader.py"):
             number = frame.f_locals.get("worker_idx")
-            return number if type(number) is int else None
+            return number if type(number) is int else _named_worker(frame.f_locals.get("data"))
     return None
+
+
+def _named_worker(wrapped: object) -> int | None:
+    """As torch before 2.6 has it: in words, in the wrapper that the exception came in."""
+    words = getattr(wrapped, "where", None) if type(wrapped).__name__ == "ExceptionWrapper" else None
+    last = words.rpartition(" ")[2] if type(words) is str else ""
+    return int(last) if last.isdecimal() else None
 
 
 def _frames(error: BaseException) -> Iterator[tuple[str, str, FrameType]]:
