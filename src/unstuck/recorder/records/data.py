@@ -12,6 +12,13 @@ PartRole = Literal["target", "other", "label", "features", "image", "sequence", 
 # What a part is for. "other": it may be the target of a second task, a weight or an index.
 
 
+PairedWith = Literal[
+    "next", "previous", "reversed",
+    "as text",  # inputs are sorted by number as text (10 before 2), targets by number,
+    "text as numbers",  # or the other way round
+]  # fmt: skip
+
+
 class LargestColumn(Struct):
     column: int = 0
     size: float = 0.0  # its mean and twice its deviation together
@@ -140,6 +147,17 @@ class PairsSeen(Struct):
     example: tuple[int, float, int, float] | None = None  # one of them: a batch read and its target, twice
 
 
+class Relation(Struct):
+    """Whether inputs say anything about their targets, by simple tests on the rows that were kept: standard deviations
+    above what chance gives."""
+
+    rows: int = 0
+    by_mean: float = 0.0  # means of the inputs differ between classes, or go with the target
+    by_neighbour: float = 0.0  # the most similar input has the same target
+    paired: PairedWith | None = None  # the order of the targets that fits best, where all samples are known,
+    by_mean_paired: float = 0.0  # and the first test with it
+
+
 class LoaderData(Struct):
     """What one loader gives; or what a model gets, where that comes from no loader."""
 
@@ -161,6 +179,7 @@ class LoaderData(Struct):
     target_op: LossOp | Literal[""] = ""  # the loss function that got it
     labels: LabelCounts | None = None
     pairs: PairsSeen = PairsSeen()
+    relation: Relation | None = None
 
 
 class GivenLayer(Struct):

@@ -1,25 +1,27 @@
 """labels-unrelated-to-inputs: the targets have nothing to do with their inputs.
 
 What it sees
-    The loss has come to rest at the entropy of the class frequencies, or at the variance of the targets, and inputs
-    that come once more have another target each time: the two are shuffled apart while the training runs. Where each
-    input keeps the wrong target (they were shuffled apart once, before) that looks just like a hard task; only an
-    experiment tells these two apart.
+    The loss has come to rest at the entropy of the class frequencies, or at the variance of the targets, and one of
+    three: inputs that come once more have another target each time (the two are shuffled apart while the training
+    runs); the targets fit their inputs in another order of the samples (the next one's, reversed, numbers sorted as
+    text); or simple tests on the rows that were read find no relation at all between inputs and targets.
 
 Why it matters
     There is nothing to learn: inputs sorted one way and targets another, or only one of the two shuffled.
 
 Evidence
-    How many inputs came again, how many of these with another target, one of them, and the loss compared with that of
-    a constant prediction. Without that it asks for the experiment that decides.
+    How many inputs came again, how many of these with another target, and one of them; or the tests, in standard
+    deviations above what chance gives, with the targets as they are and as they would fit. The loss compared with that
+    of a constant prediction. Where the inputs are no rows of numbers, it asks for the experiment that decides.
 
 Fix
-    Shuffle both with the same permutation. Otherwise print some pairs, and train once with permuted targets: if the
-    curve is the same, the targets carried no information.
+    Pair each input with its own target: shuffle both with the same permutation, sort both by the same key. Otherwise
+    print some pairs, and train once with permuted targets: if the curve is the same, they carried no information.
 
 When it is wrong
-    It says nothing where inputs do not come again, or are changed each time (augmentation, noise), nor where the loss
-    is below that of a constant prediction: then the targets do say something about the inputs.
+    A relation that neither means nor neighbours show (parity, a cipher) is not found by the tests; that is a warning,
+    not an error. It says nothing where the loss is below that of a constant prediction: then the targets do say
+    something about the inputs.
 """
 
 from __future__ import annotations
@@ -27,27 +29,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Question
-from unstuck.recorder.records.data import LoaderData
+from unstuck.recorder.records.data import LoaderData, PairedWith, Relation
 from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import now, number, stuck_at_constant, where
 
 MIN_OTHERS = 12  # inputs that came once more with another target
 MIN_CHANGED = 0.8  # of those that would have another target if it were drawn at random
+NO_RELATION = 2.5  # standard deviations: chance alone gives more in less than 1 of 100 datasets
+MIN_FIT = 10.0  # the same, of targets in another order: chance never gives that
+ORDERS: dict[PairedWith, tuple[str, str]] = {
+    "next": ("each input belongs to the target of the next sample", "Shift one of the two by one sample."),
+    "previous": ("each input belongs to the target of the previous sample", "Shift one of the two by one sample."),
+    "reversed": ("the targets are in reverse order", "Reverse one of the two."),
+    "as text": (
+        "the inputs are sorted by their numbers as text (10 before 2), the targets are not",
+        "Sort the files by their number (`key=lambda name: int(...)`), or read the target of each by its name.",
+    ),
+    "text as numbers": (
+        "the targets are sorted by their numbers as text (10 before 2), the inputs are not",
+        "Sort both by the number (`key=lambda name: int(...)`), or read the target of each sample by its name.",
+    ),
+}
 
 
 def decide(case: Case) -> Iterable[Finding | Question]:
     for learning, head, loss, best in stuck_at_constant(case):
+        outcome = f"a constant prediction gives {number(best)}{now(loss)}"
         seen = [each for each in case.data if each.pid == learning.pid][-1:]
-        apart = next((data for each in seen for data in each.loaders if data.trains and _is_apart(data)), None)
-        if apart is None:
-            yield Question(
-                RULE.name,
-                "Do the targets belong to the inputs?",
-                "Train once with permuted targets: if the loss curve is the same, they do not.",
-            )
-            return
-        yield _finding(learning, head, apart, f"a constant prediction gives {number(best)}{now(loss)}")
+        loaders = [data for each in seen for data in each.loaders if data.trains]
+        found = next((each for data in loaders if (each := _judge(learning, head, data, outcome)) is not None), None)
+        if found is None and any(data.relation is not None for data in loaders):
+            return  # they do belong together, as far as can be seen
+        yield found or Question(
+            RULE.name,
+            "Do the targets belong to the inputs?",
+            "Train once with permuted targets: if the loss curve is the same, they do not.",
+        )
+
+
+def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -> Finding | None:
+    relation = data.relation
+    if _is_apart(data):
+        return _apart(learning, head, data, outcome)
+    if relation is None or relation.by_mean > NO_RELATION or relation.by_neighbour > NO_RELATION:
+        return None
+    if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
+        return _other_order(learning, head, data, (relation, relation.paired), outcome)
+    return _no_relation(learning, head, data, relation, outcome)
 
 
 def _is_apart(data: LoaderData) -> bool:
@@ -57,7 +86,7 @@ def _is_apart(data: LoaderData) -> bool:
     return pairs.changed >= max(MIN_OTHERS, MIN_CHANGED * by_chance * pairs.again)
 
 
-def _finding(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -> Finding:
+def _apart(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -> Finding:
     pairs = data.pairs
     example = ""
     if pairs.example is not None:
@@ -75,6 +104,42 @@ def _finding(learning: Learning, head: LossHead, data: LoaderData, outcome: str)
         where=where(learning, data.made or data.site or head.site),
         fix="Shuffle inputs and targets with the same permutation: `order = torch.randperm(len(x))`, then `x[order]` "
         "and `y[order]`.",
+    )
+
+
+def _other_order(
+    learning: Learning, head: LossHead, data: LoaderData, known: tuple[Relation, PairedWith], outcome: str
+) -> Finding:
+    relation, order = known
+    meaning, fix = ORDERS[order]
+    return RULE.finding(
+        severity="error",
+        confidence=0.97,
+        title=f"Inputs and targets are paired in the wrong order: {meaning}",
+        evidence=(
+            f"in {relation.rows:,} samples, how much inputs say about their targets is {relation.by_mean:.1f} standard "
+            f"deviations from chance as they are paired, and {relation.by_mean_paired:.0f} where {meaning}",
+            outcome,
+        ),
+        where=where(learning, data.dataset_site or data.made or data.site or head.site),
+        fix=fix,
+    )
+
+
+def _no_relation(learning: Learning, head: LossHead, data: LoaderData, relation: Relation, outcome: str) -> Finding:
+    return RULE.finding(
+        severity="warning",
+        confidence=0.75,
+        title="The inputs say nothing about their targets: simple tests find no more than chance gives",
+        evidence=(
+            f"in {relation.rows:,} samples, differences between the means of the inputs are {relation.by_mean:.1f}, "
+            f"and agreement with the most similar sample {relation.by_neighbour:.1f} standard deviations from what "
+            "targets drawn at random would give",
+            outcome,
+        ),
+        where=where(learning, data.dataset_site or data.made or data.site or head.site),
+        fix="Print some pairs as they come out of the loader: input and target must belong to the same sample (the "
+        "same order of files, the same permutation for both).",
     )
 
 

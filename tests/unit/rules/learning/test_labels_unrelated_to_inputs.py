@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import case, head, loss, numbers
 from unstuck.model import Finding, Question
-from unstuck.recorder.records.data import DataSeen, LabelCounts, LoaderData, PairsSeen
+from unstuck.recorder.records.data import DataSeen, LabelCounts, LoaderData, PairsSeen, Relation
 from unstuck.rules.learning.labels_unrelated_to_inputs import RULE
 
 
@@ -29,3 +29,27 @@ def test_the_same_input_with_another_target() -> None:
 def test_only_an_experiment_tells() -> None:
     assert all(isinstance(result, Question) for result in said(100, 2) + said(9, 9))
     assert said(100, 98, level=0.2) == [], "it learns"
+
+
+def of_relation(relation: Relation, level: float = 1.0) -> list[Finding | Question]:
+    seen = DataSeen(pid=7, loaders=[LoaderData(trains=True, relation=relation)])
+    given = head("mse", target=numbers(-2, 2, 0, 1))
+    return list(RULE.decide(replace(case(given, losses=[loss(level, level)]), data=(seen,))))
+
+
+def test_targets_in_another_order_are_an_error() -> None:
+    (finding,) = of_relation(Relation(rows=900, by_mean=0.1, by_neighbour=-1.0, paired="as text", by_mean_paired=139.0))
+    assert isinstance(finding, Finding)
+    assert (finding.severity, "10 before 2" in finding.title) == ("error", True)
+
+
+def test_no_relation_at_all_is_a_warning() -> None:
+    (finding,) = of_relation(Relation(rows=900, by_mean=1.4, by_neighbour=-1.0, paired="next", by_mean_paired=2.0))
+    assert isinstance(finding, Finding)
+    assert finding.severity == "warning"
+
+
+def test_a_relation_is_no_finding_and_no_question() -> None:
+    assert of_relation(Relation(rows=900, by_mean=9.0, by_neighbour=0.3)) == []
+    assert of_relation(Relation(rows=900, by_mean=0.3, by_neighbour=9.0)) == [], "nothing but neighbours show it"
+    assert of_relation(Relation(rows=900), level=0.2) == [], "it learns"

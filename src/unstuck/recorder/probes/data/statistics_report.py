@@ -8,8 +8,8 @@ from math import log
 from typing import Any
 
 from ... import tensors
-from ...records.data import LabelCounts, Link, LoaderData, PartRole, PartSeen, TextsSeen
-from . import columns
+from ...records.data import LabelCounts, Link, LoaderData, PartRole, PartSeen, Relation, TextsSeen
+from . import columns, relation
 from .part import Part
 from .statistics import Gathered
 
@@ -42,7 +42,22 @@ def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
         target_op=op or "",
         labels=_labels(gathered, target, ignored),
         pairs=gathered.pairs.record(),
+        relation=_relation(gathered, target, known, about.samples),
     )
+
+
+def _relation(gathered: Gathered, target: str | None, roles: dict[str, PartRole], total: int | None) -> Relation | None:
+    """Where rows of features are all that the model gets."""
+    kept = gathered.kept
+    inputs = [part for path, part in gathered.parts.items() if path not in roles]
+    if target is None or target not in kept.parts or len(inputs) != 1 or inputs[0].path not in kept.parts:
+        return None
+    answers = kept.parts[target]
+    if _role(inputs[0]) != "features" or answers.shape[1] != 1 or kept.keys.numel() < relation.MIN_ROWS:
+        return None
+    labels = gathered.parts[target].labels
+    classes = labels is not None and 2 <= len(labels) <= relation.MAX_CLASSES
+    return relation.relation(kept.parts[inputs[0].path], answers, kept.samples, classes, total)
 
 
 def _target(gathered: Gathered) -> str | None:

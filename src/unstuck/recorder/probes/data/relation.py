@@ -1,0 +1,111 @@
+"""Whether inputs say anything about their targets: two simple tests on the rows that were kept, and whether the targets
+would fit in another order of the samples."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from ...records.data import PairedWith, Relation
+
+MIN_ROWS = 200  # that are compared; fewer prove nothing
+MAX_REORDERED = 1 << 16  # samples of a dataset whose targets are tried in other orders
+MAX_NEAR = 512  # rows among which the nearest is looked for
+MAX_COLUMNS = 64  # of more, some spread over all of them
+ROWS_A_COLUMN = 4  # rows needed for each column and class, or chance alone looks like a relation
+MAX_CLASSES = 20
+
+
+def relation(inputs: Any, targets: Any, samples: Any, classes: bool, total: int | None) -> Relation | None:
+    """Of rows of features with one target each; `samples`: their numbers in the dataset, which has `total` of them."""
+    torch = sys.modules["torch"]
+    good = torch.isfinite(inputs).all(1) & torch.isfinite(targets).all(1) & _first_of_its_kind(inputs)
+    table, target, numbers = inputs[good], targets[good].reshape(-1), samples[good]
+    white, groups = _whitened(table[:, :: -(-int(table.shape[1]) // MAX_COLUMNS)]), _groups(target, classes)
+    if groups is None or int(table.shape[0]) < max(MIN_ROWS, ROWS_A_COLUMN * int(white.shape[1] * groups.shape[1])):
+        return None
+    found = Relation(
+        rows=int(table.shape[0]), by_mean=_by_mean(white, groups), by_neighbour=_by_neighbour(table, target, classes)
+    )
+    if total is None or not MIN_ROWS <= total <= MAX_REORDERED:
+        return found
+    row_of = torch.full((total + 1,), -1, dtype=torch.int64, device="cpu")
+    row_of[numbers.clamp(0, total)] = torch.arange(numbers.numel(), device="cpu")
+    row_of[total] = -1
+    fit, name = max((_in_order(white, groups, row_of, order), name) for name, order in _orders(total).items())
+    return replace(found, paired=name, by_mean_paired=fit)
+
+
+def _first_of_its_kind(table: Any) -> Any:
+    """Without rows that are there already: where samples have no numbers, one may have been kept in several epochs."""
+    torch = sys.modules["torch"]
+    mixed = table @ torch.linspace(1.0, 2.0, int(table.shape[1]), dtype=table.dtype, device="cpu").cos()
+    ordered, order = mixed.sort(stable=True)
+    new = torch.ones_like(ordered, dtype=torch.bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return torch.zeros_like(new).scatter_(0, order, new)
+
+
+def _in_order(white: Any, groups: Any, row_of: Any, order: list[int]) -> float:
+    """The first test, with the target of another sample for each."""
+    torch = sys.modules["torch"]
+    inputs, targets = row_of[:-1], row_of[torch.tensor(order, device="cpu")]
+    both = (inputs >= 0) & (targets >= 0)
+    return _by_mean(white[inputs[both]], groups[targets[both]]) if int(both.sum()) >= MIN_ROWS else 0.0
+
+
+def _whitened(table: Any) -> Any:
+    """Columns without a mean, all of one size and none a mixture of the others."""
+    torch = sys.modules["torch"]
+    centered = table - table.mean(0)
+    sizes, axes = torch.linalg.eigh(centered.T @ centered / max(1, int(table.shape[0])))
+    kept = sizes > 1e-9 * sizes[-1].clamp_min(1e-30)
+    return centered @ axes[:, kept] / sizes[kept].sqrt()
+
+
+def _groups(target: Any, classes: bool) -> Any:
+    """A column for each class but one, or the target itself: none has a mean, all have the size 1."""
+    torch = sys.modules["torch"]
+    if classes:
+        known, label = torch.unique(target, return_inverse=True)
+        if not 2 <= known.numel() <= MAX_CLASSES:
+            return None
+        return _whitened(torch.nn.functional.one_hot(label).double()[:, 1:])
+    return _whitened(target.double().unsqueeze(1)) if float(target.std()) > 0 else None
+
+
+def _by_mean(white: Any, groups: Any) -> float:
+    """How far the shared variance is above what chance gives, in standard deviations of chance."""
+    count, degrees = int(white.shape[0]), int(white.shape[1]) * int(groups.shape[1])
+    shared = float((white.T @ groups).square().sum()) / count
+    return float((shared - degrees) / (2 * degrees) ** 0.5)
+
+
+def _by_neighbour(table: Any, target: Any, classes: bool) -> float:
+    """The same for how often, or how much, a row's target is that of the row most like it."""
+    torch = sys.modules["torch"]
+    thin = slice(None, None, -(-int(table.shape[0]) // MAX_NEAR))
+    table, target = table[thin], target[thin]
+    scaled = table / table.std(0).clamp_min(1e-12)
+    distances = torch.cdist(scaled, scaled).fill_diagonal_(torch.inf)
+    other, count = target[distances.argmin(1)], int(target.numel())
+    if not classes:
+        rows = torch.stack((target, other)).double()
+        return float(torch.corrcoef(rows)[0, 1].nan_to_num()) * float(count**0.5)
+    shares = torch.unique(target, return_counts=True)[1].double() / count
+    chance = float(shares.square().sum())
+    agree = float((target == other).double().mean())
+    return (agree - chance) * float((count / max(1e-12, chance * (1 - chance))) ** 0.5)
+
+
+def _orders(total: int) -> dict[PairedWith, list[int]]:
+    """Of which sample the target may be instead: mistakes that people make. The number after the last one is none."""
+    as_text = sorted(range(total), key=str)
+    return {
+        "next": list(range(1, total + 1)),
+        "previous": [total, *range(total - 1)],
+        "reversed": list(range(total - 1, -1, -1)),
+        "as text": as_text,
+        "text as numbers": sorted(range(total), key=as_text.__getitem__),
+    }
