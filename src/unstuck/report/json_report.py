@@ -9,6 +9,7 @@ from typing import Any
 from unstuck.errors import UsageError
 from unstuck.model import SCHEMA, Case, Exit, Finding, Flight, Pace
 from unstuck.recorder.records.loaders import Healed
+from unstuck.report.series import series
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.serial import MisfitError, dump_text, from_plain, to_plain, write_whole
 from unstuck.version import __version__
@@ -37,7 +38,7 @@ def report(case: Case, diagnosis: Diagnosis) -> dict[str, Any]:
         "healed": [_healed(act) for act in case.healed],
         "probes_off": [{"probe": probe, "why": why} for probe, why in dict.fromkeys(off)],
         "phases": _phases(training),
-        "series": {},
+        "series": series(case),
         "machine": to_plain(case.machine),
     }
 

@@ -95,7 +95,16 @@ def test_the_whole_report() -> None:
             {"probe": "rule x", "why": "KeyError"},
         ],
         "phases": {"data": {"seconds": 3.0, "share": 0.75}, "backward": {"seconds": 1.0, "share": 0.25}},
-        "series": {},
+        "series": {
+            "loss": [],
+            "rate": [],
+            "gradient_norm": [],
+            "steps": [],
+            "waits": [],
+            "memory": [],
+            "layers": [],
+            "workers": [],
+        },
         "machine": {"cores": 2},
     }
 
