@@ -20,7 +20,9 @@ from unstuck.recorder.records import Struct
 
 T = TypeVar("T")
 
-_COLUMN = re.compile(r"\[\n +([-+.\deEnul]+(?:,\n +[-+.\deEnul]+)*)\n *\]")  # of numbers: one line; no text has a line break in JSON
+_COLUMN = re.compile(
+    r"\[\n +([-+.\deEnul]+(?:,\n +[-+.\deEnul]+)*)\n *\]"
+)  # of numbers: one line; no text has a line break in JSON
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 

@@ -214,13 +214,13 @@ class Watch:
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
-        from unstuck.report.json_report import write_report
+        from unstuck.report.report_file import write_report
 
         case, diagnosis, report = self._case_to_keep(outcome, exits), self._diagnosis(), self.options.report
         if not self._write("run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._copy):
             case = self._case_to_keep(outcome, exits)  # which now says so
         if report is not None:
-            self._write("report", report, lambda: write_report(report, case, diagnosis))
+            self._write("report", report, lambda: write_report(report, case, diagnosis, redact=self.options.redact))
 
     def _case_to_keep(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
         case = self.evidence.case(outcome, exits)

@@ -9,7 +9,8 @@ import pytest
 
 from unstuck.errors import UsageError
 from unstuck.model import Case, Exit, Finding, Fix, Flight, Pace, Where
-from unstuck.report.json_report import check_report_path, read_back, report, write_report
+from unstuck.report.json_report import read_back, report
+from unstuck.report.report_file import check_report_path, write_report
 from unstuck.rules.diagnose import Diagnosis
 
 FINDING = Finding(
