@@ -180,13 +180,14 @@
       ctx.font = `${11 * ratio}px Inter, system-ui, sans-serif`;
       for (const bar of bars) {
         const x = u.valToPos(bar.at, "x", true), width = Math.max(ratio, u.valToPos(bar.end, "x", true) - x - ratio * 0.5);
-        const top = u.valToPos(bar.row + 0.3, "y", true), height = u.valToPos(bar.row - 0.3, "y", true) - top;
+        const top = u.valToPos(bar.row - 0.3, "y", true), height = u.valToPos(bar.row + 0.3, "y", true) - top;
         const stuck = bar.now && bar.end - bar.at > Math.max(1, 10 * median);
         ctx.fillStyle = colour(stuck || bar.failed ? "--accent" : bar.now ? "--c1" : "--c5");
         ctx.fillRect(x, top, width, height);
         if (stuck && width > 90 * ratio) {
           ctx.fillStyle = colour("--paper");
           ctx.textBaseline = "middle";
+          ctx.textAlign = "left";
           ctx.fillText(`sample ${bar.sample ?? "–"}`.slice(0, 40), Math.max(x, bbox.left) + 8 * ratio, top + height / 2);
         }
       }
@@ -202,7 +203,7 @@
     };
     plot(parent, "", [{ name: "", x: [from, to], y: [null, null], colour: "transparent" }], {
       x: seconds, wide: true, legend: false, height: 54 + Math.min(24, rows.length) * (rows.length > 12 ? 20 : 30), hooks: { draw: [paint], setCursor: [hover] },
-      y: { scale: { distr: 1, range: () => [rows.length - 0.5, -0.5] }, axis: { splits: () => rows.map((_, n) => n), values: (u, ticks) => ticks.map(name), size: 76, grid: { show: false } } },
+      y: { scale: { distr: 1, dir: -1, range: () => [-0.5, rows.length - 0.5] }, axis: { splits: () => rows.map((_, n) => n), values: (u, ticks) => ticks.map(name), size: 76, grid: { show: false } } },
     });
     parent.append(tip);
   }
