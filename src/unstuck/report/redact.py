@@ -15,10 +15,11 @@ PATH, ADDRESS, VALUE, ARGUMENTS = "(path)", "(address)", "'…'", "…"
 MIN_KNOWN = 4  # characters: a shorter path would match in the middle of words
 
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'(?!\w)|\"(?:[^\"\\\n]|\\.)*\"|“[^”\n]*”")
+_SETTING = re.compile(r"['\"][a-z_]{1,12}['\"]")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s)>\]]+", re.IGNORECASE)
-_HOST = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b[a-z][\w-]*(?:\.[\w-]+)+:\d{2,5}\b", re.IGNORECASE)
+_HOST = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b[a-z][\w-]*(?:\.[\w-]+)+(?<!\.py):\d{2,5}\b", re.IGNORECASE)
 # Absolute or of the home folder; or relative, with a file's extension or several folders: not "NaN/Inf".
-_ABSOLUTE = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?/[^\s:,;()\[\]{}<>`'\"|]+")
+_ABSOLUTE = re.compile(r"(?<![\w/.…])(?:…|~|\.{1,2})?/[^\s:,;()\[\]{}<>`'\"|]+")
 _RELATIVE = re.compile(
     r"(?<![\w/])[\w.+@~-]+(?:/[\w.+@~-]+)*/[\w.+@~-]*\.\w{1,8}\b|(?<![\w/])[\w.+@~-]+(?:/[\w.+@~-]+){2,}"
 )
@@ -30,15 +31,17 @@ def redacted(plain: Any, case: Case) -> Any:
     return _walk(plain, known)
 
 
-def _walk(plain: Any, known: list[str]) -> Any:
+def _walk(plain: Any, known: list[str], *, ours: bool = False) -> Any:
     if isinstance(plain, str):
-        return text(plain, known)
+        return text(plain, known, ours=ours)
     if isinstance(plain, dict):
         return {
-            key: command(value) if key == "command" and isinstance(value, list) else _walk(value, known)
+            key: command(value)
+            if key == "command" and isinstance(value, list)
+            else _walk(value, known, ours=ours or key in ("fix", "diff"))
             for key, value in plain.items()
         }
-    return [_walk(item, known) for item in plain] if isinstance(plain, list) else plain
+    return [_walk(item, known, ours=ours) for item in plain] if isinstance(plain, list) else plain
 
 
 def command(words: list[str]) -> list[str]:
@@ -53,14 +56,15 @@ def command(words: list[str]) -> list[str]:
     return [*shown, ARGUMENTS] if len(words) > len(shown) else shown
 
 
-def text(words: str, known: list[str]) -> str:
+def text(words: str, known: list[str], *, ours: bool = False) -> str:
+    """`ours`: it proposes code, in which a short word in quotes is a setting of torch's or ours."""
     for path in known:
         words = words.replace(path, _stripped(path))
-    words = _QUOTED.sub(VALUE, words)
+    words = _QUOTED.sub(lambda quoted: quoted[0] if ours and _SETTING.fullmatch(quoted[0]) else VALUE, words)
     words = _URL.sub(ADDRESS, words)
-    words = _HOST.sub(ADDRESS, words)
     words = _ABSOLUTE.sub(lambda path: _stripped(path[0]), words)
-    return _RELATIVE.sub(lambda path: _stripped(path[0]), words)
+    words = _RELATIVE.sub(lambda path: _stripped(path[0]), words)
+    return _HOST.sub(ADDRESS, words)
 
 
 def _stripped(path: str) -> str:

@@ -1,4 +1,4 @@
-"""`--live`: the page of a run while it goes on, for browsers on this machine only.
+"""`--live`: the page of a run that is still running, for browsers on this machine only.
 
 Loopback, a random token in the address, the Host header checked (another site's script cannot get here by a name that
 points to 127.0.0.1). One state is kept, whoever looks; it is made by the supervisor's own loop, and only while somebody

@@ -56,9 +56,11 @@
       ctx.font = `${11 * ratio}px Inter, system-ui, sans-serif`;
       ctx.lineWidth = ratio;
       ctx.strokeStyle = ctx.fillStyle = colour("--accent");
+      const end = u.data[0][u.data[0].length - 1];
       marks.forEach((mark, n) => {
-        if (mark.step < u.scales.x.min || mark.step > u.scales.x.max) return;
-        const x = Math.round(u.valToPos(mark.step, "x", true)), right = x > bbox.left + bbox.width * 0.6;
+        const step = Math.min(mark.step, end);
+        if (step < u.scales.x.min || step > u.scales.x.max) return;
+        const x = Math.round(u.valToPos(step, "x", true)), right = x > bbox.left + bbox.width * 0.6;
         ctx.setLineDash([4 * ratio, 3 * ratio]);
         ctx.beginPath();
         ctx.moveTo(x, bbox.top);
@@ -79,6 +81,10 @@
     const columns = same ? [tables[0][0], ...tables.map((table) => table[1])] : uPlot.join(tables);
     const values = lines.flatMap((line) => line.y).filter((v) => v != null);
     const low = Math.min(...values), high = Math.max(...values), log = !zero && low > 0 && high / low > 100;
+    const decades = (u, n, min, max) => {
+      const first = Math.ceil(Math.log10(min) - 1e-9), count = Math.floor(Math.log10(max) + 1e-9) - first + 1, apart = Math.max(1, Math.ceil(count / 5));
+      return Array.from({ length: Math.max(1, Math.ceil(count / apart)) }, (_, k) => 10 ** (first + k * apart));
+    };
     const axis = { stroke: colour("--muted"), font: "11px Inter, system-ui, sans-serif", grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
     const options = {
       width: Math.max(240, box.clientWidth), height,
@@ -87,7 +93,7 @@
       scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: log ? undefined : (u, min, max) => span(min, most || max, zero), ...y.scale } },
       axes: [
         { ...axis, size: 30, space: 60, values: (u, ticks) => ticks.map(x) },
-        { ...axis, size: 62, space: 30, incrs, values: (u, ticks) => ticks.map((v) => (v == null ? "" : value(v))), ...y.axis },
+        { ...axis, size: 62, space: 30, incrs, ...(log ? { splits: decades, filter: (u, ticks) => ticks } : {}), values: (u, ticks) => ticks.map((v) => (v == null ? "" : value(v))), ...y.axis },
       ],
       series: [
         { label: sync === "step" ? "step" : "time", value: (u, v) => x(v == null ? columns[0][columns[0].length - 1] : v) },
@@ -108,6 +114,10 @@
     return u;
   }
 
+  const mean = (list) => {
+    const finite = list.filter((v) => v != null);
+    return finite.length ? finite.reduce((a, b) => a + b, 0) / finite.length : null;
+  };
   const last = (list) => list.filter((v) => v != null).pop();
 
   function span(min, max, zero) {
@@ -122,6 +132,11 @@
   function curves(parent, heading, list, label, options = {}) {
     const all = colours();
     const lines = list.filter((c) => c.step.length > 1).map((c, n) => ({ name: label(c, n), x: c.step, y: c.value, colour: all[n % 6] }));
+    if (options.smooth && lines.length === 1 && lines[0].x.length >= 60) {
+      const [line] = lines, wide = Math.ceil(line.x.length / 30);
+      lines[0] = { ...line, colour: colour("--c6") };
+      lines.push({ ...line, name: `mean of ${2 * wide + 1}`, y: line.y.map((_, i) => mean(line.y.slice(Math.max(0, i - wide), i + wide + 1))) });
+    }
     if (lines.length) plot(parent, heading, lines, { sync: "step", ...options, marks: [...marksOf(lines.flatMap((l) => l.x)), ...(options.marks || [])] });
   }
 
@@ -129,7 +144,7 @@
     const parent = byId("plots-learning");
     const broken = loss.filter((c) => c.nonfinite_step != null).slice(0, 1).map((c) => ({ step: c.nonfinite_step, text: "NaN/Inf" }));
     const about = loss.length && loss[0].line ? `Loss, ${loss[0].line}` : "Loss";
-    curves(parent, about, loss, (c, n) => named(c, loss.length > 1 && c.line ? c.line : "loss"), { wide: true, marks: broken, height: 230 });
+    curves(parent, about, loss, (c, n) => named(c, loss.length > 1 && c.line ? c.line : "loss"), { wide: true, smooth: true, marks: broken, height: 230 });
     curves(parent, "Gradient norm", norm, (c) => named(c, "norm"));
     curves(parent, "Learning rate", rate, (c) => named(c, c.optimizer || "rate"), { stepped: true });
   }
