@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import os
+import re
 import secrets
 import types
 import typing
@@ -19,6 +20,9 @@ from unstuck.recorder.records import Struct
 
 T = TypeVar("T")
 
+_COLUMN = re.compile(
+    r"\[\n +([-+.\deEnul]+(?:,\n +[-+.\deEnul]+)*)\n *\]"
+)  # of numbers: one line; no text has a line break in JSON
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -55,7 +59,7 @@ def dump_text(plain: Any) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = json.dumps(plain, indent=1)
-    return text + "\n"
+    return _COLUMN.sub(lambda column: "[" + " ".join(column[1].split()) + "]", text) + "\n"
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:

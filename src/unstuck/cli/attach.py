@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--watch", action="store_true", help="keep watching, and report every change; Ctrl-C ends it")
     parser.add_argument("--json", action="store_true", help="print the JSON report instead")
-    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
+    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.html, .md or .json)")
     parser.add_argument("--native", action="store_true", help="show native frames too; pauses each process briefly")
     parser.add_argument("--locals", action="store_true", help="show the local variables of every frame")
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.attach.inspection import Inspection
     from unstuck.attach.state import state_of
     from unstuck.attach.target import resolve
-    from unstuck.report.json_report import check_report_path
+    from unstuck.report.report_file import check_report_path
 
     if args.report:
         check_report_path(args.report)
@@ -134,11 +134,14 @@ def _show_answer(answer: Answer, state: State, args: argparse.Namespace) -> None
     import json
 
     from unstuck.attach import attach_page
+    from unstuck.report.report_file import write_report
     from unstuck.report.screen import Screen
     from unstuck.serial import dump_text, write_whole
 
-    if args.report:
+    if args.report and args.report.lower().endswith(".json"):
         write_whole(args.report, dump_text(attach_page.as_json(answer, state)))
+    elif args.report:
+        write_report(args.report, answer.case, answer.diagnosis)
     if args.json:
         text = dump_text(attach_page.as_json(answer, state))
         if args.watch:  # one line a report

@@ -90,7 +90,13 @@ OPTIONS = (
         "seconds",
         metavar="S",
     ),
-    Option("report", "also write the report to FILE (.json)", metavar="FILE"),
+    Option("report", "also write the report to FILE (.html, .md or .json)", metavar="FILE"),
+    Option("redact", "leave paths, arguments, addresses and quoted values out of that report", "switch"),
+    Option(
+        "live",
+        "show the run on a page of its own while it goes on: its address, on this machine only, is printed",
+        "switch",
+    ),
     Option(
         "fail-on",
         "exit with code 4 if the run succeeds but has a finding of this severity or higher",

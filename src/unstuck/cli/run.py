@@ -47,7 +47,7 @@ def run(args: argparse.Namespace | Given) -> int:
     values = {option.name: option.resolve(settings, getattr(args, option.name)) for option in OPTIONS}
     command = build_command(args.module, list(args.command), values.pop("python"))
     if values["report"] is not None:
-        from unstuck.report.json_report import check_report_path
+        from unstuck.report.report_file import check_report_path
 
         values["report"] = _absolute(values["report"])
         check_report_path(values["report"])

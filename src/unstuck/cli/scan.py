@@ -39,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=10.0,
         help="a sample that takes longer counts as hanging (default: 10)",
     )
-    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.json)")
+    parser.add_argument("--report", metavar="FILE", help="also write the report to FILE (.html, .md or .json)")
     add_arguments(parser)
     parser.set_defaults(run=run)
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.takeover.script import Script
 
     if args.report:
-        from unstuck.report.json_report import check_report_path
+        from unstuck.report.report_file import check_report_path
 
         check_report_path(args.report)
     bar = Bar("unstuck: scanning")
@@ -91,7 +91,7 @@ def _show(result: Any, command: list[str], seconds: float, report: str | None) -
 
     scan = judge(from_plain(Scanned, result), command, seconds)
     if report:
-        from unstuck.report.json_report import write_report
+        from unstuck.report.report_file import write_report
 
         write_report(report, scan.case, scan.diagnosis)
     sys.stdout.write(scan.text(Screen.of(sys.stdout)))

@@ -174,6 +174,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """One batch that a worker made."""
+
+    ended: float
+    seconds: float
+    sample: int | None = None  # its first index; None: not an integer
+    samples: int = 0
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Crash:
     """What faulthandler wrote when a process died of a fatal signal."""
 
@@ -253,6 +264,7 @@ class Flight:
     sleeps: int = 0  # calls of time.sleep inside the sample in work
     paces: dict[str, Pace] = field(default_factory=dict)  # by kind: data, between, backward, optimizer, sample, fetch
     steps: tuple[Step, ...] = ()
+    fetches: tuple[Fetch, ...] = ()  # of a worker: its last batches, all or, where they are quick, one in eight
     alive: bool = True
     moved: float = 0.0  # when the supervisor last saw its progress change; 0: never looked twice
     probes_off: tuple[tuple[str, str], ...] = ()

@@ -9,8 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import cast
 
-from unstuck.model import Flight, Look, Pace, Phase, Process, Role, Step
-from unstuck.observer.gauge import NANO, Gauge, one_each, quantile
+from unstuck.model import Fetch, Flight, Look, Pace, Phase, Process, Role, Step
+from unstuck.observer.gauge import NANO, WORKER, Gauge, one_each, quantile
 from unstuck.observer.joint_calls import joint_calls
 from unstuck.observer.journals import probes_off, read_records
 from unstuck.recorder import layout as at
@@ -52,7 +52,8 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         forked=bool(w[at.W_FORKED]),
         ended=bool(w[at.W_ENDED]),
         paces={kind: _pace(w, number) for number, kind in enumerate(at.KINDS)},
-        steps=_steps(w),
+        steps=() if _is_worker(w) else _steps(w),
+        fetches=_fetches(w) if _is_worker(w) else (),
         alive=gauge.alive() if alive is None else alive,
         probes_off=probes_off(gauge),
         **joint_calls(gauge, w),
@@ -107,6 +108,20 @@ def _steps(w: list[int]) -> tuple[Step, ...]:
         ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[first : first + 6])
         steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[first + 6], number=w[first + 7]))
     return tuple(steps)
+
+
+def _is_worker(w: list[int]) -> bool:
+    return w[at.W_ROLE] == WORKER
+
+
+def _fetches(w: list[int]) -> tuple[Fetch, ...]:
+    """The last batches that a worker made."""
+    done, fetches = w[at.W_RING], []
+    for number in range(max(0, done - at.FETCHES_READ), done):
+        first = at.RING + number % at.RING_STEPS * at.STEP_WORDS
+        ended, took, sample, samples, failed = w[first : first + 5]
+        fetches.append(Fetch(ended / NANO, took / NANO, _some(sample), samples, bool(failed)))
+    return tuple(fetches)
 
 
 def unseen(flights: Mapping[int, Flight], root: int) -> Look:

@@ -231,6 +231,13 @@ def turn() -> None:
     _parts_before[:] = _parts
 
 
+def fetched(began: int, sample: int, samples: int, failed: bool) -> None:
+    """In a worker: note a batch that it made."""
+    now, place = monotonic_ns(), at.RING + _ring_place() * at.STEP_WORDS
+    words[place], words[place + 1], words[place + 2] = now, now - began, sample
+    words[place + 3], words[place + 4] = samples, int(failed)
+
+
 def sample_due() -> bool:
     """The next step is to be sampled."""
     return state[STEPS] >= _sample_at

@@ -61,6 +61,9 @@ HISTOGRAMS_END = HISTOGRAMS + len(KINDS) * KIND_WORDS
 RING = HISTOGRAMS_END
 RING_STEPS = 256
 STEP_WORDS = 8
+# A worker makes no steps: there a row is a batch that it made. When it was ready, nanoseconds that it took, its first
+# index (NONE: not an integer), how many samples, and 1 if it failed.
+FETCHES_READ = 64  # of the rows of a worker; more would make the Case of a run with many workers large
 RING_END = RING + RING_STEPS * STEP_WORDS
 
 # Ring of recent collectives, a row of words each.

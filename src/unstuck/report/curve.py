@@ -36,7 +36,7 @@ def curve_of(case: Case, finding: Finding) -> Curve | None:
     if learning is None:
         return None
     loss = _loss(case, finding, learning)
-    points = _points(learning, loss)
+    points = points_of(learning, loss)
     return Curve(loss, points, finding.where.step) if len(points) >= MIN_POINTS else None
 
 
@@ -83,7 +83,7 @@ def _spot(case: Case, site: Site) -> tuple[str, int | None]:
     return os.path.join(case.cwd, site[0]), site[1]
 
 
-def _points(learning: Learning, loss: Loss) -> tuple[tuple[float, float], ...]:
+def points_of(learning: Learning, loss: Loss) -> tuple[tuple[float, float], ...]:
     """Its means; and where these hide them, its first value, its last ones, and those that stood out."""
     points = [(float(step), value) for step, value in loss.points]
     if loss.stride > 1 and len(points) > 1:

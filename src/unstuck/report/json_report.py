@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
 from unstuck.errors import UsageError
 from unstuck.model import SCHEMA, Case, Exit, Finding, Flight, Pace
 from unstuck.recorder.records.loaders import Healed
+from unstuck.report.series import series
 from unstuck.rules.diagnose import Diagnosis
-from unstuck.serial import MisfitError, dump_text, from_plain, to_plain, write_whole
+from unstuck.serial import MisfitError, from_plain, to_plain
 from unstuck.version import __version__
 
 PHASES = ("data", "between", "backward", "optimizer")
 
 
-def report(case: Case, diagnosis: Diagnosis) -> dict[str, Any]:
+def report(case: Case, diagnosis: Diagnosis, measured: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`measured`: the series of a report that was read back; what is not there is made from the Case."""
     exit_ = _exit_of_root(case)
     training = training_flights(case)
     off = [*case.probes_off, *(pair for flight in case.flights for pair in flight.probes_off), *diagnosis.probes_off]
@@ -37,7 +38,7 @@ def report(case: Case, diagnosis: Diagnosis) -> dict[str, Any]:
         "healed": [_healed(act) for act in case.healed],
         "probes_off": [{"probe": probe, "why": why} for probe, why in dict.fromkeys(off)],
         "phases": _phases(training),
-        "series": {},
+        "series": {**series(case), **(measured or {})},
         "machine": to_plain(case.machine),
     }
 
@@ -73,52 +74,6 @@ def read_back(data: dict[str, Any], source: str) -> tuple[Case, Diagnosis]:
             f"{source} is not a report written by unstuck", cause=f"{type(error).__name__}: {error}".replace("\n", " ")
         ) from error
     return case, Diagnosis(findings)
-
-
-# --- files ---------------------------------------------------------------------------------------------------
-
-
-def write_report(path: str | os.PathLike[str], case: Case, diagnosis: Diagnosis) -> None:
-    """Write the file whole. Raises UsageError, OSError."""
-    _check_extension(path)
-    write_whole(path, dump_text(report(case, diagnosis)))
-
-
-def check_report_path(path: str | os.PathLike[str]) -> None:
-    """Say before the run, not after hours of it, that the report cannot be written."""
-    _check_extension(path)
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise UsageError(
-            f"cannot write the report to {os.fspath(path)}",
-            cause="it is a folder",
-            next_command=f"unstuck run --report {os.path.join(path, 'report.json')} …",
-        )
-    if not os.path.isdir(folder):
-        raise UsageError(
-            f"cannot write the report to {os.fspath(path)}",
-            cause=f"the folder {folder} does not exist",
-            next_command=f"mkdir -p {folder}",
-        )
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UsageError(
-            f"cannot write the report to {os.fspath(path)}",
-            cause=f"no file can be created in {folder}: {error.strerror or error}",
-            next_command="unstuck run --report /a/folder/of/yours/report.json …",
-        ) from error
-
-
-def _check_extension(path: str | os.PathLike[str]) -> None:
-    stem, extension = os.path.splitext(path)
-    if extension.lower() != ".json":
-        raise UsageError(
-            f"cannot write a report as {os.fspath(path)}",
-            cause="a report is JSON, and the name of its file must end in .json",
-            next_command=f"unstuck run --report {stem}.json …",
-        )
 
 
 # --- parts ---------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class Saved:
 
     source: Path
     case: Case
+    series: dict[str, Any] | None = None  # where there is no Case but a report: those of the report
     diagnosis: Diagnosis | None = None  # what the run itself reported; None: nothing, or only the Case is there
 
 
@@ -169,8 +170,8 @@ def _open_file(path: Path) -> Saved:
     case, reported = read_back(data, str(path))
     if path.name == REPORT and os.path.exists(path.parent / CASE):
         # A cause may be gone from the Case by the end of the run: what was reported then counts.
-        return Saved(path, serial.load_case(path.parent / CASE), reported if reported.findings else None)
-    return Saved(path, case, reported)
+        return Saved(path, serial.load_case(path.parent / CASE), diagnosis=reported if reported.findings else None)
+    return Saved(path, case, data.get("series"), reported)
 
 
 def last_sign(flight: Flight) -> float:

@@ -41,7 +41,7 @@ class RunFolder:
         """Write case.json and report.json, each whole or not at all. Raises OSError."""
         self._check()
         from unstuck import serial
-        from unstuck.report.json_report import write_report
+        from unstuck.report.report_file import write_report
 
         serial.dump_case(case, os.path.join(self.path, CASE))
         write_report(os.path.join(self.path, REPORT), case, diagnosis)

@@ -16,7 +16,9 @@ class Options:
         "detach",
         "fail_on",
         "grace",
+        "live",
         "on_hang",
+        "redact",
         "report",
         "restart",
         "restart_on",
@@ -39,6 +41,8 @@ class Options:
         trace_nan: bool = False,
         restart: int = 0,
         restart_on: str = "death",
+        redact: bool = False,
+        live: bool = False,
     ) -> None:
         self.on_hang = on_hang
         self.stall_after = stall_after
@@ -51,3 +55,5 @@ class Options:
         self.trace_nan = trace_nan
         self.restart = restart
         self.restart_on = restart_on
+        self.redact = redact
+        self.live = live

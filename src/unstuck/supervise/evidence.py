@@ -54,12 +54,15 @@ class Evidence:
         """Keep what the processes wrote, as of now: at Ctrl-C it is too late to read it."""
         if self._frozen is not None:
             return
+        self.flights = self._living()
+        self._gathered += 1
+
+    def _living(self) -> dict[int, Flight]:
         moves = self.readings.last_moves()
-        self.flights = {
+        return {
             gauge.pid: replace(self._with_role(read_flight(gauge, alive=True)), moved=moves.get(gauge.pid, 0.0))
             for gauge in self.readings.flights.living
         }
-        self._gathered += 1
 
     def _with_role(self, flight: Flight) -> Flight:
         return replace(flight, role="main") if (flight.pid, flight.role) == (self.readings.root, "unknown") else flight
@@ -172,6 +175,11 @@ class Evidence:
             self._cached = key, self._make(outcome, exits)
         return self._cached[1]
 
+    def present(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
+        """The Case with the flights of this moment, to be shown. Rules get those that belong to the last look."""
+        flights = self._all_flights(self._living(), running=outcome == "running")
+        return replace(self.case(outcome, exits), flights=flights)
+
     def _make(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
         readings, now = self.readings, time.monotonic()
         gauges = [*readings.flights.dead, *readings.flights.living]
@@ -193,7 +201,7 @@ class Evidence:
             stalls=self.stalls(),
             times=self.times,
             looks=tuple(self.looks),
-            flights=self._all_flights(running=outcome == "running"),
+            flights=self._all_flights(self.flights, running=outcome == "running"),
             paths=tuple(self._paths.values()),
             memory=readings.memory.curves(),
             groups=readings.memory.groups(),
@@ -207,17 +215,17 @@ class Evidence:
             **records,
         )
 
-    def _all_flights(self, *, running: bool) -> tuple[Flight, ...]:
+    def _all_flights(self, living: dict[int, Flight], *, running: bool) -> tuple[Flight, ...]:
         """Of the living as last read, of the dead as they left it; one a process."""
         folder = self.readings.flights
         chosen = one_each([*folder.dead, *folder.living])
         dead = [
             with_crash(self._with_role(read_flight(gauge, alive=False)), gauge.sibling(at.SIGNALS))
             for gauge in folder.dead
-            if gauge in chosen and not (running and gauge.pid in self.flights)
+            if gauge in chosen and not (running and gauge.pid in living)
         ]
         gone = {flight.pid for flight in dead} - {gauge.pid for gauge in folder.living}
-        return (*(flight for flight in self.flights.values() if flight.pid not in gone), *dead)
+        return (*(flight for flight in living.values() if flight.pid not in gone), *dead)
 
 
 def _working_directory() -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from unstuck.model import Exit, Finding, Outcome
     from unstuck.report.store import RunFolder
+    from unstuck.supervise.live import Live
     from unstuck.supervise.restart import Ending
     from unstuck.supervise.stop import Stopper
 
@@ -41,6 +42,7 @@ class Supervisor:
         self.output = output or Output()
         self.relay = Relay()
         self.stopper: Stopper | None = None
+        self.live: Live | None = None
         self._ended_by: int | None = None
         """The last signal that reached us and means that the run has to end."""
         self._receipts: dict[int, int] = {}
@@ -64,6 +66,8 @@ class Supervisor:
             if self.folder.note:
                 kept = f"; this run is saved in {self.folder.path}" if self.folder.path else ""
                 self.output.line(self.folder.note + kept)
+            if self.options.live:
+                self.parts.attempt("live page", self._go_live)
             self._until_ended()
             code = self._close()
             if self.options.restart:
@@ -71,9 +75,18 @@ class Supervisor:
 
                 self.ending = ending_of(self, code)
         finally:
+            if self.live is not None:
+                self.live.close()
             flights.close()
             self.relay.end()
         return code
+
+    def _go_live(self) -> None:
+        """After the child was started: it gets none of the server's threads and sockets."""
+        from unstuck.supervise.live import Live
+
+        self.live = Live()
+        self.output.line(f"live page, on this machine only, until the run ends: {self.live.address}")
 
     def _heal(self) -> dict[str, object] | None:
         """What the script's own loaders are to do about bad samples (--on-hang heal)."""
@@ -123,6 +136,8 @@ class Supervisor:
         if interrupted_at is not None and now >= interrupted_at + LAST_WORDS_SECONDS:
             self.parts.attempt("last words", self._explain_interrupt)  # it had to end and does not: then say it now
         self.parts.attempt("status line", self._show_status)
+        if self.live is not None and self.live.wanted(now):
+            self.parts.attempt("live page", lambda live: live.publish(self.watch.view()), self.live)
         self._stop_if_wanted()
 
     def _show_status(self) -> None:
@@ -207,6 +222,8 @@ class Supervisor:
         self.parts.attempt("end", self._finish, code)
         if "end" in self.parts:
             self.parts.attempt("run folder", self.watch.save_plain, self._outcome(code), *exit_of(code))
+        if self.live is not None and self.live.version:  # somebody has looked
+            self.parts.attempt("live page", self._publish_end, self.live, code)
         if self.stopper is not None:
             self._sum_up()
         verdicts = self.watch.verdicts
@@ -230,6 +247,9 @@ class Supervisor:
             watch.save(outcome, self._exits(code))
         else:
             watch.save_plain(outcome, *exit_of(code))
+
+    def _publish_end(self, live: Live, code: int) -> None:
+        live.publish(self.watch.view(self._outcome(code), self._exits(code)), ended=True)
 
     def _end_says_something(self, outcome: Outcome) -> bool:
         if outcome == "interrupted":

@@ -17,6 +17,7 @@ from unstuck.supervise.unrecorded import Unrecorded
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from unstuck.model import Case, Exit, Finding, Outcome
     from unstuck.report.store import RunFolder
@@ -50,6 +51,7 @@ class Watch:
         self.ending = False
         """We are ending it: what moves now moves because of us."""
         self._evidence: Evidence | None = None
+        self._shown: Evidence | None = None
         self.verdicts: Verdicts | None = None
         """None until the rules were applied."""
 
@@ -214,13 +216,25 @@ class Watch:
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
-        from unstuck.report.json_report import write_report
+        from unstuck.report.report_file import write_report
 
         case, diagnosis, report = self._case_to_keep(outcome, exits), self._diagnosis(), self.options.report
         if not self._write("run folder", self.folder.path, lambda: self.folder.save(case, diagnosis), self._copy):
             case = self._case_to_keep(outcome, exits)  # which now says so
         if report is not None:
-            self._write("report", report, lambda: write_report(report, case, diagnosis))
+            self._write("report", report, lambda: write_report(report, case, diagnosis, redact=self.options.redact))
+
+    def view(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> dict[str, Any]:
+        """What a page shows of the run as of now. Where nothing stood still yet there is no evidence, and must be none:
+        what is read for a page decides nothing."""
+        from unstuck.report.redact import redacted
+        from unstuck.report.view import view
+        from unstuck.supervise.evidence import Evidence
+
+        self._shown = self._evidence or self._shown or Evidence(self.readings, self.command, self.options.stall_after)
+        case = self._shown.present(outcome, exits)
+        shown = view(case, self._diagnosis())
+        return redacted(shown, case) if self.options.redact else shown
 
     def _case_to_keep(self, outcome: Outcome, exits: tuple[Exit, ...]) -> Case:
         case = self.evidence.case(outcome, exits)

@@ -94,3 +94,48 @@ def test_it_needs_no_torch(run: store.RunFolder) -> None:
         f"sys.exit(main(['report', {run.id!r}, '--json']))"
     )
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_a_page_is_written_by_extension(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "-o", "out.html"]) == 0
+    assert "Worker 1 waits" in (tmp_path / "out.html").read_text()
+    assert str(tmp_path / "out.html") in capsys.readouterr().err
+    assert main(["report", "-o", "out.md"]) == 0
+    assert (tmp_path / "out.md").read_text().startswith("## Worker 1 waits")
+    assert main(["report", "-o", "out.txt"]) == 2
+    assert ".html" in capsys.readouterr().err
+
+
+def test_open_writes_the_page_into_the_run_folder(
+    run: store.RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    def show(address: str) -> bool:
+        shown.append(address)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", show)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("BROWSER", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert main(["report", "--open"]) == 0
+    assert shown == []  # a text browser would take the terminal
+    assert "no browser here" in capsys.readouterr().err
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert main(["report", "--open"]) == 0
+    page = Path(run.path).resolve() / "report.html"
+    assert shown == [page.as_uri()]
+    assert "Worker 1 waits" in page.read_text()
+
+
+def test_series_of_a_lone_report_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    plain["series"]["loss"] = [{"pid": 1, "rank": None, "line": "a.py:1", "mean_of": 1, "nonfinite": 0}]
+    plain["series"]["loss"][0] |= {"nonfinite_step": None, "step": [1, 2], "value": [3.0, 4.5]}
+    (tmp_path / "lone.json").write_text(json.dumps(plain))
+    assert main(["report", "lone.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["series"] == plain["series"]
+    assert main(["report", "lone.json", "-o", "lone.html"]) == 0
+    assert "4.5" in (tmp_path / "lone.html").read_text()

@@ -9,7 +9,8 @@ import pytest
 
 from unstuck.errors import UsageError
 from unstuck.model import Case, Exit, Finding, Fix, Flight, Pace, Where
-from unstuck.report.json_report import check_report_path, read_back, report, write_report
+from unstuck.report.json_report import read_back, report
+from unstuck.report.report_file import check_report_path, write_report
 from unstuck.rules.diagnose import Diagnosis
 
 FINDING = Finding(
@@ -95,7 +96,16 @@ def test_the_whole_report() -> None:
             {"probe": "rule x", "why": "KeyError"},
         ],
         "phases": {"data": {"seconds": 3.0, "share": 0.75}, "backward": {"seconds": 1.0, "share": 0.25}},
-        "series": {},
+        "series": {
+            "loss": [],
+            "rate": [],
+            "gradient_norm": [],
+            "steps": [],
+            "waits": [],
+            "memory": [],
+            "layers": [],
+            "workers": [],
+        },
         "machine": {"cores": 2},
     }
 

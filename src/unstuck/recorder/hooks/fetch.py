@@ -150,6 +150,10 @@ class Fetching:
                 flight.count(at.SAMPLE_KIND, (monotonic_ns() - w[_SINCE]) // len(index), len(index))
             self._timed = not batches % RETIME
         if self.in_worker:
+            first = index[0] if type(index) in _BATCHES and index else index
+            known = first if type(first) is int and first < LARGE else at.NONE
+            samples = len(index) if type(index) in _BATCHES else 1
+            flight.fetched(w[at.W_SINCE + at.FETCH], known, samples, batch is None)
             if flight.state[flight.WATCHED]:
                 dispatch.emit("fetch_ended")
             flight.enter(at.IDLE)
