@@ -37,7 +37,7 @@ def _find(places: list[str]) -> Saved:
 
 
 def run(args: argparse.Namespace) -> int:
-    from unstuck.report import json_report, terminal
+    from unstuck.report import json_report, terminal, wording
     from unstuck.report.screen import Screen
     from unstuck.rules.diagnose import diagnose
     from unstuck.serial import dump_text
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         saved.case,
         diagnosis,
         Screen.of(sys.stdout),
-        next_command=f"unstuck explain {rule}" if rule else "",
+        next_command=f"unstuck explain {rule}" if rule else wording.again(saved.case) or "unstuck explain",
         live=False,
     )
     sys.stdout.write(text)

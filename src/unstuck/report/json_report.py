@@ -92,7 +92,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
             cause="it is a folder",
-            next_command=f"unstuck run --report {os.path.join(path, 'report.json')} …",
+            next_command=f"unstuck run --report {os.path.join(path, 'report.json')} train.py",
         )
     if not os.path.isdir(folder):
         raise UsageError(
@@ -107,7 +107,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
             cause=f"no file can be created in {folder}: {error.strerror or error}",
-            next_command="unstuck run --report /a/folder/of/yours/report.json …",
+            next_command="unstuck run --report /a/folder/of/yours/report.json train.py",
         ) from error
 
 
@@ -117,7 +117,7 @@ def _check_extension(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write a report as {os.fspath(path)}",
             cause="a report is JSON, and the name of its file must end in .json",
-            next_command=f"unstuck run --report {stem}.json …",
+            next_command=f"unstuck run --report {stem}.json train.py",
         )
 
 
