@@ -166,6 +166,8 @@ class Supervisor:
             self._ended_by = number
             self.parts.attempt("senders", self._note_sender, info)
             self.parts.attempt("interrupt", self.watch.interrupt)
+        if number == signal.SIGTSTP:
+            self.output.status(None, None)  # the screen is the shell's now
         if self.relay.forward(info, self.process.pid, lambda: self._has_receipt(number)):
             # Of this one; there may be more by now, of those still on their way to us.
             self._receipts[number] = self._receipts.get(number, 0) + 1
