@@ -19,10 +19,10 @@ SCRIPT, RULE = "attention-masked-row", "nonfinite-born"
 
 def picture() -> str:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="standard", force_terminal=True)
-    console.print(Text("$ unstuck run --stop-on error train.py", "bold"))
+    console.print(Text(f"$ unstuck run --stop-on error {SCRIPT}.py", "bold"))
     console.print()
     answer = answer_of(SCRIPT, Screen(color=True, width=COLUMNS), RULE)
-    console.print(Text.from_ansi(answer.replace(f"{SCRIPT}.py", "train.py")))
+    console.print(Text.from_ansi(answer))
     svg = console.export_svg(title="unstuck", unique_id="answer")
     svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # nothing is fetched from elsewhere
     return "\n".join(line.rstrip() for line in svg.splitlines() if line.strip()) + "\n"
