@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-frameworks check format bench docs clean
+.PHONY: help demo test test-all test-frameworks check format bench pages docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +40,13 @@ format: $(STAMP)  ## put the code into shape
 bench: $(STAMP)  ## what unstuck costs, with intervals (keep the machine quiet)
 	$(BIN)/python -m bench
 
-docs: $(STAMP)  ## write docs/rules/ and docs/messages/ from the texts of explain
+pages: $(STAMP)  ## write docs/rules/, docs/messages/ and the picture: from the texts of explain and the saved Cases
 	$(BIN)/python docs/write_pages.py
+	$(BIN)/python docs/take_terminal_picture.py
+
+docs: pages  ## the documentation as a site, in site/ (installs mkdocs first)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache

@@ -25,7 +25,7 @@ MAX_BYTES = 200_000
 def report_of(script: Path, options: tuple[str, ...], folder: Path) -> Path:
     shutil.copy(script, folder)  # as somebody's own script, in their own folder
     page = folder / "report.html"
-    command = [sys.executable, "-m", "unstuck", "run", *options, "--report", page, script.name]
+    command = [sys.executable, "-m", "unstuck", "run", *options, "--report", str(page), script.name]
     subprocess.run(command, cwd=folder, check=False, timeout=300)
     return page
 

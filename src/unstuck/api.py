@@ -8,6 +8,8 @@ import subprocess
 import sys
 from types import TracebackType
 
+from unstuck.platforms import can_watch, what_works
+
 _current: Watcher | None = None
 
 
@@ -61,8 +63,9 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
         return _current
     if os.environ.get("UNSTUCK_FLIGHT_DIR") or "_unstuck_recorder" in sys.modules:
         return Watcher(None, None, "already watched by `unstuck run`")
-    if not sys.platform.startswith("linux"):
-        return Watcher(None, None, "unstuck watches on Linux only")
+    if not can_watch():
+        print(f"unstuck: not watched: {what_works()}", file=sys.stderr)
+        return Watcher(None, None, what_works())
     from unstuck.supervise.flight_folder import make_folder, remove_folder
 
     folder, why = make_folder()

@@ -9,6 +9,35 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# As Linux counts them, on which every run was watched: a saved one may be read on a system with other numbers.
+SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
+_SIGNALS = {
+    SIGHUP: "SIGHUP",
+    SIGINT: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    5: "SIGTRAP",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    SIGKILL: "SIGKILL",
+    10: "SIGUSR1",
+    11: "SIGSEGV",
+    12: "SIGUSR2",
+    13: "SIGPIPE",
+    14: "SIGALRM",
+    SIGTERM: "SIGTERM",
+    19: "SIGSTOP",
+    24: "SIGXCPU",
+    25: "SIGXFSZ",
+    31: "SIGSYS",
+}
+
+
+def signal_name(number: int) -> str:
+    return _SIGNALS.get(number, f"signal {number}")
+
+
 def seconds(value: float) -> str:
     """A duration as a person says it: 40 µs, 2.1 ms, 0.5 s, 12 s, 3 min 20 s, 1 h 2 min."""
     if value < 1e-3:

@@ -18,7 +18,7 @@ LIMIT = 90.0
 class Terminal:
     """One shell in a tmux server of its own, gone with all it runs when closed."""
 
-    def __init__(self, folder: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, env: dict[str, str] | None = None, columns: int = 120) -> None:
         self.sockets = tempfile.mkdtemp(prefix="terminal-", dir="/tmp")  # paths of sockets must be short
         self.env = {
             **{name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")},
@@ -34,7 +34,7 @@ class Terminal:
         start.write_text(f"PS1='{PROMPT} '\n")
         shell = f"exec bash --noprofile --rcfile {start} -i"
         try:
-            self._tmux("new-session", "-d", "-x", "120", "-y", "45", "-c", str(folder), shell)
+            self._tmux("new-session", "-d", "-x", str(columns), "-y", "45", "-c", str(folder), shell)
             self.wait_for(rf"^{PROMPT}")
         except BaseException:
             self.close()

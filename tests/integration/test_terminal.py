@@ -194,10 +194,14 @@ def steps():
         (weight - 1).pow(2).mean().backward()
         opt.step()
 steps()
-print("a line")
-print("half a line, ", end="", flush=True)
+if TOP:
+    print("\\033[H\\033[2J", end="", flush=True)  # the cursor is in the first line, which is empty
+else:
+    print("a line")
+    print("half a line, ", end="", flush=True)
 time.sleep(13)
-print("its end", flush=True)
+print("its end\\nand\\nmore", flush=True)
+time.sleep(1)
 steps()
 time.sleep(1)
 for number in range(3):
@@ -207,14 +211,68 @@ for number in range(3):
 
 
 def test_status_line_comes_and_goes(unstuck: Runner, terminal: Terminal) -> None:
-    terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS)}")
+    terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS.replace('TOP', 'False'))}")
     screen = terminal.wait_for(r"^unstuck: no step for 1\d s.*finding out why …$")
     assert re.search(r"^half a line, *$", screen, re.MULTILINE)
     screen = terminal.wait_for_prompt()
     lines = screen.splitlines()
     begin = lines.index("a line")
-    assert lines[begin:] == ["a line", "half a line, its end", "line 0", "line 1", "line 2", PROMPT]
+    assert lines[begin:] == ["a line", "half a line, its end", "and", "more", "line 0", "line 1", "line 2", PROMPT]
     assert terminal.status() == 0
+
+
+def test_status_line_leaves_nothing_in_the_scrollback(unstuck: Runner, terminal: Terminal) -> None:
+    terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS.replace('TOP', 'True'))}")
+    terminal.wait_for(r"^unstuck: no step for 1\d s.*finding out why …$")
+    screen = terminal.wait_for_prompt()
+    assert screen.splitlines()[-7:] == ["its end", "and", "more", "line 0", "line 1", "line 2", PROMPT]
+    assert "finding out" not in screen
+
+
+BAR = """
+import time, torch
+from torch.utils.data import DataLoader, TensorDataset
+from tqdm import tqdm
+inputs = torch.rand(1200, 4)
+inputs[600] = float("nan")
+model = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    bar = tqdm(DataLoader(TensorDataset(inputs), batch_size=4), desc=f"epoch {epoch}", mininterval=0.02)
+    for (batch,) in bar:
+        loss = (model(batch) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        bar.set_postfix(loss=f"{loss.item():.3f}")
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stop", ["", pytest.param("--stop-on error ", marks=pytest.mark.slow)], ids=["", "stopped"])
+def test_progress_bar_stays_whole(unstuck: Runner, columns: int, stop: str) -> None:
+    """A finding comes while the bar is drawn: the bar goes on below it, and no line of ours is on a line of its."""
+    pytest.importorskip("tqdm")
+    terminal = Terminal(unstuck.folder, columns=columns)
+    try:
+        terminal.type(f"clear; {terminal.unstuck} {stop}{script(unstuck, BAR)}")
+        screen = terminal.wait_for_prompt()
+    finally:
+        terminal.close()
+    lines = screen.splitlines()
+    bars = [number for number, line in enumerate(lines) if line.startswith("epoch")]
+    headline = next(number for number, line in enumerate(lines) if line.startswith("── unstuck"))
+    for number in bars:
+        assert re.fullmatch(r"epoch \d: +\d+%\|[█▏▎▍▌▋▊▉ ]+\| \d+/300 \[.*\]", lines[number].rstrip())
+        assert len(lines[number].rstrip()) < columns
+    assert bars[0] == headline - 1  # where it was drawn, whole
+    assert bars[1] > headline
+    if not stop:
+        assert len(bars) == 3
+        assert "100%" in lines[bars[2]]
+    assert [line for line in lines if "unstuck: " in line and not line.startswith("unstuck: ")] == []
+    assert re.fullmatch(r"next: unstuck report \S+", lines[-2].rstrip())
 
 
 ASKS = """

@@ -12,7 +12,7 @@ import unstuck
 ROOT = Path(unstuck.__file__).parent
 LAYERS = (  # a package may import what stands before it, and itself
     ("version", "errors", "text", "families", "recorder", "demos"),
-    ("model", "heal"),
+    ("model", "heal", "platforms"),
     ("serial",),
     ("observer",),
     ("rules",),

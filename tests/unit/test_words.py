@@ -41,7 +41,11 @@ WORDS = {  # not: but
 
 
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "demos"]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/recipes").glob("*.md")),
+]
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:

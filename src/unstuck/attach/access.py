@@ -16,7 +16,7 @@ from unstuck.observer.stacks import find_py_spy
 from unstuck.observer.tree import PYTHON, Member
 from unstuck.rules.words import shorten
 
-LIST = "unstuck attach   (lists what can be looked at)"
+LIST = "unstuck attach"
 
 _SYS_PTRACE = 19
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}")
@@ -52,8 +52,9 @@ def _forbidden(pid: int) -> Barrier:
     scope = yama()
     if scope == 3:
         return Barrier(
-            "this kernel lets nobody look into another process until the next boot (kernel.yama.ptrace_scope is 3)",
-            "unstuck run SCRIPT   (the next time: it looks from inside)",
+            "this kernel lets nobody look into another process until the next boot (kernel.yama.ptrace_scope is 3); "
+            "the next time, `unstuck run` looks from inside",
+            "unstuck run SCRIPT",
         )
     if os.geteuid() == 0 and may_trace():
         return Barrier(f"the system does not let even root look into process {pid}", "dmesg | tail")
@@ -147,8 +148,8 @@ def curtly(trouble: tuple[str, ...]) -> tuple[str, ...]:
 def no_proc() -> UsageError:
     return UsageError(
         "cannot look at another process here: there is no /proc",
-        cause="this system is not Linux, or /proc is not mounted",
-        next_command="mount -t proc proc /proc   (Linux); else start it with `unstuck run`",
+        cause="/proc is not mounted",
+        next_command="mount -t proc proc /proc",
     )
 
 

@@ -92,7 +92,7 @@ def show(found: list[Candidate], as_json: bool) -> None:
         page.blank()
         noun = "process" if unseen == 1 else "processes"
         page.whole((f"{unseen:,} Python {noun} of other users cannot be seen from here: {as_root()}", "dim"), indent=2)
-    page.next_command(f"unstuck attach {found[0].pid}   (or another of these)")
+    page.next_command(f"unstuck attach {found[0].pid}")
     out.write(f"\n{page}")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
 # Each is a module of this package with `add_parser` and `run`.
-COMMANDS = ("run", "attach", "tune", "scan", "report", "explain", "env", "demo")
+COMMANDS = ("run", "attach", "tune", "scan", "report", "explain", "env", "demo", "completion")
 
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
@@ -24,10 +24,11 @@ BROKEN_PIPE = 141
 
 _EXAMPLES = """\
 start here:
-  unstuck demo                watch a stuck training being explained
-  unstuck run train.py        run yours, and find out why it gets stuck
-  unstuck attach              explain a training that already hangs
-  unstuck report              show the last run again
+  unstuck demo                  watch a stuck training being explained
+  unstuck run train.py          run yours, and find out why it gets stuck
+  unstuck attach                explain a training that already hangs
+  unstuck explain "an error"    say what an error message means
+  unstuck report                show the last run again
 """
 
 
@@ -42,7 +43,15 @@ def main(argv: list[str] | None = None) -> int:
 
             verbose = bool(plain.verbose)
             return run.run(plain)
-        args = build_parser(_only(words)).parse_args(words)
+        if not words:
+            return _start_here()
+        if words[0] not in COMMANDS:
+            from unstuck.cli import first_word
+
+            first_word.check(words, COMMANDS)
+        args, unknown = build_parser(_only(words)).parse_known_args(words)
+        if unknown:
+            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         # `unstuck -v run` and `unstuck run -v` mean the same; the latter's default must not undo the former.
         args.verbose = args.loud or getattr(args, "verbose", None) or None
         verbose = bool(args.verbose)
@@ -64,9 +73,21 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         _print_error(
             f"internal error: {type(error).__name__}: {error}",
-            next_command="run it again with -v and report its output, together with that of `unstuck env`",
+            cause="a fault of unstuck: please report what the same command prints with -v, and what `unstuck env` says",
+            next_command="unstuck env",
         )
         return _after_traceback(verbose, INTERNAL_ERROR)
+
+
+def _start_here() -> int:
+    from unstuck.cli.first_word import next_step
+
+    print(f"{_description()}\n\n{_EXAMPLES}\n  next: {next_step()}", flush=True)
+    return 0
+
+
+def _description() -> str:
+    return (__doc__ or "").partition("\n")[0]
 
 
 def _only(words: list[str]) -> tuple[str, ...]:
@@ -78,11 +99,11 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
     import argparse
     import importlib
 
-    from unstuck.cli.parser import formatter
+    from unstuck.cli.parser import Parser, formatter
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="unstuck",
-        description=(__doc__ or "").partition("\n")[0],
+        description=_description(),
         epilog=_EXAMPLES,
         formatter_class=formatter,
     )
@@ -96,7 +117,7 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
         module = importlib.import_module(f"unstuck.cli.{name}")
         module.add_parser(subparsers)
         subcommand = subparsers.choices[name]
-        subcommand.set_defaults(run=module.run)
+        subcommand.set_defaults(run=module.run, parser=subcommand)
         try:
             subcommand.add_argument("-v", "--verbose", action="store_true", help=argparse.SUPPRESS)
         except argparse.ArgumentError:
@@ -107,7 +128,7 @@ def build_parser(commands: tuple[str, ...] = COMMANDS) -> argparse.ArgumentParse
 def _print_error(what: str, *, cause: str = "", next_command: str = "") -> None:
     lines = [f"unstuck: {what}"]
     if cause:
-        lines.append(f"  likely cause: {cause}")
+        lines.append(f"  {cause}" if cause.endswith("?") else f"  likely cause: {cause}")
     if next_command:
         lines.append(f"  next: {next_command}")
     try:

@@ -20,6 +20,7 @@ import sys
 
 from unstuck.cli import parser as parsers
 from unstuck.errors import UsageError
+from unstuck.platforms import refuse_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    from unstuck.attach.inspection import Inspection
+    refuse_elsewhere("attach")
+    from unstuck.attach.inspection import SECONDS, Inspection
     from unstuck.attach.state import state_of
     from unstuck.attach.target import resolve
     from unstuck.report.report_file import check_report_path
@@ -72,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     inspection = Inspection(target, seconds=args.seconds, native=args.native, every_local=args.locals)
     progress = _Progress()
     _end_in_order()
+    progress.write(f"unstuck: looking at process {pid} for {args.seconds or SECONDS:g} s; Ctrl-C shows what is known")
     try:
         answer = inspection.run(progress.show)
     finally:
@@ -159,7 +162,7 @@ def _next(answer: Answer, state: State) -> str:
         return f"unstuck explain {answer.diagnosis.findings[0].rule}"
     if state.kind == "blind":
         return way_in(answer.case.looks[-1]).command
-    return f"unstuck attach {answer.case.root} --watch" if state.kind == "unclear" else ""
+    return "unstuck attach" if state.kind == "ended" else f"unstuck attach {answer.case.root} --watch"
 
 
 def _only_candidate(as_json: bool) -> int | None:
@@ -171,9 +174,9 @@ def _only_candidate(as_json: bool) -> int | None:
         others = hidden()
         raise UsageError(
             "no training is running here that can be looked at",
-            cause="no Python process of yours has torch loaded"
+            cause="no Python process of yours has torch loaded (any other can be looked at by its pid)"
             + (f"; {others} of other users are hidden" if others else ""),
-            next_command=as_root() if others else "unstuck attach PID   (of any Python process)",
+            next_command=as_root() if others else "unstuck attach PID",
         )
     if len(found) == 1:
         return found[0].pid
@@ -187,25 +190,30 @@ def _pid(text: str) -> int:
     raise UsageError(
         f"{text} is not a pid",
         cause="attach takes the number of a process, not a name or a script",
-        next_command="unstuck attach   (lists the trainings on this machine)",
+        next_command="unstuck attach",
     )
 
 
 class _Progress:
-    """One line on standard error while a run that does not move is looked at for longer; only at a terminal."""
+    """One line on standard error while a run is looked at; only at a terminal."""
 
     def __init__(self) -> None:
         self._shown = False
+        self._moves = sys.stderr is not None and sys.stderr.isatty()
 
     def show(self, answer: Answer) -> None:
-        if not sys.stderr.isatty():
-            return
-        from unstuck.attach.state import doing
+        if self._moves:
+            from unstuck.attach.state import doing
 
-        text = f"unstuck: no movement for {answer.seconds:.0f} s ({doing(answer)}); Ctrl-C shows what is known"
-        sys.stderr.write(f"\r\x1b[K{text[:110]}")
-        sys.stderr.flush()
-        self._shown = True
+            self.write(f"unstuck: no movement for {answer.seconds:.0f} s ({doing(answer)}); Ctrl-C shows what is known")
+
+    def write(self, text: str) -> None:
+        if self._moves:
+            from unstuck.report.screen import Screen
+
+            sys.stderr.write(f"\r\x1b[K{text[: Screen.of(sys.stderr).width - 1]}")  # a full line would wrap, and stay
+            sys.stderr.flush()
+            self._shown = True
 
     def wipe(self) -> None:
         if self._shown:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from unstuck.cli import parser as parsers
+from unstuck.platforms import refuse_elsewhere
 
 DEFAULT = "stuck-sample"
 FOLDER = Path(__file__).resolve().parent.parent / "demos"
@@ -33,22 +34,23 @@ def run(args: argparse.Namespace) -> int:
         widest = max(map(len, demos))
         for name, path in demos.items():
             print(f"{name.ljust(widest)}  {summary(path)}")
+        print(f"\n  next: unstuck demo {list(demos)[1]}")
         return 0
     script = demos.get(args.name)
     if script is None:
         from unstuck.errors import UsageError
 
         raise UsageError(
-            f"no demo is called {args.name}",
-            cause=f"there are: {', '.join(demos)}",
+            f"no demo is called {args.name} (there are: {', '.join(demos)})",
             next_command="unstuck demo --list",
         )
+    refuse_elsewhere("demo")
     python = _python_with_torch(args.python)
-    command = f"unstuck run --on-hang stop {script.name}"
+    command = f"unstuck run --stop-on error {script.name}"
     print(f"unstuck demo {args.name}: {summary(script)} ({command})", file=sys.stderr)
-    status = main(["run", "--on-hang", "stop", "--python", python, str(script)])
+    status = main(["run", "--stop-on", "error", "--python", python, str(script)])
     if status == 0:
-        print("unstuck: the demo ended by itself; it should have got stuck", file=sys.stderr)
+        print("unstuck: the demo ended by itself; it should have been stopped", file=sys.stderr)
         return 1
     return 0 if status == STOPPED else status
 
@@ -75,7 +77,7 @@ def _python_with_torch(explicit: str | None) -> str:
     if info.torch is None:
         raise UsageError(
             "the demo needs torch",
-            cause=f"{python} ({why}) does not have it",
-            next_command=f"{python} -m pip install torch    (or name another Python: unstuck demo --python PY)",
+            cause=f"{python} ({why}) does not have it; --python PY names another one",
+            next_command=f"{python} -m pip install torch",
         )
     return python

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 
 from unstuck.cli import parser as parsers
+from unstuck.cli.first_word import next_step
+from unstuck.platforms import refuse_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_elsewhere("env")
     from unstuck.cli import machine
     from unstuck.version import __version__
 
@@ -67,6 +70,7 @@ def _deep(python: str) -> Iterator[Row]:
     questions = {"torch import": ["-c", "import torch; print(torch.__version__)"]}
     if selftest is not None and selftest.origin:
         questions["recorder"] = [selftest.origin]
+    print("unstuck: importing torch to test the recorder's hooks on it …", file=sys.stderr)
     for name, words in questions.items():
         try:
             done = subprocess.run(
@@ -101,4 +105,5 @@ def _show(rows: list[Row]) -> None:
         page.line(f"Works with limits: {', '.join(less)}.", indent=1)
     if not amiss and not less:
         page.line("Everything works here.", indent=1)
+    page.next_command(next_step())
     sys.stdout.write(f"\n{page}")

@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.words:
         list_rules(page, RULES)
         list_messages(page, MESSAGES)
+        page.next_command(f"unstuck explain {RULES[0].name}")
     else:
         query = _standard_input() if args.words == ["-"] else " ".join(args.words).strip()
         status = _explain(page, query)
@@ -54,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain(page: Page, query: str) -> int:
+    from unstuck.cli.first_word import next_step
     from unstuck.errors import UsageError
     from unstuck.explain import MESSAGES, message_named, messages_of
     from unstuck.explain.manual import show_found, show_message, show_rule, show_rule_by_messages, show_unknown
@@ -67,6 +69,7 @@ def _explain(page: Page, query: str) -> int:
         show_found(page, found, of_many_lines="\n" in query)
     elif rule := rule_named(name):
         show_rule(page, rule)
+        page.next_command(next_step())
     elif message := message_named(name):
         show_message(page, message)
     elif messages := messages_of(name):
@@ -78,7 +81,7 @@ def _explain(page: Page, query: str) -> int:
         raise UsageError(
             f"no rule is called {query}, and no known message contains it" if query else "there is nothing to explain",
             cause=f"did you mean {' or '.join(near)}?" if near else "",
-            next_command="unstuck explain    (lists all rules and messages)",
+            next_command=f"unstuck explain {near[0]}" if near else "unstuck explain",
         )
     else:
         show_unknown(page, nearest(query))

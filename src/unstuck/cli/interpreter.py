@@ -78,8 +78,8 @@ def _named(python: str) -> str:
             what = "is not on PATH"
         raise UsageError(
             f"cannot use --python {python}",
-            cause=f"{python} {what}",
-            next_command="unstuck env    (shows which Python is used otherwise)",
+            cause=f"{python} {what}; `unstuck env` shows which Python is used otherwise",
+            next_command="unstuck env",
         )
     return os.path.abspath(found)
 

@@ -130,7 +130,12 @@ OPTIONS = (
         "on a GPU: wait for each loss, so that a NaN is traced to its operation (slower)",
         "switch",
     ),
-    Option("verbose", "show tracebacks of unstuck's own errors", "switch", short="-v"),
+    Option(
+        "verbose",
+        "say at the end what was watched if nothing was found, and show tracebacks of unstuck's own errors",
+        "switch",
+        short="-v",
+    ),
 )
 BY_WORD = {word: option for option in OPTIONS for word in (f"--{option.flag}", option.short) if word}
 

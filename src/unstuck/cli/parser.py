@@ -12,6 +12,21 @@ from unstuck.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command line as every other error is said, with a command to paste."""
+
+    def error(self, message: str) -> NoReturn:
+        import difflib
+        import re
+
+        wrong = re.search(r"unrecognized arguments: (--[\w-]+)", message)
+        known = sorted(set(re.findall(r"--[a-z][a-z-]*", self.format_help())))
+        near = difflib.get_close_matches(wrong[1], known, 1) if wrong else []
+        cause = f"did you mean {near[0]}?" if near else ""
+        raise UsageError(message, cause=cause, next_command=f"{self.prog} --help")
 
 
 def formatter(prog: str) -> argparse.HelpFormatter:

@@ -51,7 +51,7 @@ def _find(places: list[str]) -> Saved:
 
 
 def run(args: argparse.Namespace) -> int:
-    from unstuck.report import terminal
+    from unstuck.report import terminal, wording
     from unstuck.report.report_file import check_report_path, report_text, write_report
     from unstuck.report.screen import Screen
     from unstuck.rules.diagnose import diagnose
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         saved.case,
         diagnosis,
         Screen.of(sys.stdout),
-        next_command=f"unstuck explain {rule}" if rule else "",
+        next_command=f"unstuck explain {rule}" if rule else wording.again(saved.case) or "unstuck explain",
         live=False,
     )
     sys.stdout.write(text)

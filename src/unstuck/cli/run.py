@@ -16,6 +16,7 @@ import sys
 
 from unstuck.cli.options import OPTIONS, Given
 from unstuck.errors import UsageError
+from unstuck.platforms import can_watch, what_works
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,13 +40,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace | Given) -> int:
     from unstuck.cli.script_command import build_command
     from unstuck.cli.settings import Settings
-    from unstuck.report import store
-    from unstuck.supervise import Options
-    from unstuck.supervise.supervisor import supervise
 
     settings = Settings()
     values = {option.name: option.resolve(settings, getattr(args, option.name)) for option in OPTIONS}
     command = build_command(args.module, list(args.command), values.pop("python"))
+    if not can_watch():
+        return _unwatched(command)
     if values["report"] is not None:
         from unstuck.report.report_file import check_report_path
 
@@ -55,7 +55,18 @@ def run(args: argparse.Namespace | Given) -> int:
         print(f"unstuck: {note}", file=sys.stderr)
     if values["restart"] and "hang" in values["restart_on"] and values["on_hang"] == "report":
         values["on_hang"] = "stop"  # only a run that has ended can be started again
+    from unstuck.report import store
+    from unstuck.supervise import Options
+    from unstuck.supervise.supervisor import supervise
+
     return supervise(command, Options(**values), store.create)
+
+
+def _unwatched(command: list[str]) -> int:
+    import subprocess
+
+    print(f"unstuck: this run is not watched: {what_works()}", file=sys.stderr, flush=True)
+    return subprocess.call(command)
 
 
 def _absolute(report: str) -> str:
@@ -65,5 +76,5 @@ def _absolute(report: str) -> str:
         raise UsageError(
             f"cannot write the report to {report}",
             cause="the working directory is gone",
-            next_command=f"cd / && unstuck run --report /tmp/{os.path.basename(report)} …",
+            next_command=f"cd / && unstuck run --report /tmp/{os.path.basename(report)} train.py",
         ) from None

@@ -19,6 +19,7 @@ import sys
 from unstuck.cli import parser as parsers
 from unstuck.cli.script_command import add_arguments, script_command
 from unstuck.errors import UsageError
+from unstuck.platforms import refuse_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_elsewhere("scan")
     import time
 
     from unstuck.takeover.bar import Bar, counted
@@ -70,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     }
     began = time.monotonic()
     script = Script("scan", script_command(args, "scan", args.python), options, show)
+    bar.begin("the script runs until its training loader is in use")
     try:
         script.run(silent=True)  # standard output is for what is found
     finally:

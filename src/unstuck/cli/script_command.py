@@ -4,7 +4,6 @@ could only fail in a confusing way later."""
 from __future__ import annotations
 
 import os
-import sys
 
 from unstuck.cli.interpreter import ask_python, choose_python, which
 from unstuck.errors import UsageError
@@ -37,11 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser, python: bool = True) -> None:
 
 def script_command(args: argparse.Namespace, goal: str, python: str | None) -> list[str]:
     """For `scan` and `tune` (`goal`): a Python script or module, run by a Python that can be recorded."""
-    if not sys.platform.startswith("linux"):
-        raise UsageError(f"unstuck {goal} needs Linux", next_command=f"unstuck.{goal}(…) in a script")
     words = list(args.command)
     if not args.module and not words:
-        raise UsageError("no script given", next_command=f"unstuck {goal} train.py")
+        raise UsageError("no script given", next_command=f"unstuck {goal} {likely_script() or 'train.py'}")
     if words[:1] == ["--"]:
         raise UsageError(
             f"{goal} starts a Python script, not another command",
@@ -56,8 +53,8 @@ def script_command(args: argparse.Namespace, goal: str, python: str | None) -> l
     if "python" in os.path.basename(command[0]) and (interpreter := ask_python(command[0])).too_old:
         raise UsageError(  # it would run the whole training
             f"cannot {goal} with Python {interpreter.version}",
-            cause=f"{command[0]} is older than 3.10",
-            next_command=f"unstuck {goal} --python PY train.py    (another interpreter, with torch)",
+            cause=f"{command[0]} is older than 3.10; --python PY names another interpreter, with torch",
+            next_command="unstuck env",
         )
     return command
 
@@ -69,7 +66,7 @@ def build_command(module: list[str] | None, words: list[str], python: str | None
     if words and words[0] == "--":
         return _foreign(words[1:])
     if not words:
-        raise UsageError("no script given", next_command="unstuck run train.py")
+        raise UsageError("no script given", next_command=f"unstuck run {likely_script() or 'train.py'}")
     script = words[0]
     if not os.path.exists(script) and not script.endswith(".py") and which(script):
         return _foreign(words)
@@ -153,15 +150,25 @@ def _flags(words: list[str]) -> Iterator[tuple[str, str]]:
                 break
 
 
+def likely_script() -> str:
+    """The script of this folder that people would call their training; empty if none stands out."""
+    scripts = _scripts(".")
+    usual = [name for name in ("train.py", "main.py") if name in scripts]
+    return usual[0] if usual else scripts[0] if len(scripts) == 1 else ""
+
+
+def _scripts(folder: str) -> list[str]:
+    try:
+        return [entry for entry in os.listdir(folder) if entry.endswith(".py") and entry != "setup.py"]
+    except OSError:
+        return []
+
+
 def _near(script: str) -> str:
     import difflib
 
     folder, name = os.path.split(script)
-    try:
-        names = [entry for entry in os.listdir(folder or ".") if entry.endswith(".py")]
-    except OSError:
-        return ""
-    match = difflib.get_close_matches(name, names, 1)
+    match = difflib.get_close_matches(name, _scripts(folder or "."), 1)
     return os.path.join(folder, match[0]) if match else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from unstuck.cli.options import OPTIONS
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False  # typing itself would cost more than the rest of this module
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+NAMES = frozenset((*(option.flag for option in OPTIONS), "tune-seconds"))
+# No settings: what unstuck itself passes on to processes, and the mark of its tests.
+_OWN_VARIABLES = frozenset(
+    ("UNSTUCK_FLIGHT_DIR", "UNSTUCK_HEAL", "UNSTUCK_TAKEOVER", "UNSTUCK_ADDED", "UNSTUCK_TEST_MARK")
+)
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -19,6 +25,7 @@ class Settings:
         self._environ = os.environ if environ is None else environ
         self.notes: list[str] = []  # what the user should know about how settings were read
         self._table = self._read(os.path.join(folder, "pyproject.toml"))
+        self._note_unknown()
 
     def value(self, name: str, kind: str, flag: Any = None, choices: Sequence[str] = ()) -> Any:
         """`name` as on the flag (`stall-after`), `kind` as of an Option; None where it is not set anywhere.
@@ -47,6 +54,24 @@ class Settings:
             cause = f"it must be {wanted[kind]}"
             raise UsageError(f"{source} is {value!r}", cause=cause, next_command=correct) from None
 
+    def _note_unknown(self) -> None:
+        """A name that nobody reads is most likely a typo, and what it should do does not happen."""
+        variables = {
+            name: name[8:].lower().replace("_", "-")
+            for name in self._environ
+            if name.startswith("UNSTUCK_") and name not in _OWN_VARIABLES
+        }
+        for name, setting in variables.items():
+            if setting not in NAMES:
+                near = _near(setting)
+                hint = f": did you mean UNSTUCK_{near.upper().replace('-', '_')}?" if near else ""
+                self.notes.append(f"{name} in the environment is not a setting of unstuck{hint}")
+        for name in self._table:
+            if name not in NAMES:
+                near = _near(name)
+                hint = f": did you mean {near}?" if near else ""
+                self.notes.append(f"{name} in [tool.unstuck] of pyproject.toml is not a setting of unstuck{hint}")
+
     def _read(self, path: str) -> dict[str, Any]:
         try:
             with open(path, encoding="utf-8") as file:
@@ -65,6 +90,12 @@ class Settings:
         except tomllib.TOMLDecodeError as error:
             raise UsageError("cannot read [tool.unstuck] from pyproject.toml", cause=str(error)) from error
         return {key.replace("_", "-"): value for key, value in table.items()} if isinstance(table, dict) else {}
+
+
+def _near(name: str) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, NAMES, 1)), "")
 
 
 def _parsed(value: Any, kind: str, choices: Sequence[str]) -> Any:

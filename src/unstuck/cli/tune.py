@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 
 from unstuck.cli import parser as parsers
 from unstuck.cli.script_command import add_arguments, script_command
+from unstuck.platforms import refuse_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_elsewhere("tune")
     from unstuck.cli.settings import Settings
     from unstuck.serial import from_plain
     from unstuck.takeover.bar import Bar
@@ -51,11 +54,14 @@ def run(args: argparse.Namespace) -> int:
     from unstuck.tuning.tuned import Tuned
 
     settings = Settings()
+    for note in settings.notes:
+        print(f"unstuck: {note}", file=sys.stderr)
     seconds = settings.value("tune-seconds", "seconds", args.seconds) or DEFAULT_SECONDS
     command = script_command(args, "tune", settings.value("python", "text", args.python) or None)
     bar = Bar("unstuck: measuring", first=0.0)
     options = {"function": "tuning.session:tune_in_script", "step": True, "seconds": seconds}
     script = Script("tune", command, options, lambda event: _show(event, bar, seconds))
+    bar.begin("the script runs until its training loader is in use")
     try:
         script.run()
     finally:
@@ -68,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt
         raise script.nothing(next((row.error for row in tuned.table if row.error), "") if tuned else "")
     print_tuned(tuned, script.found)
+    print(f"\n  next: unstuck run {shlex.join(command[1:])}")
     return 0
 
 

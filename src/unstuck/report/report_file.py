@@ -60,7 +60,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
             cause="it is a folder",
-            next_command=f"unstuck run --report {os.path.join(path, 'report.html')} …",
+            next_command=f"unstuck run --report {os.path.join(path, 'report.html')} train.py",
         )
     if not os.path.isdir(folder):
         raise UsageError(
@@ -75,7 +75,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"cannot write the report to {os.fspath(path)}",
             cause=f"no file can be created in {folder}: {error.strerror or error}",
-            next_command="unstuck run --report /a/folder/of/yours/report.html …",
+            next_command="unstuck run --report /a/folder/of/yours/report.html train.py",
         ) from error
 
 
@@ -85,6 +85,6 @@ def _extension(path: str | os.PathLike[str]) -> str:
         raise UsageError(
             f"cannot write a report as {os.fspath(path)}",
             cause="the name of its file says what it is, and must end in .html, .md or .json",
-            next_command=f"unstuck run --report {stem}.html …",
+            next_command=f"unstuck run --report {stem}.html train.py",
         )
     return extension.lower()

@@ -5,12 +5,11 @@ Needs no rich: the status is drawn often."""
 from __future__ import annotations
 
 import os
-import signal
 
 from unstuck.model import Case, Exit, Flight, Phase, Stall, Where
 from unstuck.report.json_report import relative, training_flights
 from unstuck.report.screen import Screen
-from unstuck.text import count, seconds
+from unstuck.text import count, seconds, signal_name
 
 _STALLED: dict[Phase, str] = {
     "start": "no first step",
@@ -65,6 +64,29 @@ def program(case: Case) -> str:
     return os.path.basename(words[0]) if words else ""
 
 
+def again(case: Case, goal: str = "run") -> str:
+    """The command that starts this training under `unstuck run`, or tunes or scans it; empty if that is not known."""
+    import shlex
+
+    words = list(case.command)
+    if not words:
+        return ""
+    if not os.path.basename(words[0]).startswith(("python", "pypy")):
+        return f"unstuck run -- {shlex.join(words)}"
+    option = words[1:2]
+    if not option or (option[0].startswith("-") and option[0] != "-m"):
+        return ""
+    return f"unstuck {goal} {shlex.join(words[1:])}"
+
+
+def watched(case: Case) -> str:
+    """What a run without a finding was watched for: that nothing was said is not to look like nothing was seen."""
+    steps = progress(case)
+    seen = f"watched {steps}" if steps else "saw no training step"
+    off = ", ".join(probe for probe, _ in case.probes_off[:4])
+    return f"{seen} in {seconds(case.seconds)}, nothing found" + (f" (off: {off})" if off else "")
+
+
 def outcome(case: Case) -> str:
     """`stopped after 31 s`."""
     after = f" after {seconds(case.seconds)}" if case.seconds > 0 else ""
@@ -88,10 +110,7 @@ def progress(case: Case) -> str:
 def _death(case: Case) -> str:
     end = next((end for end in case.exits if end.pid == case.root), Exit(0))
     if end.signal is not None:
-        try:
-            return f"killed by {signal.Signals(end.signal).name}"
-        except ValueError:
-            return f"killed by signal {end.signal}"
+        return f"killed by {signal_name(end.signal)}"
     return f"died with exit code {end.code}" if end.code is not None else "died"
 
 

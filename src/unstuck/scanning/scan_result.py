@@ -79,7 +79,7 @@ class Scan:
         return self.text()
 
     def text(self, screen: Screen | None = None) -> str:
-        from unstuck.report import terminal
+        from unstuck.report import terminal, wording
         from unstuck.report.page import Page
 
         screen = screen or Screen()
@@ -89,7 +89,7 @@ class Scan:
             shown = shown.replace("Nothing found.", "Nothing found in the samples read.", 1)
         page.heading("Scan")
         page.bullets(self.notes())
-        page.next_command(f"unstuck explain {self.findings[0].rule}" if self.findings else "")
+        page.next_command(f"unstuck explain {self.findings[0].rule}" if self.findings else wording.again(self.case))
         return f"{shown.rstrip()}\n\n{page}"
 
     def notes(self) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 
 from unstuck.families import IN_VAIN, STANDING
@@ -182,6 +181,8 @@ class Supervisor:
             self._ended_by = number
             self.parts.attempt("senders", self._note_sender, info)
             self.parts.attempt("interrupt", self.watch.interrupt)
+        if number == signal.SIGTSTP:
+            self.output.status(None, None)  # the screen is the shell's now
         if self.relay.forward(info, self.process.pid, lambda: self._has_receipt(number)):
             # Of this one; there may be more by now, of those still on their way to us.
             self._receipts[number] = self._receipts.get(number, 0) + 1
@@ -229,6 +230,8 @@ class Supervisor:
         verdicts = self.watch.verdicts
         if verdicts is not None and verdicts.worth_reading and "run folder" not in self.parts:
             self.output.next_command(f"unstuck report {self.folder.name}")
+        elif self.options.verbose and not self.watch.findings:
+            self.parts.attempt("summary", self._say_what_was_watched, code)
         if self.stopper is not None:
             return STOPPED_BY_US
         return FINDING_STANDS if code == 0 and verdicts is not None and verdicts.fails(self.options.fail_on) else code
@@ -273,6 +276,13 @@ class Supervisor:
             return "finished"
         return "interrupted" if self.watch.interrupted else "died"
 
+    def _say_what_was_watched(self, code: int) -> None:
+        from unstuck.report.wording import watched
+
+        self.output.line(watched(self.watch.evidence.case(self._outcome(code), self._exits(code))))
+        if "run folder" not in self.parts:
+            self.output.next_command(f"unstuck report {self.folder.name}")
+
     def _sum_up(self) -> None:
         """In one line, once more: the training's own last output has pushed the page up the screen."""
         reason = self._reason_to_stop()
@@ -290,10 +300,6 @@ def exit_of(code: int) -> tuple[int | None, int | None]:
 
 def supervise(command: Sequence[str], options: Options, new_folder: Callable[[], RunFolder]) -> int:
     """The whole of `run`: gives the exit code, or ends as the training did."""
-    if not sys.platform.startswith("linux"):
-        import subprocess
-
-        return subprocess.call(command)
     if options.restart:
         from unstuck.supervise.restart import run_again
 

@@ -40,6 +40,11 @@ class Bar:
             self.clear()
             self._write(f"unstuck: {text}\n")
 
+    def begin(self, text: str) -> None:
+        """Said at once to somebody who sits and waits; elsewhere the first line that counts something comes soon."""
+        if self._moves:
+            self.line(text)
+
     def clear(self) -> None:
         if self._drawn:
             self._write("\r\x1b[K")

@@ -46,7 +46,7 @@ class Script:
             raise UsageError(
                 f"cannot {self._goal}: no temporary folder",
                 cause=why,
-                next_command=f"TMPDIR=/some/local/folder unstuck {self._goal} …",
+                next_command=f"TMPDIR=/some/local/folder unstuck {self._goal} train.py",
             )
         self._folder = folder
         heard = [number for number in ENDS if signal.getsignal(number) != signal.SIG_IGN]
@@ -142,8 +142,9 @@ class Script:
         if self.fault:
             return OwnFault(
                 f"cannot {self._goal} this loader: {self.fault['what']}",
-                cause="an error in unstuck, or something in this dataset or its sampler that it does not know",
-                next_command="unstuck env    (and report it with what this prints)",
+                cause="an error in unstuck, or something in this dataset or its sampler that it does not know; please "
+                "report it, with what `unstuck env` prints",
+                next_command="unstuck env",
             )
         if self.found:
             cause = cause or (f"the script died ({self._how()})" if self.status else "its batches never come")

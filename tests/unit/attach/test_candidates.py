@@ -31,7 +31,7 @@ def test_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
         "  70123  42 s  350%          1  -m lab.train",
         "                                computing in its own code (a_long_name.py,",
     ]
-    assert lines[-1] == "  next: unstuck attach 412   (or another of these)"
+    assert lines[-1] == "  next: unstuck attach 412"
     assert max(map(len, lines)) <= 80
 
 

@@ -26,7 +26,7 @@ def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]
         called: list[list[str]] = []
 
         def run(args: argparse.Namespace) -> int:
-            called.append([args.on_hang, args.python, *args.command])
+            called.append([args.stop_on, args.python, *args.command])
             return status
 
         monkeypatch.setattr(run_command, "run", run)
@@ -35,10 +35,12 @@ def run_gives(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[list[str]
     return gives
 
 
-def test_four_demos_the_default_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_six_demos_the_default_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--list"]) == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == ["stuck-sample", "file-lock", "fork-lock", "full-pipe"]
+    *lines, blank, last = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names == ["stuck-sample", "file-lock", "fork-lock", "full-pipe", "nan-loss", "never-ends"]
+    assert (blank, last) == ("", "  next: unstuck demo file-lock")
 
 
 @pytest.mark.parametrize("script", demo.available().values(), ids=lambda path: path.stem)
@@ -57,7 +59,7 @@ def test_it_runs_as_a_run_that_stops(
 ) -> None:
     called = run_gives(3)
     assert cli.main(["demo", "file-lock", "--python", "/my/python"]) == 0
-    assert called == [["stop", "/my/python", str(demo.FOLDER / "file_lock.py")]]
+    assert called == [["error", "/my/python", str(demo.FOLDER / "file_lock.py")]]
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert "unstuck demo file-lock: A feature cache" in said[0]

@@ -118,10 +118,20 @@ def test_ctrl_c_is_130(report_does: Callable[[Raise], None], capsys: pytest.Capt
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["report", "--nonsense"]])
-def test_wrong_usage_is_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "said", "next_command"),
+    [
+        (["nonsense"], "no command is called nonsense (there are: run, ", "unstuck --help"),
+        (["report", "--nonsense"], "unrecognized arguments: --nonsense", "unstuck report --help"),
+        (["run", "--on-hang", "maybe", "x.py"], "invalid choice: 'maybe'", "unstuck run --help"),
+        (["report", "--jsn"], "did you mean --json?", "unstuck report --help"),
+    ],
+)
+def test_wrong_usage_is_2(argv: list[str], said: str, next_command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 2
-    assert "usage: unstuck" in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert said in text
+    assert text.splitlines()[-1] == f"  next: {next_command}"
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

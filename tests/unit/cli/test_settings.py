@@ -86,3 +86,16 @@ def test_without_a_toml_reader_it_is_noted(tmp_path: Path, monkeypatch: pytest.M
     given = settings(tmp_path, "stall-after = 30")
     assert given.value("stall-after", "seconds") is None
     assert "3.11" in given.notes[0]
+
+
+@needs_toml
+def test_a_name_that_is_no_setting_is_said(tmp_path: Path) -> None:
+    given = settings(tmp_path, 'on-hnag = "stop"\nstall_after = 3', UNSTUCK_STALLAFTER="3", UNSTUCK_FLIGHT_DIR="/x")
+    assert given.notes == [
+        "UNSTUCK_STALLAFTER in the environment is not a setting of unstuck: did you mean UNSTUCK_STALL_AFTER?",
+        "on-hnag in [tool.unstuck] of pyproject.toml is not a setting of unstuck: did you mean on-hang?",
+    ]
+
+
+def test_every_setting_is_known(tmp_path: Path) -> None:
+    assert settings(tmp_path, UNSTUCK_TUNE_SECONDS="3", UNSTUCK_ON_HANG="stop", UNSTUCK_VERBOSE="1").notes == []

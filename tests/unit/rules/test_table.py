@@ -67,8 +67,9 @@ def test_doc_pages_are_those_of_the_rules_and_messages() -> None:
     assert spec.loader is not None
     writer = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(writer)
-    for path, text in writer.pages().items():
-        assert path.read_text() == text, f"{path.name} is out of date: make docs"
+    written = writer.pages()
+    for path, text in written.items():
+        assert path.read_text() == text, f"{path.name} is out of date: make pages"
     for folder in ("rules", "messages"):
-        pages = {path for path in writer.pages() if path.parent.name == folder}
+        pages = {path for path in written if path.parent.name == folder}
         assert set((DOCS / folder).glob("*.md")) == pages, f"docs/{folder} has pages of what is no more"

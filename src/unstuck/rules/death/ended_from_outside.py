@@ -22,14 +22,14 @@ When it is wrong
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable
 from typing import Any
 
 from unstuck.model import Case, Exit, Finding, Sender
-from unstuck.rules.death.post_mortem import Death, WorkerEnd, death, exception_text, signal_name
+from unstuck.rules.death.post_mortem import Death, WorkerEnd, death, exception_text
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds, shorten
+from unstuck.text import SIGHUP, SIGINT, SIGTERM, signal_name
 
 OUTSIDE = ("SIGTERM", "SIGHUP", "SIGKILL")
 SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh")
@@ -54,8 +54,8 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _passed_on(case: Case) -> Iterable[Finding]:
     """The supervisor got the signal and passed it on."""
-    sent = [sender for sender in case.senders if sender.signal in (signal.SIGTERM, signal.SIGHUP)]
-    if not sent or any(sender.signal == signal.SIGINT for sender in case.senders):
+    sent = [sender for sender in case.senders if sender.signal in (SIGTERM, SIGHUP)]
+    if not sent or any(sender.signal == SIGINT for sender in case.senders):
         return
     first, name, who = sent[0], signal_name(sent[0].signal), _who(sent[0])
     root = case.root or 0
@@ -87,7 +87,7 @@ def _is_a_prompt(command: str) -> bool:
 
 def _who(sender: Sender) -> str:
     if not sender.pid:
-        return "the kernel (its terminal was closed)" if sender.signal == signal.SIGHUP else "an unknown process"
+        return "the kernel (its terminal was closed)" if sender.signal == SIGHUP else "an unknown process"
     name = f"`{shorten(sender.command)}` (pid {sender.pid})" if sender.command else f"process {sender.pid}, now gone"
     if sender.ancestor:
         return f"{name}, which started this run"
@@ -119,7 +119,7 @@ def _fix(case: Case, sender: Sender) -> str:
     left = _seconds_left(case, sender.at)
     if left is not None and left < NEAR_END_SECONDS:
         return "Request a longer time limit, and save checkpoints so that the next job can resume from there."
-    if sender.signal == signal.SIGHUP:
+    if sender.signal == SIGHUP:
         return "Start it so that it outlives the terminal: `nohup`, `tmux`, `screen`, or a scheduler's job."
     if _scheduler(case) is not None:
         return f"Look up why the scheduler ended the job (time limit, preemption, memory); {SAVE}."

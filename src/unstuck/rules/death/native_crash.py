@@ -24,9 +24,10 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Crash, Finding, Flight, Frame
 from unstuck.rules import scans
-from unstuck.rules.death.post_mortem import Death, WorkerEnd, crash_frames, death, signal_name
+from unstuck.rules.death.post_mortem import Death, WorkerEnd, crash_frames, death
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, process_name
+from unstuck.text import signal_name
 
 MEANS = {
     "SIGSEGV": "it accessed memory that it does not own",

@@ -23,7 +23,6 @@ When it is wrong
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -39,6 +38,7 @@ from unstuck.rules.death.memory_growth import (
 )
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import process_name, size
+from unstuck.text import SIGKILL
 
 LIMIT_REACHED_SHARE = 0.95  # peak of a cgroup without a counter
 FULL_SHARE = 0.9  # of a limit, by which the one that was hit is chosen
@@ -74,9 +74,9 @@ def _victims(case: Case) -> list[Victim]:
     """Processes that SIGKILL ended; those whose end nobody saw only if there is none of the former."""
     if case.outcome not in ("died", "stopped"):
         return []
-    victims = [Victim(exit_.pid, "SIGKILL ended it") for exit_ in case.exits if exit_.signal == signal.SIGKILL]
+    victims = [Victim(exit_.pid, "SIGKILL ended it") for exit_ in case.exits if exit_.signal == SIGKILL]
     ends = [*(failed.workers for failed in case.batches_failed), *(died.workers for died in case.deaths)]
-    killed = [exit_.pid for workers in ends for exit_ in workers if exit_.exitcode == -signal.SIGKILL]
+    killed = [exit_.pid for workers in ends for exit_ in workers if exit_.exitcode == -SIGKILL]
     victims += [Victim(pid, "the main process saw that SIGKILL ended it") for pid in killed]
     if victims:
         return list(dict.fromkeys(victims))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +23,7 @@ from unstuck.recorder.records.deaths import (
 )
 from unstuck.rules.rank_positions import world_of
 from unstuck.rules.words import process_name, seconds, worker_number
+from unstuck.text import SIGINT, SIGTERM, signal_name
 
 LAUNCHERS = (
     "torch/distributed/run.py",
@@ -81,7 +81,7 @@ class Death:
         # Their exit codes may come a moment later; then main terminates the others.
         pids = {exit_.pid for exit_ in self.batch.workers}
         late = (ended for ended in self.case.children_ended if ended.child in pids)
-        return tuple(self._worker(ended.child, ended.code) for ended in late if ended.code != -signal.SIGTERM)
+        return tuple(self._worker(ended.child, ended.code) for ended in late if ended.code != -SIGTERM)
 
     @cached_property
     def sample(self) -> SampleFailed | None:
@@ -181,7 +181,7 @@ def death(case: Case) -> Death | None:
         first = min(case.flights, key=lambda flight: flight.began, default=None)
         root = first.pid if first is not None else 0
     exit_ = next((each for each in case.exits if each.pid == root), Exit(root, inferred=True))
-    if exit_.signal == signal.SIGINT or exit_.code == 128 + signal.SIGINT:
+    if exit_.signal == SIGINT or exit_.code == 128 + SIGINT:
         return None
     own = _last(died for died in case.deaths if died.pid == root)
     launches = own is None or any(goes_through(raised, *LAUNCHERS) for raised in with_causes(own.raised))
@@ -219,7 +219,7 @@ def _first_below(case: Case, root: int) -> Died | None:
 def _killed_rank(case: Case) -> ChildEnded | None:
     """The first rank that a signal ended. SIGTERM is how a launcher ends the others."""
     ranks = {flight.pid for flight in case.flights if flight.rank is not None and flight.role == "rank"}
-    killed = [e for e in case.children_ended if e.child in ranks and e.code < 0 and e.code != -signal.SIGTERM]
+    killed = [e for e in case.children_ended if e.child in ranks and e.code < 0 and e.code != -SIGTERM]
     return min(killed, key=lambda ended: ended.at, default=None)
 
 
@@ -232,13 +232,6 @@ def _died_waiting(case: Case, died: Died) -> bool:
 
 def _trains(flight: Flight | None) -> bool:
     return flight is not None and flight.role != "worker"
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 # --- exceptions, as the dying processes described them -------------------------------------------------------

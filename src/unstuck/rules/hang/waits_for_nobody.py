@@ -25,14 +25,13 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Where
 from unstuck.recorder.records.deaths import Raised, ThreadDied
-from unstuck.rules.death.post_mortem import signal_name
 from unstuck.rules.hang import waiting
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.hang.work import computing_elsewhere
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
-from unstuck.text import listed, spot
+from unstuck.text import listed, signal_name, spot
 
 _NEVER = {
     waiting.EVENT: "an event that nobody will set",
