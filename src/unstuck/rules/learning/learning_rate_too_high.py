@@ -27,7 +27,7 @@ from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
@@ -132,7 +132,11 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, jump: Jump) -
             f"the loss began at {number(first_value(loss))}, was {number(highest)} at most, and {end}",
         ),
         where=where(learning, optimizer.site or loss.site, step=jump.step),
-        fix=f"Try a learning rate of {proposed:.1g}, or a warm-up over the first steps.",
+        fix=Fix(
+            f"Try a learning rate of {proposed:.1g}, or a warm-up over the first steps.",
+            setting="learning rate",
+            value=f"{proposed:.1g}",
+        ),
     )
 
 

@@ -1,0 +1,24 @@
+"""transformers: a Trainer has a state, and a history of what it logged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .library_loops import held, names, number
+
+PACKAGES = ("transformers",)
+_COUNTS = ("epoch", "step")  # stand beside the metrics in each entry
+
+
+def read(drivers: list[Any]) -> dict[str, Any]:
+    trainer = drivers[0]
+    epoch, history = held(trainer, "state.epoch"), held(trainer, "state.log_history")
+    entries = history[-4:] if type(history) is list else []
+    best = held(trainer, "args.metric_for_best_model")
+    logged = [name for entry in entries for name in names(entry) if name not in _COUNTS]
+    return {
+        "epoch": int(epoch) if type(epoch) in (int, float) else None,
+        "epochs": number(trainer, "state.num_train_epochs"),
+        "global_step": number(trainer, "state.global_step"),
+        "metrics": ([best] if type(best) is str else []) + logged,
+    }
