@@ -66,12 +66,14 @@ def _finish(watch: Watch) -> None:
     if not failed and (ended or _is_alive(watch.root)):
         if watch.verdicts is not None:
             watch.verdicts.ended_well()  # it came to the end of the watch by itself
+            watch.annotate("finished")
         if watch.gathered or watch.options.report:
             watch.save("finished")
         return
     exits = (Exit(watch.root, inferred=True),)
     shown = watch.explain_end("died", exits)
     watch.save("died", exits)
+    watch.annotate("died", exits)
     if shown:
         watch.output.next_command(f"unstuck report {watch.folder.name}")
 

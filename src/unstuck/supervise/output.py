@@ -60,6 +60,11 @@ class Output:
         self._clear()
         self._write(f"next: {command}\n")
 
+    def lines_for_ci(self, text: str) -> None:
+        """Lines that a program reads: exactly these."""
+        self._clear()
+        self._write(text)
+
     def line(self, text: str) -> None:
         self._clear()
         self._write(f"unstuck: {text}\n")

@@ -227,6 +227,8 @@ class Supervisor:
         if self.stopper is not None:
             self._sum_up()
         verdicts = self.watch.verdicts
+        if verdicts is not None and verdicts.worth_reading:
+            self.parts.attempt("annotations", self.watch.annotate, self._outcome(code), self._exits(code))
         if verdicts is not None and verdicts.worth_reading and "run folder" not in self.parts:
             self.output.next_command(f"unstuck report {self.folder.name}")
         if self.stopper is not None:

@@ -214,6 +214,19 @@ class Watch:
             for finding in self.findings:  # without the drawing, but not unsaid
                 self.output.line(f"{finding.title} [{finding.rule}]")
 
+    def annotate(self, outcome: Outcome, exits: tuple[Exit, ...] = ()) -> None:
+        """At the end, where a CI service shows findings next to the code: tell it."""
+        from unstuck.report import github
+
+        if not github.wanted(self.options.format):
+            return
+        from unstuck.supervise.verdicts import is_quiet
+
+        findings = [finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding)]
+        case = self._case_to_keep(outcome, exits)
+        self.output.lines_for_ci(github.annotation_lines(findings, case.cwd))
+        self._write("step summary", "GITHUB_STEP_SUMMARY", lambda: github.write_summary(findings, case))
+
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
         from unstuck.report.report_file import write_report
