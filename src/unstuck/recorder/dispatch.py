@@ -54,7 +54,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # Of steps, in sampled ones.
     "before_backward": ("graph", "device", "learning", "frameworks"),  # (root or None, frame)
     "after_backward": ("learning",),  # (): where updates are made by hand
-    "before_step": ("learning",),  # (optimizer; None: an update written by hand)
+    "before_step": ("learning",),  # (optimizer, None: an update written by hand; whether it has a closure)
     "after_step": ("learning",),  # (optimizer or None, its steps)
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
