@@ -13,6 +13,7 @@ from unstuck.supervise.clock import TICK
 from unstuck.supervise.output import STATUS_AFTER, Output
 from unstuck.supervise.relay import Relay
 from unstuck.supervise.watch import Watch
+from unstuck.text import spot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ class Supervisor:
         reason = self._reason_to_stop()
         if reason is not None:
             cause = reason[1]
-            where = f"{os.path.basename(cause.where.file)}:{cause.where.line}" if cause.where.file else ""
+            where = spot(cause.where.file, cause.where.line) if cause.where.file and cause.where.line else ""
             shown = f" ({where})" if where and where not in cause.title else ""
             self.output.line(f"stopped the run: {cause.title}{shown} [{cause.rule}]")
 

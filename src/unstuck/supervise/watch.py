@@ -182,6 +182,11 @@ class Watch:
         if self.gathered:
             self.evidence.thaw()
 
+    def begin_anew(self) -> None:
+        """What ran was stopped, and the process lives on, as that of a notebook does: what follows is another run."""
+        self.readings.interrupted_at = None
+        self._evidence = self.verdicts = None
+
     def explain_interrupt(self) -> None:
         """Show what the interrupt ended: a standstill, or a run that moved and whose own records may say something."""
         news = bool(self.readings.flights.news)

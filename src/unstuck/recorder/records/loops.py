@@ -29,6 +29,13 @@ class LibraryLoop(Record):
     metrics: list[str] = []  # names under which values were logged, as far as seen
 
 
+class NotebookCell(Record):
+    """A cell of a notebook, and the name under which it was compiled. Run again unchanged, it has the same name."""
+
+    file: str
+    number: int  # as in `In [3]`
+
+
 class Value(Struct):
     """What an expression stands for, as far as it can be read without running anything."""
 
