@@ -7,6 +7,7 @@ process ended can then only be inferred.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import select
@@ -23,6 +24,7 @@ from unstuck.supervise.flight_folder import FlightFolder
 from unstuck.supervise.output import Output
 from unstuck.supervise.watch import Watch
 
+WOKEN_SECONDS = 5.0  # after which a process that does not wake up cannot: then it is said here
 LAST_SECONDS = 2.0  # that the watched process gets to take in what was found
 
 
@@ -33,11 +35,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--stall-after", type=float)
     parser.add_argument("--report")
     parser.add_argument("--says", action="store_true", help="write findings to standard output, a line each time")
-    parser.add_argument("--wake", type=int, default=0, help="signal to send when the process is certainly stuck")
+    parser.add_argument("--wake", type=int, default=0, help="signal to send when it is certainly stuck")
     args = parser.parse_args(argv)
     options = Options(stall_after=args.stall_after, report=args.report)
     flights = FlightFolder(args.folder)
-    watch = Watch(args.pid, _command(args.pid), options, flights, store.create(), Output())
+    output = Output(io.StringIO() if args.wake else None)  # who can be woken says it itself
+    watch = Watch(args.pid, _command(args.pid), options, flights, store.create(), output)
     helper = Helper(watch, Saying() if args.says else None, args.wake)
     try:
         helper.run()
@@ -87,6 +90,7 @@ class Helper:
 
     def __init__(self, watch: Watch, saying: Saying | None, wake: int) -> None:
         self.watch, self.saying, self._wake = watch, saying, wake
+        self._woken_at: float | None = None
         self._interrupts = 0
         """Times that the process was interrupted (Ctrl-C, a notebook's stop button), as far as known."""
 
@@ -116,6 +120,10 @@ class Helper:
             self._say()
         elif self.saying is not None:
             self.saying.send()
+        if self._woken_at is not None and time.monotonic() > self._woken_at + WOKEN_SECONDS:
+            self._woken_at = None
+            assert isinstance(watch.output.stream, io.StringIO)
+            Output().text(watch.output.stream.getvalue())
 
     def _say(self) -> None:
         if self.saying is not None:
@@ -123,7 +131,7 @@ class Helper:
         stuck = any(f.severity == "error" and f.family in (*STANDING, "loop") for f in self.watch.findings)
         if self._wake and stuck and _is_alive(self.watch.root):
             os.kill(self.watch.root, self._wake)
-            self._wake = 0
+            self._wake, self._woken_at = 0, time.monotonic()
 
     def _heard_interrupts(self) -> int:
         gauge = self.watch.readings.flights.gauge_of(self.watch.root)

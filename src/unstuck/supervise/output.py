@@ -60,10 +60,10 @@ class Output:
         self._clear()
         self._write(f"next: {command}\n")
 
-    def lines_for_ci(self, text: str) -> None:
-        """Lines that a program reads: exactly these."""
+    def text(self, words: str) -> None:
+        """Exactly this."""
         self._clear()
-        self._write(text)
+        self._write(words)
 
     def line(self, text: str) -> None:
         self._clear()

@@ -229,7 +229,7 @@ class Watch:
 
         findings = [finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding)]
         case = self._case_to_keep(outcome, exits)
-        self.output.lines_for_ci(github.annotation_lines(findings, case.cwd))
+        self.output.text(github.annotation_lines(findings, case.cwd))
         self._write("step summary", "GITHUB_STEP_SUMMARY", lambda: github.write_summary(findings, case))
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
