@@ -111,7 +111,7 @@ def _gpu_clock(torch: Any) -> Callable[[], float]:
 def _underflow(model: Any) -> tuple[Callable[[], object], Callable[[], object]] | None:
     """That of Hugging Face, where it is installed; it has no way to be taken out again but to clear all hooks."""
     try:
-        from transformers.debug_utils import DebugUnderflowOverflow  # type: ignore[import-not-found]
+        from transformers.debug_utils import DebugUnderflowOverflow
     except ImportError:
         print("transformers is not installed: DebugUnderflowOverflow is not measured", file=sys.stderr)
         return None

@@ -6,7 +6,15 @@ import atexit
 import os
 import subprocess
 import sys
-from types import TracebackType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from unstuck.model import Finding
+    from unstuck.notebook import Cells
+    from unstuck.said import Listener
 
 from unstuck.platforms import can_watch, what_works
 
@@ -19,6 +27,8 @@ class Watcher:
     def __init__(self, helper: subprocess.Popen[bytes] | None, folder: str | None, note: str = "") -> None:
         self._helper = helper
         self._folder = folder
+        self._listener: Listener | None = None
+        self._cells: Cells | None = None
         self.note = note
         """Why nothing is watched; empty if something is."""
 
@@ -34,9 +44,10 @@ class Watcher:
             _current = None
         if helper is None:
             return
-        from unstuck.recorder import start
-
-        start.stop()
+        stop_recording()
+        atexit.unregister(_at_exit)
+        if self._cells is not None:
+            self._cells.close()
         if helper.stdin is not None:
             helper.stdin.close()  # its sign to finish
         try:
@@ -44,6 +55,8 @@ class Watcher:
         except subprocess.TimeoutExpired:
             helper.kill()
             helper.wait()
+        if self._listener is not None:
+            self._listener.close()
 
     def __enter__(self) -> Watcher:
         return self
@@ -52,11 +65,19 @@ class Watcher:
         self.stop()
 
 
-def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | None = None) -> Watcher:
-    """Watch this process and its workers from here on; findings appear on standard error.
+def watch(
+    *,
+    stall_after: float | None = None,
+    report: str | os.PathLike[str] | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
+) -> Watcher:
+    """Watch this process and its workers from here on; findings appear on standard error, in a notebook beneath the
+    cell that runs.
 
-    Call it before the loaders are built. Under `unstuck run` it does nothing: everything is watched already. It never
-    raises for a reason of its own: where nothing can be watched, the Watcher has a `note` that says why.
+    Call it before the loaders are built. `on_finding` is called with each new finding, and once more if it is
+    withdrawn, from a thread of its own: the training may be stuck. Under `unstuck run` watch() does nothing: everything
+    is watched already. It never raises for a reason of its own: where nothing can be watched, the Watcher has a `note`
+    that says why.
     """
     global _current
     if _current is not None and _current.active:
@@ -72,25 +93,49 @@ def watch(*, stall_after: float | None = None, report: str | os.PathLike[str] | 
     if folder is None:
         return Watcher(None, None, f"no flight files: {why}")
     try:
-        helper = _start_helper(folder, stall_after, report)
-        _record(folder)
+        _current = _begin(folder, stall_after, report, on_finding)
     except Exception as fault:
         remove_folder(folder)
         return Watcher(None, None, f"{type(fault).__name__}: {fault}")
-    _current = Watcher(helper, folder)
     atexit.register(_at_exit, _current)
     return _current
+
+
+def _begin(
+    folder: str,
+    stall_after: float | None,
+    report: str | os.PathLike[str] | None,
+    on_finding: Callable[[Finding], object] | None,
+) -> Watcher:
+    shell = None
+    if "IPython" in sys.modules:
+        from unstuck import notebook
+
+        shell = notebook.shell()
+    listens = on_finding is not None or shell is not None
+    watcher = Watcher(start_helper(folder, stall_after, report, says=listens), folder)
+    record(folder)
+    if shell is not None:
+        watcher._cells = notebook.Cells(shell)
+    if listens:
+        from unstuck.said import Listener
+
+        assert watcher._helper is not None
+        assert watcher._helper.stdout is not None
+        watcher._listener = Listener(watcher._helper.stdout, on_finding, notebook.show if shell is not None else None)
+    return watcher
 
 
 def _at_exit(watcher: Watcher) -> None:
     """Note why the process ends before the hooks are taken out."""
     from unstuck.recorder.hooks import processes
 
-    processes.end.leaving()
+    if watcher.active:
+        processes.end.leaving()
     watcher.stop()
 
 
-def _record(folder: str) -> None:
+def record(folder: str) -> None:
     """Hooks into this process; children inherit them through the environment, as below `unstuck run`."""
     from unstuck.recorder import start
     from unstuck.supervise.child import SITE
@@ -101,13 +146,38 @@ def _record(folder: str) -> None:
     os.environ["PYTHONPATH"] = SITE + (os.pathsep + before if before else "")
 
 
-def _start_helper(
-    folder: str, stall_after: float | None, report: str | os.PathLike[str] | None
+def stop_recording() -> None:
+    """Hooks out, and the environment as it was but for what the script has changed since."""
+    from unstuck.recorder import start
+    from unstuck.supervise.child import SITE
+
+    start.finish()
+    os.environ.pop("UNSTUCK_FLIGHT_DIR", None)
+    own, _, before = os.environ.get("PYTHONPATH", "").partition(os.pathsep)
+    if own == SITE:
+        os.environ.pop("PYTHONPATH")
+        if before:
+            os.environ["PYTHONPATH"] = before
+
+
+def start_helper(
+    folder: str,
+    stall_after: float | None,
+    report: str | os.PathLike[str] | None,
+    *,
+    says: bool = False,
+    wake: int = 0,
 ) -> subprocess.Popen[bytes]:
+    """`says`: findings come on its standard output too; `wake`: a signal that it sends us when we are stuck."""
     words = [sys.executable, "-m", "unstuck.supervise.helper", str(os.getpid()), folder]
     if stall_after is not None:
         words += ["--stall-after", str(stall_after)]
     if report is not None:
         words += ["--report", os.path.abspath(report)]
+    if says:
+        words.append("--says")
+    if wake:
+        words += ["--wake", str(wake)]
     # A pipe for standard input: it closes when this process ends, however it ends.
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+    out = subprocess.PIPE if says else subprocess.DEVNULL
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, start_new_session=True)

@@ -42,6 +42,20 @@ LIMIT = 400.0  # seconds; a busy machine needs many of them to import some of th
 BAD_SAMPLES = range(2133, 2137)
 WITHOUT_NUMBERS = ("fastai_training", "webdataset_training")  # of samples
 WITHOUT_INDICES = (*WITHOUT_NUMBERS, "torchdata_nodes", "stateful_loader")  # of the samples of a batch
+WORDS = {  # script: what its library calls a learning rate, and the batches of a validation
+    "plain_training": ("Try a learning rate of ", "__iter__ end"),
+    "lightning_training": ("`lr=", "`Trainer(limit_val_batches=…)`"),
+    "hf_trainer": ("`TrainingArguments(learning_rate=", "`Trainer(eval_dataset=…)`"),
+    "accelerate_training": ("Try a learning rate of ", "__iter__ end"),
+    "ignite_training": ("Try a learning rate of ", "`evaluator.run(loader, epoch_length=…)`"),
+    "fastai_training": ("`learn.fit(…, lr=…)`", ""),
+}
+COUNTED = {  # what it calls the moment
+    "lightning_training": "in Lightning: epoch 0, global_step ",
+    "hf_trainer": "in the Trainer of transformers: epoch 0, global_step ",
+    "ignite_training": "in Ignite: epoch 1, iteration ",
+    "fastai_training": "in fastai: epoch 0, train_iter ",
+}
 OWN_COUNT = ("fastai_training",)  # validates as many batches as its loader says: there is no endless validation
 
 
@@ -129,6 +143,7 @@ def test_endless_validation_is_named(unstuck: Runner, name: str, request: pytest
         request.applymarker(pytest.mark.xfail(reason="not named yet: docs/frameworks.md", strict=False))
     finding = first(run(unstuck, name, "endless", "--on-hang", "stop"), "endless-epoch")
     assert at_culprit(finding, "endless"), finding
+    assert WORDS.get(name, ("", ""))[1] in finding["fix"]["text"], finding
 
 
 @pytest.mark.parametrize("name", scripts())
@@ -204,3 +219,13 @@ def test_what_dotenv_runs_is_recorded(unstuck: Runner, name: str) -> None:
     process = unstuck.start("run", "--report", report, "--", sys.executable, *command)
     outcome = unstuck.finish(process, report, began, LIMIT)
     assert outcome.report["run"]["steps"] == 3 * 94, outcome.err[-3000:]
+
+
+@pytest.mark.parametrize("name", [each for each in scripts() if each.id in WORDS])
+def test_a_rate_too_high_is_named_in_the_words_of_the_library(unstuck: Runner, name: str) -> None:
+    finding = first(run(unstuck, name, "rate"), "learning-rate-too-high")
+    assert WORDS[name][0] in finding["fix"]["text"], finding
+    assert "layers.2.weight" in finding["title"], finding
+    assert "._" not in finding["title"], "not by the private ways of a library"
+    if name in COUNTED:
+        assert any(line.startswith(COUNTED[name]) for line in finding["evidence"]), finding

@@ -99,6 +99,7 @@ PROBES = {
     "failures": "death.failures:Failures.thread_failed",
     "learning": "learning.learning_probe:LearningProbe.before_step",
     "graph": "memory.graph_growth:GraphGrowth.before_backward",
+    "frameworks": "frameworks.library_loops:LibraryLoops.pass_began",
 }
 """By probe: an event of it that this training has."""
 

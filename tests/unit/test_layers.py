@@ -21,13 +21,14 @@ LAYERS = (  # a package may import what stands before it, and itself
     ("supervise",),
     ("takeover",),
     ("scanning", "tuning"),
+    ("said", "notebook"),
     ("attach", "api"),
-    ("cli", "__init__"),
+    ("cli", "pytest_plugin", "__init__"),
     ("__main__",),
 )
 OPEN = ("layout", "records", "cores")
 """What of the recorder may be used outside; the rest runs inside the training only."""
-INSIDE = ("api", "takeover", "scanning", "tuning")
+INSIDE = ("api", "notebook", "takeover", "scanning", "tuning")
 """These run in the training's process themselves."""
 OUTSIDE = ("script", "scan_result", "tune_page", "edit")
 """Of the packages that are injected into a script: what stays outside."""

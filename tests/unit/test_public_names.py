@@ -12,7 +12,12 @@ import unstuck
 def test_public_names() -> None:
     assert sorted(unstuck.__all__) == [
         "DataLoader",
+        "Finding",
         "Plateau",
+        "Scan",
+        "Tuned",
+        "UnstuckError",
+        "Watcher",
         "__version__",
         "bounded",
         "guard",
@@ -25,7 +30,7 @@ def test_public_names() -> None:
 
 def test_watch_takes_keywords_only() -> None:
     kinds = {p.name: p.kind for p in inspect.signature(unstuck.watch).parameters.values()}
-    assert kinds == dict.fromkeys(("stall_after", "report"), inspect.Parameter.KEYWORD_ONLY)
+    assert kinds == dict.fromkeys(("stall_after", "report", "on_finding"), inspect.Parameter.KEYWORD_ONLY)
 
 
 def test_other_names_are_missing() -> None:

@@ -103,6 +103,12 @@ OPTIONS = (
         "choice",
         ("error", "warning"),
     ),
+    Option(
+        "format",
+        "github: also write findings as annotations and into the step summary (default where GITHUB_ACTIONS is set)",
+        "choice",
+        ("terminal", "github"),
+    ),
     Option("python", "interpreter to run the script with (see `unstuck env`)", metavar="PY"),
     Option(
         "grace",

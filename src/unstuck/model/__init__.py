@@ -13,7 +13,7 @@ from .case import (
     CASE_SCHEMA, Case, Exit, Fetcher, HotLine, MemoryCurve, MemoryGroup, MemoryPoint, Outcome, PageCopy, PathFact,
     Sender, Stall, StepTrend, Strain, Times,
 )  # fmt: skip
-from .finding import Finding, Fix, Question, SeenBy, Severity, Where
+from .finding import Finding, Fix, Question, SeenBy, Setting, Severity, Where
 from .process import (
     Collective, Crash, Fetch, FileLock, Flight, Frame, Look, Pace, Phase, Process, RankGroup, Role, Step, Thread,
     Wait, WaitKind,
@@ -24,6 +24,6 @@ SCHEMA = 1  # of the JSON report
 __all__ = [
     "CASE_SCHEMA", "SCHEMA", "Case", "Collective", "Crash", "Exit", "Fetch", "Fetcher", "FileLock", "Finding", "Fix",
     "Flight", "Frame", "HotLine", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace", "PageCopy",
-    "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "Sender", "Severity", "Stall", "Step",
-    "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
+    "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "Sender", "Setting", "Severity", "Stall",
+    "Step", "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
 ]  # fmt: skip

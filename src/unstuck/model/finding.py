@@ -7,6 +7,23 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 SeenBy = Literal["flight", "py-spy", "faulthandler", "kernel", "exit"]
+Setting = Literal[
+    "workers",
+    "persistent workers",
+    "prefetching",
+    "shuffling",
+    "drop last",
+    "accumulation",
+    "clipping",
+    "learning rate",
+    "weight decay",
+    "schedule",
+    "epochs",
+    "validation batches",
+    "precision",
+    "unused parameters",
+]
+"""What a fix may change that libraries have names of their own for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,8 @@ class Where:
 class Fix:
     text: str
     diff: str | None = None
+    setting: Setting | None = None  # that it changes; `rules/library_words.py` adds how, in the library's own words
+    value: str = ""  # that it should get
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,11 @@ PROBES = {  # name: module beneath `probes`, class
     "device": ("memory.device_memory", "DeviceMemory"),
     "growth": ("memory.growing", "Growth"),
     "loops": ("loops.describe", "Loops"),
+    "frameworks": ("frameworks.library_loops", "LibraryLoops"),
 }
 LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # Of loaders, in the process that draws from them. `loading` is a loading.Loading.
-    "pass_began": ("failures", "passes", "dataset state", "handles"),  # (loading, iterator)
+    "pass_began": ("failures", "passes", "dataset state", "handles", "frameworks"),  # (loading, iterator)
     "pass_ended": ("passes", "aliases"),  # (loading, batches): it came to its end
     "pass_left": ("aliases",),  # (loading): another one begins, or it is over
     # (loading, iterator, batch). The last may begin to follow the lines of the step: nothing of ours comes after it.
@@ -51,9 +52,9 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "error_handed_over": ("failures",),  # (error): a worker sends main what did not come out of a fetch
     "workers_failed": ("failures",),  # (error): torch noticed it between two batches, in main
     # Of steps, in sampled ones.
-    "before_backward": ("graph", "device", "learning"),  # (root or None, frame)
+    "before_backward": ("graph", "device", "learning", "frameworks"),  # (root or None, frame)
     "after_backward": ("learning",),  # (): where updates are made by hand
-    "before_step": ("learning",),  # (optimizer; None: an update written by hand)
+    "before_step": ("learning",),  # (optimizer, None: an update written by hand; whether it has a closure)
     "after_step": ("learning",),  # (optimizer or None, its steps)
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.

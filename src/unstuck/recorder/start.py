@@ -67,6 +67,15 @@ class Recorder:
         for name in SEAMS:
             guard.attempt("seam " + name, imports.when_imported, name, _installer(name))
 
+    def finish(self) -> None:
+        """The watch ends before the process does: write what is left to say, and stop."""
+        if self.folder:
+            from .hooks import processes
+
+            guard.attempt("end", processes.end.write_the_rest)
+        self.stop()
+        _forget()
+
     def stop(self) -> None:
         """Take every hook out again; children forked from here on are not recorded."""
         self.folder = ""
@@ -80,10 +89,7 @@ class Recorder:
             _begin_process(self.folder, forked=True)
         except Exception as fault:
             self._run_unrecorded(fault)
-        for name in ("dispatch", "loading", "stepping", "resting"):
-            module = sys.modules.get(f"{__package__}.{name}")
-            if module is not None:
-                guard.attempt(name, module.forget)
+        _forget()
 
     def _run_unrecorded(self, fault: Exception) -> None:
         """No flight file for this child (a full disk, most likely): its parent's files tell it, then it is silent."""
@@ -92,6 +98,14 @@ class Recorder:
         flight.let_go()
         journal.start(None)
         guard.attempt("signals", signals.silence)
+
+
+def _forget() -> None:
+    """What was measured: it is of this process's parent, or of a watch that is over."""
+    for name in ("dispatch", "loading", "stepping", "resting"):
+        module = sys.modules.get(f"{__package__}.{name}")
+        if module is not None:
+            guard.attempt(name, module.forget)
 
 
 def install_seam(name: str, theirs: ModuleType) -> None:
@@ -140,4 +154,4 @@ def self_test() -> dict[str, str]:
 
 
 _recorder = Recorder()
-start, stop = _recorder.start, _recorder.stop
+start, stop, finish = _recorder.start, _recorder.stop, _recorder.finish

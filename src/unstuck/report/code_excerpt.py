@@ -6,9 +6,10 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unstuck.model import Case, Frame, Where
+from unstuck.rules.notebook_cells import file_of_cell
 
 MAX_BYTES = 4_000_000  # of a source that is read
 READ_SECONDS = 2.0  # a dead network file system, perhaps the very cause, must not hang us too
@@ -31,15 +32,16 @@ def excerpt(where: Where, case: Case, around: int) -> Excerpt:
     """The line and `around` lines on each side; only the line as it was recorded if the file is gone or other."""
     if not where.file or not where.line:
         return Excerpt()
+    line, where = where.line, replace(where, file=file_of_cell(case, where.file))
+    lines = _read(os.path.join(case.cwd, where.file or ""))
     recorded = _recorded(where, case)
-    lines = _read(os.path.join(case.cwd, where.file))
-    if lines is None or not 1 <= where.line <= len(lines):
-        only = (Line(where.line, recorded, True),) if recorded else ()
+    if lines is None or not 1 <= line <= len(lines):
+        only = (Line(line, recorded, True),) if recorded else ()
         return Excerpt(only, "" if lines is None else "the file has changed since then")
-    if recorded and lines[where.line - 1].strip() != recorded:
-        return Excerpt((Line(where.line, recorded, True),), "the file has changed since then")
-    first, last = _neighbours(lines, where.line, around)
-    return Excerpt(tuple(_dedented(lines, first, last, where.line)))
+    if recorded and lines[line - 1].strip() != recorded:
+        return Excerpt((Line(line, recorded, True),), "the file has changed since then")
+    first, last = _neighbours(lines, line, around)
+    return Excerpt(tuple(_dedented(lines, first, last, line)))
 
 
 def _neighbours(lines: list[str], line: int, around: int) -> tuple[int, int]:

@@ -82,6 +82,7 @@ def read_back(data: dict[str, Any], source: str) -> tuple[Case, Diagnosis]:
 def _finding(finding: Finding, cwd: str) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(finding)
     del plain["also"]  # a matter of presentation; the keys of a finding are a contract
+    del plain["fix"]["setting"], plain["fix"]["value"]  # said in the fix already
     plain["where"]["file"] = relative(finding.where.file, cwd)
     return plain
 

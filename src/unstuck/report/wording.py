@@ -34,7 +34,7 @@ def location(where: Where, cwd: str) -> str:
     """`train.py:41 in Shard.__getitem__`, or as much of it as is known."""
     spot = relative(where.file, cwd) or ""
     if spot and where.line is not None:
-        spot = f"{spot}:{where.line}"
+        spot = f"{spot}, line {where.line}" if spot.startswith("cell ") else f"{spot}:{where.line}"
     if where.function and where.function != "<module>":
         spot = f"{spot} in {where.function}" if spot else where.function
     return spot

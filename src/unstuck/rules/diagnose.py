@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from unstuck.families import NOT_LEARNING
 from unstuck.model import Case, Finding, Question
 from unstuck.rules.across_ranks import across_ranks
+from unstuck.rules.library_words import in_library_words
+from unstuck.rules.notebook_cells import in_cells
 from unstuck.rules.rank_sample import thinned
 from unstuck.rules.rule import Rule
 
@@ -46,6 +48,7 @@ def diagnose(case: Case, rules: Sequence[Rule] | None = None) -> Diagnosis:
         findings = _drop_last_resorts(findings, by_name)
     causes = _fold_consequences(across_ranks(case, findings), by_name)
     causes.sort(key=lambda f: (LOUDNESS[f.severity], f.withdrawn, -f.confidence, order[f.rule]))
+    causes = [in_cells(case, in_library_words(case, cause)) for cause in causes]
     return Diagnosis(tuple(causes), tuple(questions), tuple(raised))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unstuck.model import Case, Finding, Fix, Question, SeenBy, Severity, Where
 from unstuck.rules.remedies import remedy_for
@@ -59,7 +59,7 @@ class Rule:
             title=sentence(title),
             evidence=tuple(line for line in evidence if line),
             where=where,
-            fix=fix if fix.diff else Fix(fix.text, remedy_for(self.name, where)),
+            fix=fix if fix.diff else replace(fix, diff=remedy_for(self.name, where)),
             seen_by=seen_by,
             consequences=consequences,
             also=also,

@@ -15,6 +15,7 @@ class Options:
     __slots__ = (
         "detach",
         "fail_on",
+        "format",
         "grace",
         "live",
         "on_hang",
@@ -43,6 +44,7 @@ class Options:
         restart_on: str = "death",
         redact: bool = False,
         live: bool = False,
+        format: str | None = None,
     ) -> None:
         self.on_hang = on_hang
         self.stall_after = stall_after
@@ -57,3 +59,4 @@ class Options:
         self.restart_on = restart_on
         self.redact = redact
         self.live = live
+        self.format = format

@@ -69,6 +69,11 @@ class Output:
         self._clear()
         self._write(f"{self._line_start()}next: {command}\n")
 
+    def text(self, words: str) -> None:
+        """Exactly this."""
+        self._clear()
+        self._write(words)
+
     def line(self, text: str) -> None:
         self._clear()
         self._write(f"{self._line_start()}unstuck: {text}\n")

@@ -12,6 +12,7 @@ from unstuck.supervise.clock import TICK
 from unstuck.supervise.output import STATUS_AFTER, Output
 from unstuck.supervise.relay import Relay
 from unstuck.supervise.watch import Watch
+from unstuck.text import spot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,6 +229,8 @@ class Supervisor:
         if self.stopper is not None:
             self._sum_up()
         verdicts = self.watch.verdicts
+        if verdicts is not None and verdicts.worth_reading:
+            self.parts.attempt("annotations", self.watch.annotate, self._outcome(code), self._exits(code))
         if verdicts is not None and verdicts.worth_reading and "run folder" not in self.parts:
             self.output.next_command(f"unstuck report {self.folder.name}")
         elif self.options.verbose and not self.watch.findings:
@@ -288,7 +291,7 @@ class Supervisor:
         reason = self._reason_to_stop()
         if reason is not None:
             cause = reason[1]
-            where = f"{os.path.basename(cause.where.file)}:{cause.where.line}" if cause.where.file else ""
+            where = spot(cause.where.file, cause.where.line) if cause.where.file and cause.where.line else ""
             shown = f" ({where})" if where and where not in cause.title else ""
             self.output.line(f"stopped the run: {cause.title}{shown} [{cause.rule}]")
 

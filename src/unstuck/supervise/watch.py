@@ -182,6 +182,11 @@ class Watch:
         if self.gathered:
             self.evidence.thaw()
 
+    def begin_anew(self) -> None:
+        """What ran was stopped, and the process lives on, as that of a notebook does: what follows is another run."""
+        self.readings.interrupted_at = None
+        self._evidence = self.verdicts = None
+
     def explain_interrupt(self) -> None:
         """Show what the interrupt ended: a standstill, or a run that moved and whose own records may say something."""
         news = bool(self.readings.flights.news)
@@ -213,6 +218,19 @@ class Watch:
             self.parts.fail("terminal", error)
             for finding in self.findings:  # without the drawing, but not unsaid
                 self.output.line(f"{finding.title} [{finding.rule}]")
+
+    def annotate(self, outcome: Outcome, exits: tuple[Exit, ...] = ()) -> None:
+        """At the end, where a CI service shows findings next to the code: tell it."""
+        from unstuck.report import github
+
+        if not github.wanted(self.options.format):
+            return
+        from unstuck.supervise.verdicts import is_quiet
+
+        findings = [finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding)]
+        case = self._case_to_keep(outcome, exits)
+        self.output.text(github.annotation_lines(findings, case.cwd))
+        self._write("step summary", "GITHUB_STEP_SUMMARY", lambda: github.write_summary(findings, case))
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""

@@ -4,7 +4,7 @@ import sys
 
 import torch
 from accelerate import Accelerator
-from parts import BATCH, Net, Samples, Validation, epochs
+from parts import BATCH, Net, Samples, Validation, epochs, rate
 from torch.utils.data import DataLoader
 
 
@@ -12,7 +12,7 @@ def main(variant):
     torch.manual_seed(0)
     accelerator = Accelerator(cpu=True)
     model = Net(variant)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate(variant))
     loader = DataLoader(Samples(variant), BATCH, shuffle=True, num_workers=2)
     validation = DataLoader(Validation(variant), BATCH)
     model, optimizer, loader, validation = accelerator.prepare(model, optimizer, loader, validation)

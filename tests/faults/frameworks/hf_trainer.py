@@ -4,7 +4,7 @@ import sys
 import warnings
 
 import torch
-from parts import BATCH, Net, Samples, Validation, epochs
+from parts import BATCH, Net, Samples, Validation, epochs, rate
 from transformers import Trainer, TrainingArguments
 
 warnings.filterwarnings("ignore")
@@ -31,7 +31,7 @@ def main(variant):
         num_train_epochs=epochs(variant),
         per_device_train_batch_size=BATCH,
         per_device_eval_batch_size=BATCH,
-        learning_rate=1e-2,
+        learning_rate=rate(variant),
         lr_scheduler_type="constant",
         logging_strategy="epoch",
         eval_strategy="epoch",

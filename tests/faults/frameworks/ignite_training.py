@@ -5,14 +5,14 @@ import sys
 import torch
 from ignite.engine import Events, create_supervised_evaluator, create_supervised_trainer
 from ignite.metrics import Loss
-from parts import BATCH, Net, Samples, Validation, epochs
+from parts import BATCH, Net, Samples, Validation, epochs, rate
 from torch.utils.data import DataLoader
 
 
 def main(variant):
     torch.manual_seed(0)
     model = Net(variant)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate(variant))
     criterion = torch.nn.CrossEntropyLoss()
     trainer = create_supervised_trainer(model, optimizer, criterion)
     evaluator = create_supervised_evaluator(model, metrics={"loss": Loss(criterion)})

@@ -5,7 +5,7 @@ import warnings
 
 import lightning
 import torch
-from parts import BATCH, Net, Samples, Validation, epochs
+from parts import BATCH, Net, Samples, Validation, epochs, rate
 from torch.utils.data import DataLoader
 
 warnings.filterwarnings("ignore")
@@ -25,7 +25,7 @@ class Classifier(lightning.LightningModule):
         self.log("val_loss", torch.nn.functional.cross_entropy(self.net(x), y), batch_size=len(x))
 
     def configure_optimizers(self):
-        return torch.optim.Adam(self.parameters(), lr=1e-2)
+        return torch.optim.Adam(self.parameters(), lr=rate(self.net.variant))
 
 
 def main(variant):

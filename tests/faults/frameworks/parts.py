@@ -7,6 +7,11 @@ SIZE, BATCH = 3000, 32
 EPOCHS = {"healthy": 3, "slow": 1, "long": 10_000}  # of the others as many as `healthy`
 
 
+def rate(variant):
+    """Of Adam."""
+    return 3.0 if variant == "rate" else 1e-2
+
+
 def epochs(variant):
     return EPOCHS.get(variant, EPOCHS["healthy"])
 

@@ -3,14 +3,14 @@
 import sys
 
 import torch
-from parts import BATCH, Net, Samples, Validation, epochs
+from parts import BATCH, Net, Samples, Validation, epochs, rate
 from torch.utils.data import DataLoader
 
 
 def main(variant):
     torch.manual_seed(0)
     model = Net(variant)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate(variant))
     loader = DataLoader(Samples(variant), BATCH, shuffle=True, num_workers=2)
     validation = DataLoader(Validation(variant), BATCH)
     for epoch in range(epochs(variant)):

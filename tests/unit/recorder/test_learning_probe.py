@@ -329,3 +329,29 @@ def test_clipping_counts_the_calls_between_two_looks(run: Run) -> None:
     clips = run.probe.record().clips
     assert clips is not None
     assert (clips.calls, clips.clipped, clips.hardest, clips.sum_ratio) == (10, 9, 4.0, 20.0)
+
+
+def test_what_a_closure_computes_belongs_to_its_step(run: Run) -> None:
+    """As Lightning calls it: the gradients are made within the step."""
+    model = torch.nn.Linear(3, 2)
+    optimizer = run.built(torch.optim.SGD(model.parameters(), lr=0.5))
+    norms, grads = [], []
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = model(torch.ones(4, 3)).pow(2).mean()
+        run.backward(loss)
+        grads.append(float(model.weight.grad.norm()))
+        return loss
+
+    for step in range(3):
+        norms.append(float(model.weight.detach().norm()))
+        run.probe.before_step(optimizer, True)
+        optimizer.step(closure)
+        flight.state[flight.STEPS] += 1
+        run.probe.after_step(optimizer, step + 1)
+    weight = next(each for each in run.record().parameters if len(each.shape) == 2)
+    assert weight.weights == pytest.approx(norms)
+    assert [step for step, _ in weight.grads] == [0, 1, 2]
+    assert [norm for _, norm in weight.grads] == pytest.approx(grads)
+    assert weight.none == 0

@@ -291,7 +291,7 @@ def _count_by_hand(leaves: list[Any]) -> None:
         if flight.steps() >= flight.state[flight.DUE]:
             stepping.turn()
     if leaves and flight.full() and stepping.by_hand.made:
-        dispatch.emit("before_step", None)
+        dispatch.emit("before_step", None, False)
     if flight.words[at.W_REQUEST]:  # also where no step is ever made
         stepping.answer()
 

@@ -110,14 +110,15 @@ class Sampling:
 
     def _steps(self, optimizer: Any, arguments: Any, options: Any) -> None:
         if not sys.modules["torch"].compiler.is_dynamo_compiling():
-            guard.attempt("optimizer", self._begin, optimizer)
+            guard.attempt("optimizer", self._begin, optimizer, arguments, options)
 
     @staticmethod
-    def _begin(optimizer: Any) -> None:
+    def _begin(optimizer: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         stepping.by_hand.inside = True
         flight.enter(at.OPTIMIZER)
         if flight.full():
-            dispatch.emit("before_step", optimizer)
+            given = arguments[1] if len(arguments) > 1 else options.get("closure")  # the first is the optimizer itself
+            dispatch.emit("before_step", optimizer, given is not None)
 
     def stepped(self, optimizer: Any, leads: bool) -> None:
         if flight.full():

@@ -89,14 +89,15 @@ class End:
             if error is not None and type(error) is not KeyboardInterrupt and not self.left and not _at_a_prompt():
                 self.left = True
                 process_failed(error)
-            self._last()
+            self.write_the_rest()
             flight.enter(at.ENDED)
             flight.words[at.W_ENDED] = 1
         except Exception as fault:
             guard.off("end", fault)
 
     @staticmethod
-    def _last() -> None:
+    def write_the_rest() -> None:
+        """Probes write what they have not written yet."""
         recorder = guard.__package__
         for name in ("hooks.backward", "stepping", "dispatch"):
             module = sys.modules.get(f"{recorder}.{name}")

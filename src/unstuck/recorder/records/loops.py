@@ -14,6 +14,28 @@ GrowerKind = Literal[
 ]
 
 
+LibraryName = Literal["lightning", "transformers", "accelerate", "ignite", "fastai"]
+
+
+class LibraryLoop(Record):
+    """The library that writes the training loop, and what it calls this moment. None: it does not count that."""
+
+    library: LibraryName
+    version: str = ""
+    step: int = 0  # training steps by our count, at which
+    epoch: int | None = None  # the library's own are these
+    global_step: int | None = None
+    epochs: int | None = None  # that it is to train for
+    metrics: list[str] = []  # names under which values were logged, as far as seen
+
+
+class NotebookCell(Record):
+    """A cell of a notebook, and the name under which it was compiled. Run again unchanged, it has the same name."""
+
+    file: str
+    number: int  # as in `In [3]`
+
+
 class Value(Struct):
     """What an expression stands for, as far as it can be read without running anything."""
 

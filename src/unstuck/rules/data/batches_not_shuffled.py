@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from unstuck.model import Case, Finding, Severity
+from unstuck.model import Case, Finding, Fix, Severity
 from unstuck.rules.data.contents import (
     MIN_LABEL_BATCHES,
     MIN_LABELS_PER_BATCH,
@@ -155,11 +155,12 @@ def _returns(values: list[float], low: float, high: float) -> int:
     return count
 
 
-def _fix(data: Data) -> str:
+def _fix(data: Data) -> str | Fix:
     if data.loader.own_batches:
         return "Shuffle the indices in the batch sampler before it cuts them into batches, anew for every epoch."
     if data.has_loader:
-        return "Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."
+        shuffle = "Give the DataLoader `shuffle=True`; for a stream, shuffle the files and a buffer of samples."
+        return Fix(shuffle, setting="shuffling")
     return "Shuffle the samples before they are cut into batches, anew for every epoch (`torch.randperm`)."
 
 

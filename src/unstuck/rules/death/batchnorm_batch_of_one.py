@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Where
+from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.recorder.records.numerics import DrawnBatch
 from unstuck.rules.death.post_mortem import Death, death, exception_text, goes_through, user_line, with_causes
@@ -99,9 +99,12 @@ def _remainder(settings: LoaderSettings) -> str:
     return f"{samples:,} samples in batches of {size} leave a remainder of {samples % size}, and drop_last is off"
 
 
-def _fix(last: bool, size: int | None) -> str:
+def _fix(last: bool, size: int | None) -> str | Fix:
     if last:
-        return "Set `drop_last=True` in this DataLoader (or choose a batch size that leaves no remainder of one)."
+        return Fix(
+            "Set `drop_last=True` in this DataLoader (or choose a batch size that leaves no remainder of one).",
+            setting="drop last",
+        )
     if size == 1:
         return "Use a batch size of at least 2, or a normalization that needs no batch (GroupNorm, LayerNorm)."
     return "Call `model.eval()` where a single sample is only evaluated; train with at least two samples per batch."

@@ -27,7 +27,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unstuck.model import Case, Finding, Where
+from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.deaths import DeviceState, Died
 from unstuck.rules.death.memory_growth import grower_fix, grower_site, grower_text, growers
 from unstuck.rules.rule import Rule
@@ -119,7 +119,7 @@ def _grows(device: DeviceState | None) -> bool:
     return last > MIN_GROWTH_RATIO * first and middle > 1.05 * first
 
 
-def _fix(device: DeviceState | None) -> str:
+def _fix(device: DeviceState | None) -> str | Fix:
     if device is not None and device.reserved - device.allocated > FRAGMENTED_SHARE * device.total:
         return (
             "Much is reserved, but in blocks that are too small: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
@@ -127,7 +127,8 @@ def _fix(device: DeviceState | None) -> str:
         )
     if _grows(device):
         return "Something keeps what each step makes: look for lists of losses or outputs, and keep `.item()` of these."
-    return "Use a smaller batch with gradient accumulation, activation checkpointing or half precision."
+    smaller = "Use a smaller batch with gradient accumulation, activation checkpointing or half precision."
+    return Fix(smaller, setting="accumulation")
 
 
 RULE = Rule("cuda-out-of-memory", "death", decide, explains=frozenset({"memory-leak-in-loop", "uncaught-exception"}))

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from unstuck.model import Case, Finding, MemoryCurve, MemoryGroup, MemoryPoint, Where
+from unstuck.model import Case, Finding, Fix, MemoryCurve, MemoryGroup, MemoryPoint, Where
 from unstuck.rules.death.memory_growth import (
     cgroups,
     grower_fix,
@@ -204,15 +204,17 @@ def _limit_text(group: MemoryGroup) -> str:
     return f"the limit of {size(group.limit)} was reached" if group.limit else "its cgroup ran out of memory"
 
 
-def _fix(case: Case, growing: int, group: MemoryGroup) -> str:
+def _fix(case: Case, growing: int, group: MemoryGroup) -> Fix:
     flight = case.flight_of(growing)
     if flight is not None and flight.role == "worker":
-        return (
+        return Fix(
             "Keep less in the dataset: read samples from disk when they are needed instead of collecting them, or "
-            "use fewer workers and a smaller prefetch_factor."
+            "use fewer workers and a smaller prefetch_factor.",
+            setting="prefetching",
         )
     fewer = " fewer workers," if any(loader.num_workers for loader in case.loaders) else ""
-    return f"Use smaller batches,{fewer} or give the run more than {size(group.limit or group.peak)}."
+    smaller = f"Use smaller batches,{fewer} or give the run more than {size(group.limit or group.peak)}."
+    return Fix(smaller, setting="accumulation")
 
 
 RULE = Rule(

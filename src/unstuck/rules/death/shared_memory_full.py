@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from unstuck.model import Case, Finding, Frame
+from unstuck.model import Case, Finding, Fix, Frame
 from unstuck.recorder.records.deaths import Died, SampleFailed, SharedMemory
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.death.post_mortem import (
@@ -177,16 +177,17 @@ def _need(end: Death, worker: WorkerEnd | None) -> Need:
     return Need(own or largest, settings.num_workers or 1, settings.prefetch_factor or 2)
 
 
-def _fix(need: Need, total: int) -> str:
+def _fix(need: Need, total: int) -> str | Fix:
     if not need.batch:
         return (
             "Give the container more shared memory (`docker run --shm-size=2g`, `--ipc=host`), or keep less in flight: "
             "fewer workers, smaller batches."
         )
     wanted = _size_flag(max(1.5 * need.bytes, 2 * total if need.bytes <= total else 0))
-    return (
+    return Fix(
         f"Give it at least {size(need.bytes)} of shared memory: `docker run --shm-size={wanted}` (or "
-        f"`mount -o remount,size={wanted} /dev/shm`); or lower num_workers, prefetch_factor or batch_size."
+        f"`mount -o remount,size={wanted} /dev/shm`); or lower num_workers, prefetch_factor or batch_size.",
+        setting="prefetching",
     )
 
 

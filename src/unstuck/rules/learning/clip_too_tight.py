@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.recorder.records.numerics import Clips
 from unstuck.rules.rule import Rule
@@ -65,6 +65,7 @@ def _falls_little(learning: Learning, loss: Loss) -> bool:
 def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
     limit, factor = clips.max_norm, clips.sum_ratio / clips.clipped
     usual = factor * limit
+    wanted = f"{float(f'{usual * 2:.1g}'):g}"
     return RULE.finding(
         severity="warning",
         confidence=0.85,
@@ -75,8 +76,11 @@ def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
             course(loss),
         ),
         where=where(learning, clips.site or loss.site),
-        fix=f"Set max_norm above the usual norm, to about {float(f'{usual * 2:.1g}'):g}, or remove the clipping to see "
-        "what it does.",
+        fix=Fix(
+            f"Set max_norm above the usual norm, to about {wanted}, or remove the clipping to see what it does.",
+            setting="clipping",
+            value=wanted,
+        ),
     )
 
 

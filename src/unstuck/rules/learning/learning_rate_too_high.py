@@ -27,7 +27,7 @@ from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
@@ -120,19 +120,25 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, jump: Jump) -
     end = f"is {number(end_mean(loss))} after {loss.count:,} steps"
     if loss.nonfinite:
         end = f"became NaN at step {loss.nonfinite_step}"
-    proposed = rate * max(1e-3, min(0.1, 0.01 / jump.ratio))  # so that a step changes weights by about a hundredth
+    lower = max(1e-3, min(0.1, 0.01 / jump.ratio))  # so that a step changes weights by about a hundredth
+    of_rate = f" of {rate:g}" if rate else ""
+    proposed = f"{rate * lower:.1g}" if rate else ""  # an optimizer that is not torch's does not say
+    better = f"of {proposed}" if proposed else f"{1 / lower:,.0f} times lower"
     return RULE.finding(
         severity="error",
         confidence=0.9 if jump.ratio > 1 else 0.75,
-        title=f"The learning rate of {rate:g} is too high: one step changed {name} by {number(jump.ratio)} times its "
-        "size",
+        title=f"The learning rate{of_rate} is too high: one step changed {name} by {number(jump.ratio)} times its size",
         evidence=(
             f"{described(optimizer)}; at step {jump.step} {name} {list(jump.parameter.shape)} moved by "
             f"{number(jump.ratio)} times its norm (a healthy step is around 0.001)",
             f"the loss began at {number(first_value(loss))}, was {number(highest)} at most, and {end}",
         ),
         where=where(learning, optimizer.site or loss.site, step=jump.step),
-        fix=f"Try a learning rate of {proposed:.1g}, or a warm-up over the first steps.",
+        fix=Fix(
+            f"Try a learning rate {better}, or a warm-up over the first steps.",
+            setting="learning rate",
+            value=proposed,
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
@@ -104,9 +104,12 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, update: float
             f"{number(end_mean(loss))} in {loss.count:,} steps",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix="Shorten the warm-up to a few per cent of the run's steps; check whether it counts steps or samples."
+        fix=Fix(
+            "Shorten the warm-up to a few per cent of the run's steps; check whether it counts steps or samples.",
+            setting="schedule",
+        )
         if _rises(optimizer)
-        else f"Try a learning rate of {proposed:.1g}.",
+        else Fix(f"Try a learning rate of {proposed:.1g}.", setting="learning rate", value=f"{proposed:.1g}"),
     )
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import fmean, median
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
@@ -69,7 +69,7 @@ def _not_falling(loss: Loss) -> bool:
 
 
 def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, cosine: float, swings: float) -> Finding:
-    momentum = setting(optimizer, "momentum")
+    momentum, lower = setting(optimizer, "momentum"), f"{peak_rate(optimizer) / 10:.1g}" if optimizer.lrs else ""
     less = f", and momentum 0.9 instead of {momentum:g}" if momentum > 0.9 else ""
     return RULE.finding(
         severity="warning",
@@ -82,7 +82,11 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, cosine: float
             f"the last {len(loss.recent)} steps, {number(first_value(loss))} at first",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix=f"Try a learning rate of {peak_rate(optimizer) / 10:.1g}{less}.",
+        fix=Fix(
+            f"Try a learning rate {f'of {lower}' if lower else 'ten times lower'}{less}.",
+            setting="learning rate",
+            value=lower,
+        ),
     )
 
 

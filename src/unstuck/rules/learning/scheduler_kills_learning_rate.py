@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import fmean
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Scheduler
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import course, end_mean, first_value, has_learned, main_loss, number, peak_rate, where
@@ -106,7 +106,7 @@ def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler | Non
             f"{number(end_mean(loss))} now",
         ),
         where=where(learning, scheduler.site if scheduler is not None else optimizer.site or loss.site),
-        fix=_fix(scheduler),
+        fix=Fix(_fix(scheduler), setting="schedule" if scheduler is not None else None),
     )
 
 
@@ -155,8 +155,11 @@ def _cycles(learning: Learning, scheduler: Scheduler, loss: Loss) -> Iterable[Fi
             course(loss),
         ),
         where=where(learning, scheduler.site),
-        fix="Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
-        "there is CosineAnnealingWarmRestarts.",
+        fix=Fix(
+            "Step it once an epoch, or set T_max to the number of batches of the whole run; for restarts on purpose "
+            "there is CosineAnnealingWarmRestarts.",
+            setting="schedule",
+        ),
     )
 
 

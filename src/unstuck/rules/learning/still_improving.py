@@ -27,7 +27,7 @@ from math import log
 from statistics import fmean
 from typing import NamedTuple
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import first_value, main_loss, number, several_losses, share_of_constant, where
@@ -108,8 +108,11 @@ def _finding(learning: Learning, loss: Loss) -> Finding:
             f"{_rounded(halving * 3.3):,}",
         ),
         where=where(learning, loss.site),
-        fix=f"Train for some {_rounded(halving * 3.3):,} more steps, and see where it levels off; a higher learning "
-        "rate or a wider model may get there sooner.",
+        fix=Fix(
+            f"Train for some {_rounded(halving * 3.3):,} more steps, and see where it levels off; a higher learning "
+            "rate or a wider model may get there sooner.",
+            setting="epochs",
+        ),
     )
 
 

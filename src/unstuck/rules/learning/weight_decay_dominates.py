@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
@@ -87,6 +87,7 @@ def _decay_per_gradient(weight: Parameter, decay: float) -> float:
 def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, shrunk: list[Parameter], decay: float) -> Finding:
     worst = min(shrunk, key=lambda weight: weight.weights[-1] / weight.weights[0])
     decoupled, compared = optimizer.kind in DECOUPLED, ""
+    enough = "0.01" if decoupled else "1e-4"
     if not decoupled:
         compared = (
             f"; at the beginning the decay term was {number(_decay_per_gradient(worst, decay))} times its gradient"
@@ -102,7 +103,11 @@ def _finding(learning: Learning, optimizer: Optimizer, loss: Loss, shrunk: list[
             f"steps ({described(optimizer)}, weight decay {decay:g})",
         ),
         where=where(learning, optimizer.site or loss.site),
-        fix=f"Set weight_decay to {'0.01' if decoupled else '1e-4'} or below, and raise it only if the model overfits.",
+        fix=Fix(
+            f"Set weight_decay to {enough} or below, and raise it only if the model overfits.",
+            setting="weight decay",
+            value=enough,
+        ),
     )
 
 

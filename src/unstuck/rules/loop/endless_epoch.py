@@ -156,7 +156,10 @@ def _validating(report: LoaderReport[OverLength] | LoaderReport[Repeats], rounds
             f"they are drawn at {report.line}, in a library",
         ),
         where=where,
-        fix=Fix(f"Let {dataset}.__iter__ end after one pass, or tell the trainer how many batches to validate with."),
+        fix=Fix(
+            f"Let {dataset}.__iter__ end after one pass, or tell the trainer how many batches to validate with.",
+            setting="validation batches",
+        ),
         seen_by="flight",
     )
 

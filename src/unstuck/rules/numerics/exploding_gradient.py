@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from math import isfinite, log
 from statistics import fmean, median, pstdev
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Parameter
 from unstuck.recorder.records.numerics import GrownWeight
 from unstuck.rules.numerics.nan_causes import MIN_GROWTH, Cause, nan_causes
@@ -179,8 +179,12 @@ def _finding(learning: Learning, loss: Loss, explosion: Explosion) -> Finding:
             "" if clipped else "gradients are not clipped",
         ),
         where=where(learning, site, step=step),
-        fix="Clip the gradient between backward and step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`"
-        + (f"; the present limit of {clips.max_norm:g} is too high." if clips is not None and clipped else "."),
+        fix=Fix(
+            "Clip the gradient between backward and step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`"
+            + (f"; the present limit of {clips.max_norm:g} is too high." if clips is not None and clipped else "."),
+            setting="clipping",
+            value="1.0",
+        ),
         also=(where(learning, forward, step=step),) if forward is not None and forward != site else (),
     )
 

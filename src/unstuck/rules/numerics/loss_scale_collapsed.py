@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.rules.numerics.nan_causes import has_collapsed
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import loss_site, main_loss, where
@@ -50,8 +50,11 @@ def decide(case: Case) -> Iterable[Finding]:
                 state,
             ),
             where=where(learning, loss_site(learning)),
-            fix="Compute the loss in float32 and as a mean, with targets of the order of 1; or use bfloat16, which "
-            "needs no scaler.",
+            fix=Fix(
+                "Compute the loss in float32 and as a mean, with targets of the order of 1; or use bfloat16, which "
+                "needs no scaler.",
+                setting="precision",
+            ),
         )
 
 

@@ -24,7 +24,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.numerics import LargeRows, Spike
@@ -105,7 +105,11 @@ def _finding(
             ),
         ),
         where=where(learning, site, step=worst.step, sample=samples[0]),
-        fix="Look at these samples (unit, file, label), and drop or clip them; or clip the gradient.",
+        fix=Fix(
+            "Look at these samples (unit, file, label), and drop or clip them; or clip the gradient.",
+            setting="clipping",
+            value="1.0",
+        ),
     )
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.rules.pace.loader_waits import LoaderWait, cores_text, line_text, starving, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -94,7 +94,7 @@ def _evidence(wait: LoaderWait) -> Iterable[str]:
         yield f"{times(gain)} as fast if {_hot_spot(wait)} took no time"
 
 
-def _fix(wait: LoaderWait) -> str:
+def _fix(wait: LoaderWait) -> str | Fix:
     if wait.busy_machine:
         return "Nothing in the script: give the run a machine, or cores, of its own."
     if wait.cheap_samples:
@@ -112,7 +112,8 @@ def _fix(wait: LoaderWait) -> str:
     if wanted < 1:
         return cheaper
     gain = times(wait.gain(wait.making, wanted))
-    return f"{cheaper} Or let workers do it while the model trains: num_workers={wanted} ({gain} as fast)."
+    workers = f"Or let workers do it while the model trains: num_workers={wanted} ({gain} as fast)."
+    return Fix(f"{cheaper} {workers}", setting="workers", value=str(wanted))
 
 
 RULE = Rule("starved-for-data", "pace", decide, gathers=True)

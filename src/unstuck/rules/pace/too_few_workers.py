@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.rules.pace.loader_waits import cores_text, line_text, starving, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -53,7 +53,11 @@ def decide(case: Case) -> Iterable[Finding]:
             line_text(wait.hot) if wait.hot is not None else "",
         ),
         where=wait.report.where(),
-        fix=f"Set num_workers={wanted} there; `unstuck tune` measures which number is best.",
+        fix=Fix(
+            f"Set num_workers={wanted} there; `unstuck tune` measures which number is best.",
+            setting="workers",
+            value=str(wanted),
+        ),
         also=(wait.where(wait.hot),) if wait.hot is not None else (),
     )
 

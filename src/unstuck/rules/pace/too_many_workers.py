@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Strain, Where
+from unstuck.model import Case, Finding, Fix, Strain, Where
 from unstuck.rules.loader_reports import first_of
 from unstuck.rules.pace.loader_waits import (
     MIN_LOST_SHARE,
@@ -89,7 +89,11 @@ def _idle_workers(wait: LoaderWait) -> Iterable[Finding]:
             f"{times(gain)} as fast if the training made its batches itself",
         ),
         where=wait.report.where(),
-        fix="Set num_workers=0 there, or make the batches larger; `unstuck tune` measures which is best.",
+        fix=Fix(
+            "Set num_workers=0 there, or make the batches larger; `unstuck tune` measures which is best.",
+            setting="workers",
+            value="0",
+        ),
     )
 
 

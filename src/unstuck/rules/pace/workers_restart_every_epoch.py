@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding
+from unstuck.model import Case, Finding, Fix
 from unstuck.rules.pace.loader_waits import MIN_LOST_SHARE, LoaderWait, loader_waits, times
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
@@ -55,7 +55,7 @@ def decide(case: Case) -> Iterable[Finding]:
         )
 
 
-def _fix(case: Case, wait: LoaderWait) -> str:
+def _fix(case: Case, wait: LoaderWait) -> str | Fix:
     loader = (wait.state.pid, wait.state.number)
     started = [each for each in case.workers_started if (each.pid, each.number) == loader]
     if any(each.replaced for each in started):
@@ -67,7 +67,8 @@ def _fix(case: Case, wait: LoaderWait) -> str:
     build = "Build the DataLoader once, before the loop, with" if rebuilt else "Give the DataLoader"
     changed = [name for each in started for name in each.changed]
     if not changed:
-        return f"{build} persistent_workers=True: its workers then stay alive from epoch to epoch."
+        stay = f"{build} persistent_workers=True: its workers then stay alive from epoch to epoch."
+        return Fix(stay, setting="persistent workers")
     return (
         f"{build} persistent_workers=True, but only together with this: the script changes "
         f"`{max(changed, key=changed.count)}` of the dataset between epochs, which persistent workers would not see. "

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Where
+from unstuck.model import Case, Finding, Fix, Where
 from unstuck.rules.rule import Rule
 from unstuck.text import count, listed
 
@@ -53,8 +53,11 @@ def decide(case: Case) -> Iterable[Finding]:
             rank=flight.rank if flight is not None else None,
             step=refused.step,
         ),
-        fix="Use these parameters in the loss, freeze them with requires_grad_(False) before the model is wrapped, or "
-        "pass find_unused_parameters=True to DistributedDataParallel.",
+        fix=Fix(
+            "Use these parameters in the loss, freeze them with requires_grad_(False) before the model is wrapped, or "
+            "pass find_unused_parameters=True to DistributedDataParallel.",
+            setting="unused parameters",
+        ),
         seen_by="exit",
     )
 

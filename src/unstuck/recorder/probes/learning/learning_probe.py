@@ -237,8 +237,8 @@ class LearningProbe(Probe):
         if site is not None:
             self.lines.files.append(site[0])
 
-    def before_step(self, optimizer: Any) -> None:
-        self.updates.before(optimizer)
+    def before_step(self, optimizer: Any, closure: bool = False) -> None:
+        self.updates.before(optimizer, closure)
 
     def after_backward(self) -> None:
         self.updates.accumulated()

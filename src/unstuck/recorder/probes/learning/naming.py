@@ -25,6 +25,7 @@ MAX_FRAMES = 24
 MAX_DEPTH = 5  # steps from a name: `self.trainer.model.nets[0]`
 MAX_INSIDE = 64  # elements of a list, attributes of an instance
 MAX_PARAMETERS = 5000
+MANY_PRIVATE = 2  # attributes on the way, with which it is nobody's name any more
 MAX_CALLED = 32  # outermost modules seen called that are remembered
 OF_TORCH = ("_modules", "_parameters", "_buffers")
 PLAIN = objects.ids(
@@ -126,7 +127,9 @@ class Names:
         self.names, self.kinds, self._roots = {}, {}, []
         for key, (name, module) in modules.items():
             if key not in within:
-                self._add(name, module)
+                # The private ways of a library say nothing: `trainer._data_connector._datahook_selector.model`.
+                hidden = name.count("._") >= MANY_PRIVATE
+                self._add(objects.class_name(type(module)) if hidden else name, module)
         for name, tensor in tensors:
             if len(self.names) < MAX_PARAMETERS:
                 self.names.setdefault(id(tensor), name)

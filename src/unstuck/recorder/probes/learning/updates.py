@@ -19,13 +19,14 @@ MAX_POINTS = COSINES  # of each curve
 class Updates:
     def __init__(self, parameters: Parameters, optimizers: Optimizers, copies: gpu.Copies) -> None:
         self._parameters, self._optimizers, self._copies = parameters, optimizers, copies
-        self._before: dict[int, tuple[int, list[Any]]] = {}
-        """By optimizer: the step, and what it may change now, as it was."""
+        self._before: dict[int, tuple[int, list[Any], bool]] = {}
+        """By optimizer: the step, what it may change now, as it was, and whether the gradients are yet to come."""
         self._begun = False
         self._gradients: dict[int, Any] = {}  # by parameter, of an update that the script writes out itself
 
-    def before(self, optimizer: Any) -> None:
-        """In a sampled step: norms of gradients and weights, and a copy to see by how much each moves."""
+    def before(self, optimizer: Any, closure: bool = False) -> None:
+        """In a sampled step: norms of gradients and weights, and a copy to see by how much each moves. A closure makes
+        the gradients within the step: now there are none, or those of the step before."""
         entry = self._optimizers.known(optimizer)
         if optimizer is None:
             entry.choose([parameter for ref in self._parameters.last_reached if (parameter := ref()) is not None])
@@ -33,9 +34,9 @@ class Updates:
         with torch.no_grad():
             if optimizer is None:
                 self._read_by_hand(chosen)
-            else:
-                self._read_sizes(chosen)
-            self._before[id(optimizer)] = flight.steps(), [parameter.detach().clone() for parameter in chosen]
+            elif not closure:
+                self._read_sizes(chosen, chosen, flight.steps())
+            self._before[id(optimizer)] = flight.steps(), [parameter.detach().clone() for parameter in chosen], closure
 
     def at_first_backward(self) -> None:
         """Where no optimizer was made, the first update is one by hand, if there is any."""
@@ -43,17 +44,18 @@ class Updates:
             self.before(None)
         self._begun = True
 
-    def _read_sizes(self, chosen: list[Any]) -> None:
+    def _read_sizes(self, chosen: list[Any], weights: list[Any], step: int) -> None:
+        """`weights`: the parameters as they were before the step."""
         known = self._parameters.known
         for parameter in chosen:
             entry = known[id(parameter)]
             entry.seen += 1
             entry.requires = bool(parameter.requires_grad)
             entry.none += parameter.grad is None
-        graded = [parameter for parameter in chosen if is_dense(parameter.grad)]
+        graded = [(p, weight) for p, weight in zip(chosen, weights, strict=True) if is_dense(p.grad)]
         if not graded:
             return
-        entries, step = [known[id(parameter)] for parameter in graded], flight.steps()
+        entries = [known[id(parameter)] for parameter, _ in graded]
 
         def take(values: list[float]) -> None:
             for entry, grad, weight in zip(entries, values[: len(entries)], values[len(entries) :], strict=True):
@@ -61,7 +63,7 @@ class Updates:
                 _keep(entry.grads, (step, grad))
                 _keep(entry.weights, weight)
 
-        self._copies.numbers([_norm(p.grad) for p in graded] + [_norm(p) for p in graded], take)
+        self._copies.numbers([_norm(p.grad) for p, _ in graded] + [_norm(weight) for _, weight in graded], take)
 
     def _read_by_hand(self, chosen: list[Any]) -> None:
         """The script may have its gradients elsewhere, or has cleared them by now: none is no sign of anything."""
@@ -94,7 +96,7 @@ class Updates:
 
     def after(self, optimizer: Any, entry: Optimizer) -> None:
         """After it: how far each moved, and whether in the same direction as the step before."""
-        step, before = self._before.pop(id(optimizer), (0, []))
+        step, before, closure = self._before.pop(id(optimizer), (0, [], False))
         chosen = self._readable(entry) if before else []
         if not before or len(chosen) != len(before):
             return
@@ -105,6 +107,8 @@ class Updates:
                 _keep(parameter.moves, (step, move))
 
         with torch.no_grad():
+            if closure:
+                self._read_sizes(chosen, before, step)
             moves = [parameter.detach() - copy for parameter, copy in zip(chosen, before, strict=True)]
             self._copies.numbers([_norm(move) for move in moves], take)
             if optimizer is None:
