@@ -118,7 +118,7 @@ def test_all_kinds_of_faults_at_once(tmp_path: Path) -> None:
         Faulty(120, **{f"_{key}": fault for key, fault in faults.items()}),
         batch_size=5,
         shuffle=True,
-        num_workers=3,
+        num_workers=2,
         sample_timeout=1,
         on_bad_sample="skip",
         max_bad=len(faults),

@@ -11,19 +11,21 @@ import ctypes
 import io
 import os
 import pickle
+import resource
 import threading
 from multiprocessing.reduction import ForkingPickler
 
 import torch
 import torch.multiprocessing.reductions as torchs
 
-from .wire import MOST_DESCRIPTORS, Message, Packet
+from .wire import AT_ONCE, Message, Packet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 INLINE = 1 << 15  # bytes up to which a storage is sent as it is: mapping it would take longer
+FREE_FILES = 16  # descriptors that a worker leaves unused
 
 
 def collate_outside_shm() -> None:
@@ -55,7 +57,8 @@ class _Packing:
     """Of one message."""
 
     def __init__(self, plain: bool) -> None:
-        self._plain = plain
+        self._sharing = not plain
+        self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FREE_FILES
         self._named = torch.multiprocessing.get_sharing_strategy() == "file_system"
         self._descriptors: list[int] = []
         self._numbers: dict[int, int] = {}
@@ -104,14 +107,14 @@ class _Packing:
             return number, None
         self._numbers[identity] = number = len(self._kept)
         self._kept.append(storage)  # also: the identity stays its own until the message is complete
-        if size > INLINE and not self._plain and len(self._descriptors) < MOST_DESCRIPTORS:
+        if self._sharing and size > INLINE and not (self._named and storage.is_shared()):  # it has a name of its own
             try:
-                if not (self._named and storage.is_shared()):  # by a name that others know it by
-                    descriptor, size = storage._share_fd_cpu_()
-                    self._descriptors.append(descriptor)
-                    return number, (len(self._descriptors) - 1, size)
+                descriptor, size = storage._share_fd_cpu_()
+                self._descriptors.append(descriptor)
+                self._sharing = descriptor < self._most and len(self._descriptors) < AT_ONCE - 1
+                return number, (len(self._descriptors) - 1, size)
             except (RuntimeError, OSError):  # /dev/shm is full, or there are too many open files
-                pass
+                self._sharing = False
         return number, bytearray(ctypes.string_at(storage.data_ptr(), size))
 
 

@@ -10,7 +10,6 @@ import array
 import errno
 import mmap
 import os
-import resource
 import socket
 import struct
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 HEADER = struct.Struct("<I?")  # descriptors that come with it; whether the last one has the body
 MOST_BYTES = 1 << 15  # of a packet: several fit into the smallest buffer that Linux gives a socket
 AT_ONCE = 253  # descriptors that Linux passes
-MOST_DESCRIPTORS = min(AT_ONCE - 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16)
-"""Of a message, besides that of its body: several batches are open at a time, and the user has files too."""
 BUFFER = 1 << 22  # bytes asked for on either side; the system may grant less
 LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ETOOMANYREFS)  # the last: too many descriptors on their way
 _ANCILLARY = socket.CMSG_SPACE(AT_ONCE * array.array("i").itemsize)

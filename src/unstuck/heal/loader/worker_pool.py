@@ -288,7 +288,7 @@ class WorkerPool:
             os.close(self._spare)
             self._spare = -1
         if self.iterable:  # its worker has gone on
-            self.fail(LoaderError(f"a batch of a stream is lost: {type(error).__name__}: {error}"))
+            self.fail(LoaderError(f"a batch of a stream is lost ({error}): are there too many open files (ulimit -n)?"))
             self.refuse(sent.task, self._failure or error)
         elif sent.task.plain:
             self.refuse(sent.task, error)
