@@ -62,6 +62,23 @@ class FaultyInBatches(Faulty):
         return [self[index] for index in indices]
 
 
+class OnlyInBatches(FaultyInBatches):
+    """Cannot be asked for one sample."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        raise TypeError("fetch whole batches")
+
+    def __getitems__(self, indices: list[int]) -> list[dict[str, Any]]:
+        return [Faulty.__getitem__(self, index) for index in indices]
+
+
+class Raw(Numbers):
+    """Some megabytes a sample that are no tensor: there is a while in which its worker writes them."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"key": index, "value": bytes([index % 256]) * 5_000_000}
+
+
 class Ragged(Numbers):
     """One sample does not fit the others."""
 
@@ -76,6 +93,11 @@ class Slow(Numbers):
         time.sleep(random.random() * 0.002)
         size = LARGE if index % 3 else 300_000 if index % 2 else 3
         return {"key": index, "value": torch.full((size,), float(index)), "raw": b"x" * (index % 5 * 100_000)}
+
+
+def as_they_are(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Another one."""
+    return samples
 
 
 def by_key(samples: list[dict[str, Any]]) -> dict[str, Any]:
@@ -112,6 +134,13 @@ class Counting:
         if number == self.stream.raises_at:
             raise ValueError(f"cannot read {number}")
         return {"key": number}
+
+
+class LargeStream(Stream):
+    """With tensors of a size that is not sent as bytes."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return ({**item, "value": torch.full((LARGE,), float(item["key"]))} for item in super().__iter__())
 
 
 class Generated(Stream):
@@ -157,6 +186,10 @@ def _exhaust(_: int) -> None:
         taken.append(piece)
 
 
+def _close_files(_: int) -> None:
+    os.closerange(3, 256)
+
+
 def _unpicklable(_: int) -> None:
     raise Unpicklable(lambda: None)
 
@@ -175,6 +208,7 @@ FAULTS = {
     "is killed": _kill,
     "exits": _exit,
     "leaves": _sys_exit,
+    "closes all files": _close_files,
     "exhausts": _exhaust,
     "raises oddly": _unpicklable,
 }

@@ -41,8 +41,12 @@ def epochs(make: Any, dataset: Any, count: int, options: dict[str, Any], generat
     numpy.random.seed(7)
     if generated:
         options = {**options, "generator": torch.Generator().manual_seed(3)}
-    if options.pop("batches", False):
+    kind = options.pop("batches", None)
+    if kind == "sampler":
         options["batch_sampler"] = BatchSampler(SequentialSampler(dataset), 3, False)
+    elif kind is not None:  # of all kinds and sizes
+        count = len(dataset)
+        options["batch_sampler"] = [kind(range(0, count, 2)), kind([count - 1]), kind(range(count)), kind([0, 0])]
     if options.pop("weighted", False):
         options["sampler"] = WeightedRandomSampler([1.0 + i % 3 for i in range(len(dataset))], 11)
     loader = make(dataset, **options)
@@ -50,7 +54,8 @@ def epochs(make: Any, dataset: Any, count: int, options: dict[str, Any], generat
     length = len(loader) if not isinstance(dataset, Stream) else 0
     if loader._iterator is not None:
         loader._iterator._shutdown_workers()
-    return seen, length, torch.rand(1).item(), random.random(), numpy.random.rand()
+    states = [torch.get_rng_state()] + ([options["generator"].get_state()] if generated else [])
+    return seen, length, [state.tolist() for state in states], random.getstate(), numpy.random.rand()
 
 
 def same(dataset: Any, count: int = 1, generated: bool = False, **options: Any) -> None:
@@ -59,10 +64,14 @@ def same(dataset: Any, count: int = 1, generated: bool = False, **options: Any) 
     assert ours == theirs
 
 
+def reseed(worker: int) -> None:
+    numpy.random.seed(torch.initial_seed() % 2**32 + worker)
+
+
 DRAWING = st.one_of(
     st.fixed_dictionaries({"batch_size": st.integers(1, 7), "shuffle": st.booleans(), "drop_last": st.booleans()}),
     st.fixed_dictionaries({"batch_size": st.none(), "shuffle": st.booleans()}),
-    st.just({"batches": True}),
+    st.sampled_from([{"batches": "sampler"}, {"batches": list}, {"batches": tuple}, {"batches": numpy.array}]),
     st.just({"weighted": True, "batch_size": 4}),
 )
 DATA = st.builds(
@@ -75,7 +84,13 @@ DATA = st.builds(
 WORKERS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.fixed_dictionaries(
-        {"num_workers": st.integers(1, 2), "prefetch_factor": st.integers(1, 3), "persistent_workers": st.booleans()}
+        {
+            "num_workers": st.integers(1, 2),
+            "prefetch_factor": st.integers(1, 3),
+            "persistent_workers": st.booleans(),
+            "worker_init_fn": st.sampled_from([None, reseed]),
+            "timeout": st.sampled_from([0, 60]),
+        }
     ),
 )
 MATRIX = {"data": DATA, "drawing": DRAWING, "workers": WORKERS, "count": st.integers(1, 2), "generated": st.booleans()}
@@ -102,6 +117,19 @@ def test_a_sample_of_all_settings(**chosen: Any) -> None:
 @given(**MATRIX)
 def test_all_settings(**chosen: Any) -> None:
     _check(**chosen)
+
+
+@pytest.mark.parametrize("size", [None, 3])
+def test_any_order(size: int | None) -> None:
+    found = []
+    for make in (torch.utils.data.DataLoader, unstuck.DataLoader):
+        loader = make(Numbers(17), batch_size=size, num_workers=2, in_order=False)
+        found.append(sorted(list(flat(batch)) for batch in loader))
+    assert found[0] == found[1]
+
+
+def test_an_empty_batch() -> None:
+    same(Numbers(5), batch_sampler=[[0, 1], [], [4]], collate_fn=list, num_workers=1)
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

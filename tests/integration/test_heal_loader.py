@@ -2,77 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import random
 import signal
-import subprocess
-import sys
-import threading
-import time
-from collections import Counter
-from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-import torch
 
 import unstuck
-from tests import memory_group
-from tests.conftest import can_mount
-from tests.integration.loader_data import (
-    Faulty,
-    FaultyInBatches,
-    Generated,
-    Numbers,
-    Ragged,
-    Slow,
-    Stream,
-    by_key,
-)
+from tests.integration.loader_checks import conserved, keys, nothing_left  # noqa: F401
+from tests.integration.loader_data import Faulty, FaultyInBatches, Generated, Numbers, OnlyInBatches, Ragged, Stream
 from unstuck.heal.loader.quarantine import BadSampleError, LoaderError, TooManyBadSamples, WorkersKeepDying
 
-MULTIPROCESSINGS = ("resource_tracker", "multiprocessing.forkserver import main")  # they stay
-DEADLY = ["segfaults", "is killed", "exits", "leaves", "hangs", "spins"]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left() -> Any:
-    """No worker outlives its loader, and no descriptor stays open."""
-    forkserver.ensure_running()
-    resource_tracker.ensure_running()
-    before = len(os.listdir("/proc/self/fd"))
-    yield
-    gc.collect()  # an exception that was expected holds the iterator it came through
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and (_children() or len(os.listdir("/proc/self/fd")) > before):
-        time.sleep(0.05)
-    assert _children() == []
-    assert len(os.listdir("/proc/self/fd")) <= before
-
-
-def _children() -> list[str]:
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        try:
-            line = " ".join(child.cmdline())
-            if child.status() != psutil.STATUS_ZOMBIE and not any(part in line for part in MULTIPROCESSINGS):
-                found.append(line)
-        except psutil.Error:
-            continue
-    return found
-
-
-def keys(loader: Any) -> list[int]:
-    return [int(key) for batch in loader for key in torch.as_tensor(batch["key"]).reshape(-1)]
-
-
-def conserved(loader: Any, delivered: list[int], drawn: Any, epoch: int = 0) -> None:
-    bad = [row.sample for row in loader.bad_samples if row.epoch == epoch]
-    assert Counter(delivered) + Counter(bad) == Counter(drawn)
+pytestmark = pytest.mark.usefixtures("nothing_left")
+DEADLY = ["segfaults", "is killed", "exits", "leaves", "hangs", "spins", "closes all files"]
 
 
 @pytest.mark.parametrize("fault", DEADLY)
@@ -136,6 +80,19 @@ def test_replace_keeps_the_size_of_the_batch(fault: str) -> None:
     assert [row.sample for row in loader.bad_samples] == [5]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_replace_where_whole_batches_are_fetched(workers: int) -> None:
+    loader = unstuck.DataLoader(
+        OnlyInBatches(12, _5="raises"), batch_size=4, num_workers=workers, on_bad_sample="replace"
+    )
+    batches = [batch["key"].tolist() for batch in loader]
+    assert [len(batch) for batch in batches] == [4, 4, 4]
+    assert batches[1][1] in (4, 6, 7)
+    (row,) = loader.bad_samples
+    assert (row.sample, row.replaced_by) == (5, batches[1][1])
+    assert "sample_care.py" not in row.traceback
+
+
 @pytest.mark.parametrize("fault", ["raises", "is killed"])
 @pytest.mark.parametrize("in_order", [True, False])
 def test_without_batches(fault: str, in_order: bool) -> None:
@@ -189,6 +146,18 @@ def test_too_many_restarts_stop_it() -> None:
     )
     with pytest.raises(WorkersKeepDying, match="max_restarts=3"):
         keys(loader)
+
+
+@pytest.mark.parametrize(("fault", "limits"), [("exits", {"max_restarts": 1}), ("raises", {"max_bad": 0})])
+def test_persistent_workers_begin_anew_after_it_stopped(fault: str, limits: dict[str, Any]) -> None:
+    data = Faulty(40, _7=fault, _21=fault)
+    loader = unstuck.DataLoader(
+        data, batch_size=4, num_workers=2, on_bad_sample="skip", persistent_workers=True, **{"max_bad": 9, **limits}
+    )
+    for _ in range(2):
+        with pytest.raises(LoaderError):
+            keys(loader)
+    loader._iterator._shutdown_workers()
 
 
 def _die(_: int) -> None:
@@ -253,195 +222,3 @@ def test_an_item_that_raises_is_left_out_where_the_stream_goes_on(workers: int) 
     )
     with pytest.raises(ValueError, match="cannot read 10"):  # a generator is over, and the rest of it would be lost
         keys(loader)
-
-
-# --- storms ----------------------------------------------------------------------------------------------------
-
-
-class Storm:
-    """Kills workers at random instants, until it has killed enough. Between two kills some batches come: on a machine
-    that is too busy for that, batches would be hit so often that they look guilty."""
-
-    def __init__(self, kills: int, seed: int) -> None:
-        self.left, self.chance = kills, random.Random(seed)
-        self.iterator: Any = None
-        self.killed = {os.getpid()}
-        self.batches = 0
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._kill)
-
-    def _kill(self) -> None:
-        while self.left and not self.over.is_set():
-            wanted = self.batches + 2
-            while self.batches < wanted and not self.over.is_set():
-                time.sleep(0.001)
-            time.sleep(self.chance.random() * 0.05)
-            workers = getattr(self.iterator, "_workers", None)
-            if not workers:
-                continue
-            pid = self.chance.choice(workers).pid
-            if pid in self.killed:
-                continue
-            try:
-                os.kill(pid, self.chance.choice((signal.SIGKILL, signal.SIGSEGV)))
-                self.killed.add(pid)
-                self.left -= 1
-            except ProcessLookupError:
-                pass
-
-
-@pytest.mark.parametrize(
-    ("kills", "seed"),
-    [(12, 0), *(pytest.param(200, seed, marks=pytest.mark.slow) for seed in range(3))],
-)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"batch_size": 6, "collate_fn": by_key},
-        {"batch_size": 6, "collate_fn": by_key, "persistent_workers": True},
-        {"batch_size": None, "in_order": False},
-    ],
-    ids=["batches", "persistent", "samples"],
-)
-def test_storm(kills: int, seed: int, settings: dict[str, Any]) -> None:
-    storm = Storm(kills, seed)
-    loader = unstuck.DataLoader(
-        Slow(240), shuffle=True, num_workers=2, retries=5, max_restarts=10_000, on_bad_sample="skip", **settings
-    )
-    storm.thread.start()
-    epoch = 0
-    try:
-        while storm.left:
-            delivered = []
-            storm.iterator = iter(loader)
-            for batch in storm.iterator:
-                found = torch.as_tensor(batch["key"]).reshape(-1).tolist()
-                delivered += found
-                storm.batches += 1
-                values = batch["all"] if "all" in batch else [batch["value"]]
-                assert all((value == key).all() for key, value in zip(found, values, strict=True))
-            conserved(loader, delivered, range(240), epoch)
-            epoch += 1
-    finally:
-        storm.over.set()
-        storm.thread.join()
-        storm.iterator = None
-        if loader._iterator is not None:
-            loader._iterator._shutdown_workers()
-    assert not loader.bad_samples
-
-
-# --- memory ----------------------------------------------------------------------------------------------------
-
-IN_A_GROUP = """
-import sys
-import unstuck
-from tests.integration.loader_data import Faulty
-from tests.integration.test_heal_loader import keys
-
-if __name__ == "__main__":
-    loader = unstuck.DataLoader(
-        Faulty(24, _9="exhausts"), batch_size=4, num_workers=2, on_bad_sample="skip", quarantine=sys.argv[1]
-    )
-    print(keys(loader) == [key for key in range(24) if key != 9])
-"""
-
-
-def test_a_sample_that_exhausts_the_memory_of_a_group(tmp_path: Path) -> None:
-    group = memory_group.make(900 << 20)
-    if group is None:
-        pytest.skip("no memory cgroup can be made here")
-    file = tmp_path / "bad.jsonl"
-    try:
-        process = subprocess.run(
-            [sys.executable, "-c", IN_A_GROUP, str(file)],
-            preexec_fn=group.enter,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=Path(__file__).parents[2],
-        )
-    finally:
-        kills = group.kills
-        group.remove()
-    assert process.stdout.strip() == "True", process.stderr
-    assert kills >= 2
-    row = json.loads(file.read_text())
-    assert (row["sample"], row["what"]) == (9, "its worker was killed by SIGKILL")
-
-
-FULL = """
-import sys
-import unstuck
-from tests.integration.loader_data import Numbers
-from tests.integration.test_heal_loader import keys
-
-if __name__ == "__main__":
-    with open("/dev/shm/other", "wb") as file:
-        file.write(b"x" * int(sys.argv[1]))
-    for epoch in range(2):
-        loader = unstuck.DataLoader(Numbers(64, large=True), batch_size=8, num_workers=2, prefetch_factor=4)
-        print(all((batch["value"].mean(1) == batch["key"]).all() for batch in loader), loader.bad_samples)
-"""
-
-
-@pytest.mark.parametrize("taken", [0, 3 << 20, (4 << 20) - 4096], ids=["filling", "nearly full", "full"])
-def test_shared_memory_that_is_full(taken: int) -> None:
-    if not can_mount():
-        pytest.skip("no file system can be mounted here")
-    small = "mount -t tmpfs -o size=4m tmpfs /dev/shm && exec "
-    process = subprocess.run(
-        ["unshare", "-m", "sh", "-c", small + '"$@"', "sh", sys.executable, "-c", FULL, str(taken)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=Path(__file__).parents[2],
-    )
-    assert process.stdout.splitlines() == ["True ()", "True ()"], process.stderr
-
-
-def test_too_many_open_files() -> None:
-    """Batches of many tensors, where few descriptors are allowed: they come as bytes."""
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, before[1]))
-    try:
-        loader = unstuck.DataLoader(Numbers(240, large=True), batch_size=60, num_workers=2, collate_fn=by_key)
-        assert keys(loader) == list(range(240))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-# --- the end ---------------------------------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys, time
-import unstuck
-from tests.integration.loader_data import Faulty
-
-if __name__ == "__main__":
-    iterator = iter(unstuck.DataLoader(Faulty(64, _20="spins", _30="hangs"), batch_size=4, num_workers=2))
-    next(iterator)
-    time.sleep(0.5)
-    print(*(worker.pid for worker in iterator._workers), flush=True)
-    if sys.argv[1] == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.parametrize("how", ["killed", "ended"])
-def test_workers_do_not_outlive_the_training(how: str) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, how],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=Path(__file__).parents[2],
-    )
-    pids = [int(pid) for pid in process.stdout.split()]
-    assert len(pids) == 2, process.stderr
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(map(psutil.pid_exists, pids)):
-        time.sleep(0.05)
-    assert not any(map(psutil.pid_exists, pids))

@@ -88,6 +88,24 @@ def test_a_quarantine_that_can_no_longer_be_written(tmp_path: Path) -> None:
         list(loader)
 
 
+def test_a_quarantine_on_a_full_disk_has_no_half_line(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    file = tmp_path / "bad.jsonl"
+    loader = unstuck.DataLoader(Squares(), on_bad_sample="skip", quarantine=file)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(LoaderError, match="Nothing is left out that cannot be written down"):
+            list(loader)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert file.read_text() == ""
+
+
 # --- states ----------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +151,55 @@ def test_an_epoch_goes_on_where_it_stood(workers: int, generated: bool, replacem
     assert [batch.tolist() for batch in last] == whole[5:]
     assert len([batch.tolist() for batch in last]) == len(whole)  # the epoch after it is a whole one
     assert before.shape == torch.get_rng_state().shape
+
+
+class Letters(torch.utils.data.IterableDataset):  # type: ignore[misc]  # mypy does not follow torch
+    def __iter__(self) -> Iterator[str]:
+        info = torch.utils.data.get_worker_info()
+        return iter("abcdefghijklmnopqrstuvwxyz"[info.id :: info.num_workers] if info else "abcdefghijkl")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("size", [None, 3])
+def test_a_stream_goes_on_where_it_stood(workers: int, size: int | None) -> None:
+    def make() -> Any:
+        return unstuck.DataLoader(Letters(), batch_size=size, num_workers=workers)
+
+    whole = list(make())
+    first = make()
+    iterator = iter(first)
+    begun = [next(iterator) for _ in range(2)]
+    second = make()
+    second.load_state_dict(first.state_dict())
+    iterator = iter(second)
+    begun.append(next(iterator))
+    third = make()
+    third.load_state_dict(second.state_dict())
+    assert begun + list(third) == whole
+    assert list(third) == whole
+
+
+def test_a_stream_in_any_order_cannot_be_resumed() -> None:
+    loader = unstuck.DataLoader(Letters(), num_workers=1, in_order=False)
+    with pytest.raises(ValueError, match="a stream with in_order=False cannot be resumed"):
+        loader.load_state_dict(loader.state_dict())
+
+
+def test_persistent_workers_go_on_where_they_stood() -> None:
+    def make() -> Any:
+        return unstuck.DataLoader(Plain(), batch_size=3, shuffle=True, num_workers=2, persistent_workers=True)
+
+    loader = make()
+    list(loader)
+    begun = list(some(loader, 2))
+    state = loader.state_dict()
+    for other in (loader, make()):
+        other.load_state_dict(state)
+        rest = [batch.tolist() for batch in other]
+        assert sorted(key for batch in begun + rest for key in batch) == list(range(20))
+        assert len(list(other)) == 7
+        other._iterator._shutdown_workers()
+        other._iterator = None
 
 
 def test_a_state_between_two_epochs_begins_a_new_one() -> None:

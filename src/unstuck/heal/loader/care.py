@@ -78,12 +78,25 @@ class Words:
         os.close(self.descriptor)
 
     def __reduce__(self) -> Any:
-        """For a worker that is spawned; only while it is started."""
-        return _reopened, (reduction.DupFd(self.descriptor),)
+        return _reopened, (Descriptor(self.descriptor),)
 
 
-def _reopened(handle: Any) -> Words:
+def _reopened(descriptor: Descriptor) -> Words:
     words: Words = Words.__new__(Words)
-    words.descriptor = handle.detach()
+    words.descriptor = descriptor.number
     words._open()
     return words
+
+
+class Descriptor:
+    """Of a file that a worker gets, however it is started. Pickled only while it is."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        return _received, (reduction.DupFd(self.number),)
+
+
+def _received(handle: Any) -> Descriptor:
+    return Descriptor(handle.detach())

@@ -44,7 +44,8 @@ class WithWorkers(_MultiProcessingDataLoaderIter):  # type: ignore[misc]  # torc
     """Batches of workers."""
 
     def __init__(self, loader: Any, healing: Healing) -> None:
-        self._healing, self._owner, self._pool = healing, os.getpid(), None
+        self._healing, self._owner = healing, os.getpid()
+        self._pool: Any = None
         self._generator = loader.generator
         self._progress = healing.begin_epoch()
         context = loader.multiprocessing_context or torch.multiprocessing
@@ -63,6 +64,7 @@ class WithWorkers(_MultiProcessingDataLoaderIter):  # type: ignore[misc]  # torc
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:
             self._progress = self._healing.begin_epoch()
+            self._pool.begin_again()
         self._to_drop = self._progress.resumed["done"] if self._progress.resumed and self._iterable else 0
         super()._reset(loader, first_iter)
 

@@ -5,6 +5,7 @@ Silent data loss is worse than a crash: what is left out is written down before 
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -44,7 +45,7 @@ class Act:
     """Something the loader did about a fault; `what` is a sentence for people."""
 
     kind: str
-    """ "quarantined", "replaced worker", "left shared memory" or "gave up"."""
+    """ "quarantined", "replaced worker" or "gave up"."""
     what: str
     sample: Any = None
     worker: int | None = None
@@ -164,7 +165,9 @@ class Quarantine:
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                os.write(handle, line)
+                if (written := os.write(handle, line)) < len(line):  # no half line stays
+                    os.ftruncate(handle, os.fstat(handle).st_size - written)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(handle)
         except OSError as error:

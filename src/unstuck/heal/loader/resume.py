@@ -85,12 +85,12 @@ class Progress:
             )
 
     def state(self, about: dict[str, Any]) -> dict[str, Any]:
-        fresh = self.ended or self._random is None
+        fresh = self.ended or not (self._random or self.done)
         return {
             "unstuck": VERSION,
             "done": 0 if fresh else self.done,
             "also": [] if fresh else sorted(self.also),
-            "checksum": 0 if fresh else self._marks[self.done],
+            "checksum": 0 if fresh else self._marks.get(self.done, 0),
             "random": None if fresh else self._random,
             "loader": about,
         }
@@ -148,6 +148,8 @@ def check(state: Any, loader: Any) -> None:
     changed = [f"{name} was {then.get(name)}, is {now[name]}" for name in now if then.get(name) != now[name]]
     if changed:
         raise ValueError(f"the state is of another loader and cannot be resumed: {'; '.join(changed)}")
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset) and not loader.in_order:
+        raise ValueError("a stream with in_order=False cannot be resumed: which items were handed out is not known")
     if state["random"] is not None and "generator" in state["random"] and loader.generator is None:
         raise ValueError("the state is of a loader with a generator: pass generator=torch.Generator() to this one too")
 

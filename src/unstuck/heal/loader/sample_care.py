@@ -12,7 +12,7 @@ from .care import COLLATING, FETCHING, NOTHING, PHASE, POSITION, SINCE, UNKNOWN,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 MOST_TRACEBACK = 1 << 14  # characters
@@ -47,8 +47,6 @@ class Found:
     bad: list[Bad] = field(default_factory=list)
     consumed: int = 0
     """Of a stream: items taken so far."""
-    outside_shm: bool = False
-    """It could be collated outside of /dev/shm only."""
 
 
 class Stand:
@@ -56,6 +54,9 @@ class Stand:
 
     def __init__(self, care: SampleCare, dataset: Any) -> None:
         self._care, self._dataset = care, dataset
+
+    def fetch(self, key: Any) -> Any:
+        return self._dataset[key]
 
     def __getitem__(self, key: Any) -> Any:
         care = self._care
@@ -67,39 +68,29 @@ class Stand:
         if position in care.order.without:
             return NOTHING
         try:
-            return self._dataset[key]
+            return self.fetch(key)
         except Exception as error:
             failed = error
-        return care.again(position, lambda: self._dataset[key], failed)
+        return care.again(position, key, failed)
 
 
 class StandForMany(Stand):
     """The same for a dataset that fetches whole batches."""
 
+    def fetch(self, key: Any) -> Any:
+        return self._dataset.__getitems__([key])[0]
+
     def __getitems__(self, keys: list[Any]) -> Any:
-        care, dataset = self._care, self._dataset
+        care = self._care
         care.words[POSITION] = UNKNOWN
         care.tick(len(keys))
         if not care.order.without:
             try:
-                return dataset.__getitems__(keys)
+                return self._dataset.__getitems__(keys)
             except Exception:
                 if len(keys) == 1 and not care.care.keeps_going:
                     raise
-        return [self._one(key) for key in keys]
-
-    def _one(self, key: Any) -> Any:
-        care = self._care
-        care.position = position = care.position + 1
-        care.words[POSITION] = position
-        if position in care.order.without:
-            return NOTHING
-        care.tick()
-        try:
-            return self._dataset.__getitems__([key])[0]
-        except Exception as error:
-            failed = error
-        return care.again(position, lambda: self._dataset.__getitems__([key])[0], failed)
+        return [self[key] for key in keys]
 
 
 class Stream:
@@ -143,10 +134,7 @@ class SampleCare:
         self.position = -1
         self.timed = care.sample_timeout is not None
         self.consumed = 0
-        self.without_shm: Callable[[Any, Any], Any] | None = None
-        """Collates without shared memory; set in workers."""
         self._skipped = skipped
-        self._dataset: Any = None
 
     def tick(self, samples: int = 1) -> None:
         """Begin the time of a sample; several at once have the time of all of them."""
@@ -157,7 +145,6 @@ class SampleCare:
         """Put ourselves between the fetcher and the user's dataset and collate function."""
         self._collate = fetcher.collate_fn
         self._fetcher_fetch = fetcher.fetch
-        self._dataset = fetcher.dataset
         fetcher._unstuck_dataset = fetcher.dataset  # for the recorder
         fetcher.collate_fn = self._collating if fetcher.auto_collation else self._converting
         fetcher.fetch = self._fetch
@@ -165,10 +152,9 @@ class SampleCare:
             self.consumed = 0
             fetcher.dataset_iter = Stream(self, fetcher.dataset_iter, self._skipped)
             self._skipped = 0
-        elif getattr(fetcher.dataset, "__getitems__", None) and fetcher.auto_collation:
-            fetcher.dataset = StandForMany(self, fetcher.dataset)
         else:
-            fetcher.dataset = Stand(self, fetcher.dataset)
+            whole = getattr(fetcher.dataset, "__getitems__", None) and fetcher.auto_collation
+            fetcher.dataset = self._stand = (StandForMany if whole else Stand)(self, fetcher.dataset)
         self._keys: Any = None
 
     def _fetch(self, index: Any) -> Any:
@@ -182,12 +168,12 @@ class SampleCare:
 
     # --- samples -------------------------------------------------------------------------------------------
 
-    def again(self, position: int, fetch: Callable[[], Any], error: Exception) -> Any:
+    def again(self, position: int, key: Any, error: Exception) -> Any:
         """A sample raised: once more, as often as is wanted; then it is bad."""
         for _ in range(self.care.retries):
             self.tick()
             try:
-                return fetch()
+                return self._stand.fetch(key)
             except Exception as another:
                 error = another
         if not self.care.keeps_going:
@@ -205,7 +191,7 @@ class SampleCare:
                 try:
                     self.words[POSITION] = other
                     self.tick()
-                    samples[position] = self._dataset[self._keys[other]]
+                    samples[position] = self._stand.fetch(self._keys[other])
                 except Exception:
                     continue
                 self._note_replaced(position, other)
@@ -265,17 +251,7 @@ class SampleCare:
     def _put_together(self, samples: Any) -> Any:
         self.words[PHASE] = COLLATING
         self.tick()
-        try:
-            return self._collate(samples)
-        except Exception as error:
-            if self.without_shm is None:
-                raise
-            try:
-                batch = self.without_shm(self._collate, samples)
-            except Exception:  # /dev/shm was not the reason
-                raise error from error.__cause__
-            self.found.outside_shm = True
-            return batch
+        return self._collate(samples)
 
 
 def described(position: int, error: BaseException, reason: str = "raised") -> Bad:
@@ -284,5 +260,7 @@ def described(position: int, error: BaseException, reason: str = "raised") -> Ba
     except Exception:
         said = "(its message cannot be shown)"
     trace = error.__traceback__
-    lines = "".join(traceback.format_exception(type(error), error, trace and trace.tb_next))  # without our own frame
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:  # from the user's own code on
+        trace = trace.tb_next
+    lines = "".join(traceback.format_exception(type(error), error, trace))
     return Bad(position, reason, f"{type(error).__name__}: {said}".strip(": "), lines[-MOST_TRACEBACK:])

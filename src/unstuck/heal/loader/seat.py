@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from . import wire
-from .care import FETCHING, IDLE, PHASE, POSITION, SINCE, STARTING, STOP, TASK, UNKNOWN, Words
+from .care import FETCHING, IDLE, PHASE, POSITION, SINCE, STARTING, STOP, TASK, UNKNOWN, Descriptor, Words
 from .sample_care import Order
 from .worker_entry import STACK_SIGNAL, serve
 
@@ -25,14 +25,14 @@ STACK_SECONDS = 0.5  # that a hung worker gets to write its stack
 EXIT_SECONDS = 1.0  # between the end of a worker's channel and that of its process
 UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError)
 END_SECONDS = 5.0  # that a worker gets to end by itself; as long as torch gives it
-_parents_ends: set[Any] = set()
+parents_ends: set[Any] = set()
+"""Files and sockets that no forked child may hold: else workers would not see that the training is gone."""
 
 
 def _close_parents_ends() -> None:
-    """In a forked child: as long as it holds them, workers would not see that the training is gone."""
-    for end in _parents_ends:
+    for end in parents_ends:
         end.close()
-    _parents_ends.clear()
+    parents_ends.clear()
 
 
 os.register_at_fork(after_in_child=_close_parents_ends)
@@ -115,16 +115,17 @@ class Seat:
         self.pool, self.number = pool, number
         self.daemon = True
         self.sent: deque[Sent] = deque()
-        self.leaving = False
+        self.leaving = self.ended = False
         self.consumed = self.answered = 0
         """Of a stream: items that the batches so far were made of; orders that the present worker has answered."""
         self.stumbles: dict[int, int] = {}
         """Of a stream: workers lost at each item."""
-        self.outside_shm = False
         self.page = Words()
         self._process: Any = None
         self._serial = 0
         self._end: Any = None
+        self._waiting: deque[wire.Packet] = deque()
+        """Orders that the socket has not taken yet."""
         self._death = -1
 
     # --- as torch's queue of indices -----------------------------------------------------------------------
@@ -140,6 +141,8 @@ class Seat:
                     if sent.task is not None:
                         sent.task.stale = True
                 self.consumed = 0
+                if not self.at_work:  # it was given up in the last epoch
+                    self.begin()
                 self.order(message, None)
 
     def cancel_join_thread(self) -> None: ...
@@ -148,7 +151,7 @@ class Seat:
 
     def _dismiss(self) -> None:
         self.leaving = True
-        self._send(pickle.dumps((0, None, Order())))
+        self._send((0, None, Order()))
 
     # --- as a process --------------------------------------------------------------------------------------
 
@@ -179,28 +182,32 @@ class Seat:
         pool = self.pool
         self.page.clear()
         ours, theirs = wire.pair()
-        self.answered = 0
-        arguments = pool.arguments_of(self)
+        self.answered, self.ended = 0, False
         process = pool.context.Process(
             target=serve,
             args=(
-                pool.loop, arguments, theirs, self.page, pool.care, self.consumed, self.outside_shm, pool.lives_with()
+                pool.loop,
+                pool.arguments_of(self),
+                theirs,
+                Descriptor(pool.lifeline),
+                self.page,
+                pool.care,
+                self.consumed,
             ),
             daemon=True,
-        )  # fmt: skip
-        _parents_ends.add(ours)
+        )
+        parents_ends.add(ours)
         try:
             process.start()
         except BaseException as error:
-            _parents_ends.discard(ours)
+            parents_ends.discard(ours)
             ours.close()
-            theirs.close()
             if isinstance(error, UNPICKLABLE):
                 raise pool.unpicklable(error) from error
             raise
-        theirs.close()
+        finally:
+            theirs.close()
         self._process, self._end = process, ours
-        self._receiver, self._sender = wire.Receiver(ours), wire.Sender(ours, patient=False)
         self._watch_death()
         pool.register(ours.fileno(), self, select.EPOLLIN)
 
@@ -217,22 +224,38 @@ class Seat:
         order = Order()
         if task is not None:
             order = Order(frozenset() if alone is not None else frozenset(task.bad), task.plain)
-        self._send(pickle.dumps((self._serial, message, order), pickle.HIGHEST_PROTOCOL))
+        self._send((self._serial, message, order))
 
-    def _send(self, body: bytes) -> None:
+    def _send(self, message: Any) -> None:
         if self._end is None:
             return
-        self._sender.send(body)
-        if self._sender.waiting:
+        self._waiting.append(wire.Packet(pickle.dumps(message, pickle.HIGHEST_PROTOCOL)))
+        self._push()
+        if self._waiting:
             self.pool.modify(self._end.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def flush(self) -> None:
-        self._sender.flush()
-        if not self._sender.waiting:
+        self._push()
+        if not self._waiting:
             self.pool.modify(self._end.fileno(), select.EPOLLIN)
 
-    def frames(self) -> list[wire.Frame]:
-        return list(self._receiver.frames())
+    def _push(self) -> None:
+        """As much as the socket takes now."""
+        waiting = self._waiting
+        try:
+            while waiting and waiting[0].send(self._end):
+                waiting.popleft()
+        except OSError:  # nobody reads any more
+            waiting.clear()
+
+    def receive(self) -> wire.Message | None:
+        """What came next; None if nothing more has."""
+        if not self.ended:
+            try:
+                return wire.receive(self._end)
+            except EOFError:
+                self.ended = True
+        return None
 
     @property
     def at_work(self) -> bool:
@@ -240,7 +263,7 @@ class Seat:
 
     def is_over(self, descriptor: int) -> bool:
         """It ended: nothing more will come. `descriptor`: what was heard of."""
-        return self._end is not None and (self._receiver.ended or descriptor == self._death)
+        return self._end is not None and (self.ended or descriptor == self._death)
 
     def is_dead(self) -> bool:
         return self._end is not None and not self._process.is_alive()
@@ -255,7 +278,7 @@ class Seat:
         """The clock when what is in work began, in nanoseconds; 0 if there is nothing."""
         return int(self.page.words[SINCE]) if self.sent else 0
 
-    def bury(self, hung_for: float | None) -> tuple[list[wire.Frame], Loss]:
+    def bury(self, hung_for: float | None) -> tuple[list[wire.Message], Loss]:
         """End the worker if it has not ended; what it had sent completely, and how it was lost."""
         words = self.page.words
         if hung_for is not None:
@@ -263,12 +286,7 @@ class Seat:
         else:
             self._process.join(EXIT_SECONDS)
         self.kill()
-        frames: list[wire.Frame] = []
-        while not self._receiver.ended:
-            more = self.frames()
-            if not more and not self._receiver.ended and not _readable(self._end):
-                break
-            frames += more
+        messages = list(iter(self.receive, None))
         sent = next((sent for sent in self.sent if sent.serial == words[TASK]), None)
         phase = words[PHASE]
         loss = Loss(
@@ -284,7 +302,7 @@ class Seat:
         )
         self.leave()
         self._let_go()
-        return frames, loss
+        return messages, loss
 
     def _ask_for_stack(self) -> None:
         try:
@@ -311,10 +329,10 @@ class Seat:
         for descriptor in (self._end.fileno(), self._death):
             self.pool.unregister(descriptor)
         os.close(self._death)
-        self._receiver.close()
-        _parents_ends.discard(self._end)
+        parents_ends.discard(self._end)
         self._end.close()
         self._end = None
+        self._waiting.clear()
 
     def _let_go(self) -> None:
         """Of its descriptors, if it has ended."""
@@ -332,9 +350,3 @@ class Seat:
 
     def stop(self) -> None:
         self.page.words[STOP] = 1
-
-
-def _readable(end: Any) -> bool:
-    poll = select.poll()
-    poll.register(end, select.POLLIN)
-    return bool(poll.poll(0))

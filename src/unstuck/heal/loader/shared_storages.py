@@ -11,44 +11,70 @@ import ctypes
 import io
 import os
 import pickle
+import resource
 import threading
 from multiprocessing.reduction import ForkingPickler
 
 import torch
 import torch.multiprocessing.reductions as torchs
 
+from .wire import AT_ONCE, Message, Packet
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 INLINE = 1 << 15  # bytes up to which a storage is sent as it is: mapping it would take longer
+FREE_FILES = 16  # descriptors that a worker leaves unused
 
 
-class Packing:
-    """Of one message. `plain`: everything as bytes, because there are too many open files to pass any."""
+def collate_outside_shm() -> None:
+    """In a worker: where torch's collate function takes shared memory for a batch, it gets some that does not count
+    against /dev/shm, which is small in containers; and none for a batch that is sent as bytes."""
 
-    def __init__(self, plain: bool = False) -> None:
-        self.descriptors: list[int] = []
-        self.opened = Opened()
-        self._plain = plain
-        self._by_name = not plain and torch.multiprocessing.get_sharing_strategy() == "file_system"
+    def new_shared(cls: Any, size: int, *, device: Any = "cpu") -> Any:
+        if size <= INLINE or torch.device(device).type != "cpu":
+            return cls(size, device=device)
+        try:
+            descriptor = os.memfd_create("unstuck-batch")
+        except OSError:  # too many open files
+            return cls(size)
+        try:
+            os.ftruncate(descriptor, size)
+            return cls._new_shared_fd_cpu(descriptor, size)
+        finally:
+            os.close(descriptor)
+
+    torch.UntypedStorage._new_shared = classmethod(new_shared)
+
+
+def pack(message: Any, plain: bool = False) -> Packet:
+    """`plain`: all of it as bytes, because the receiver has too many open files."""
+    return _Packing(plain).packet(message)
+
+
+class _Packing:
+    """Of one message."""
+
+    def __init__(self, plain: bool) -> None:
+        self._sharing = not plain
+        self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FREE_FILES
+        self._named = torch.multiprocessing.get_sharing_strategy() == "file_system"
+        self._descriptors: list[int] = []
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
 
-    def pack(self, message: Any) -> tuple[bytes, Any]:
-        """The bytes; and what has to live until they and the descriptors are sent."""
+    def packet(self, message: Any) -> Packet:
         file = io.BytesIO()
         pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
-        pickler.dispatch_table = self._table()
+        pickler.dispatch_table = {
+            **copyreg.dispatch_table,
+            **ForkingPickler._extra_reducers,  # type: ignore[attr-defined]
+            torch.Tensor: self._tensor,
+            torch.UntypedStorage: self._storage,
+        }
         pickler.dump(message)
-        return file.getvalue(), (self._kept, self.opened)
-
-    def _table(self) -> dict[Any, Any]:
-        table = {**copyreg.dispatch_table, **ForkingPickler._extra_reducers}  # type: ignore[attr-defined]
-        table[torch.Tensor] = self._tensor
-        if not self._by_name:
-            table[torch.UntypedStorage] = self._storage
-        return table
+        return Packet(file.getvalue(), self._descriptors, self._kept if self._descriptors else None)
 
     def _tensor(self, tensor: Any) -> Any:
         """The ordinary one in fewer steps than torch takes for any."""
@@ -61,7 +87,6 @@ class Packing:
             or tensor.is_conj()
             or tensor.is_neg()
             or any(getattr(tensor, "names", ()))
-            or self._by_name
         ):
             return torchs.reduce_tensor(tensor)
         storage = tensor.untyped_storage()
@@ -82,38 +107,15 @@ class Packing:
             return number, None
         self._numbers[identity] = number = len(self._kept)
         self._kept.append(storage)  # also: the identity stays its own until the message is complete
-        address = storage.data_ptr()
-        if size <= INLINE or self._plain:
-            return number, bytearray(ctypes.string_at(address, size))
-        try:
-            descriptor, size = storage._share_fd_cpu_()
-        except (RuntimeError, OSError):  # /dev/shm is full, or there are too many open files
-            descriptor = self.opened.copy_of(address, size)
-        if descriptor is None:
-            return number, bytearray(ctypes.string_at(address, size))
-        self.descriptors.append(descriptor)
-        return number, (len(self.descriptors) - 1, size)
-
-
-class Opened(list[int]):
-    """Descriptors of ours, closed once they are sent."""
-
-    def copy_of(self, address: int, size: int) -> int | None:
-        """Memory that does not count against /dev/shm, with a copy in it; None if there is none to be had."""
-        try:
-            descriptor = os.memfd_create("unstuck-batch")
-        except OSError:
-            return None
-        self.append(descriptor)
-        whole = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
-        done = 0
-        while done < size:
-            done += os.write(descriptor, whole[done:])
-        return descriptor
-
-    def __del__(self) -> None:
-        for descriptor in self:
-            os.close(descriptor)
+        if self._sharing and size > INLINE and not (self._named and storage.is_shared()):  # it has a name of its own
+            try:
+                descriptor, size = storage._share_fd_cpu_()
+                self._descriptors.append(descriptor)
+                self._sharing = descriptor < self._most and len(self._descriptors) < AT_ONCE - 1
+                return number, (len(self._descriptors) - 1, size)
+            except (RuntimeError, OSError):  # /dev/shm is full, or there are too many open files
+                self._sharing = False
+        return number, bytearray(ctypes.string_at(storage.data_ptr(), size))
 
 
 class _Arriving(threading.local):
@@ -126,12 +128,15 @@ class _Arriving(threading.local):
 _arriving = _Arriving()
 
 
-def unpack(body: bytearray, descriptors: list[int]) -> Any:
-    _arriving.descriptors, _arriving.storages = descriptors, {}
+def unpack(message: Message) -> Any:
     try:
-        return pickle.loads(body)
+        if not message.complete:
+            raise OSError("too many open files")
+        _arriving.descriptors, _arriving.storages = message.descriptors, {}
+        return pickle.loads(message.body())
     finally:
         _arriving.descriptors, _arriving.storages = [], {}
+        message.close()
 
 
 def unpack_storage(number: int, place: Any) -> Any:

@@ -1,192 +1,103 @@
-"""The channel between the training and one worker: a pair of Unix sockets with framed messages.
+"""The channel between the training and one worker: a pair of Unix sockets that keep messages whole.
 
-Descriptors of shared memory travel with the message itself, so that a message that has arrived is complete: its sender
-may be gone by then. What a killed worker had half written is never handed out.
+A message is one packet: it arrives complete or not at all, at whatever instant its sender is killed. Descriptors of
+shared memory travel with it. What is too long for a packet goes into a file in memory, whose descriptor travels too.
 """
 
 from __future__ import annotations
 
 import array
 import errno
+import mmap
 import os
-import select
 import socket
 import struct
-import threading
-import time
-from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-HEADER = struct.Struct("<QI")  # bytes of the message, descriptors that come with it
-MOST_DESCRIPTORS = 253  # that Linux passes at once
-CHUNK = 1 << 16
+HEADER = struct.Struct("<I?")  # descriptors that come with it; whether the last one has the body
+MOST_BYTES = 1 << 15  # of a packet: several fit into the smallest buffer that Linux gives a socket
+AT_ONCE = 253  # descriptors that Linux passes
 BUFFER = 1 << 22  # bytes asked for on either side; the system may grant less
-LATER = (errno.EAGAIN, errno.EINTR, errno.ENOBUFS, errno.ETOOMANYREFS)  # the last: too many descriptors on their way
-PAUSE = 0.0005  # seconds between two tries to send: the reader may have made little room
-_ANCILLARY = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
-
-
-class Frame:
-    """A whole message: its bytes and descriptors, which the receiver closes. Some descriptors may be missing where
-    the process has too many open files."""
-
-    __slots__ = ("body", "descriptors", "expected")
-
-    def __init__(self, body: bytearray, descriptors: list[int], expected: int) -> None:
-        self.body, self.descriptors, self.expected = body, descriptors, expected
-
-    @property
-    def complete(self) -> bool:
-        return len(self.descriptors) == self.expected
-
-    def close(self) -> None:
-        for descriptor in self.descriptors:
-            os.close(descriptor)
-        self.descriptors = []
+LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ETOOMANYREFS)  # the last: too many descriptors on their way
+_ANCILLARY = socket.CMSG_SPACE(AT_ONCE * array.array("i").itemsize)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in ends:
         end.setblocking(False)
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
     return ends
 
 
-class Receiver:
-    """Takes frames off a socket as they come. `ended`: nothing more will."""
+class Packet:
+    """A message to be sent. `keep` owns its descriptors and lives as long as it."""
 
-    def __init__(self, end: socket.socket) -> None:
-        self.ended = False
-        self._end = end
-        self._loose = bytearray()
-        """What came of a frame whose header is not complete,"""
-        self._body: bytearray | None = None
-        self._got = self._expected = 0
-        """and of one whose header is."""
-        self._descriptors: list[int] = []
+    def __init__(self, body: bytes, descriptors: Sequence[int] = (), keep: Any = None) -> None:
+        self._descriptors, self.keep = array.array("i", descriptors), keep
+        self._file = -1
+        if len(body) > MOST_BYTES:
+            self._file = os.memfd_create("unstuck-message")
+            self._descriptors.append(self._file)
+            rest = memoryview(body)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            body = b""
+        self._bytes = HEADER.pack(len(self._descriptors), self._file >= 0) + body
 
-    def frames(self) -> Iterator[Frame]:
-        """Those that are complete after one reading."""
-        body = self._body
+    def send(self, end: socket.socket) -> bool:
+        """False where there is no room now. Raises OSError where nobody reads any more."""
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, self._descriptors)] if self._descriptors else []
         try:
-            if body is None:
-                chunk, control, _, _ = self._end.recvmsg(CHUNK, _ANCILLARY, socket.MSG_CMSG_CLOEXEC)
-                size = len(chunk)
-            else:
-                rest = memoryview(body)[self._got :]
-                size, control, _, _ = self._end.recvmsg_into([rest], _ANCILLARY, socket.MSG_CMSG_CLOEXEC)
-                rest.release()
-        except BlockingIOError:
-            return
-        except OSError:  # reset: the worker is gone
-            self.ended = True
-            return
-        for level, kind, data in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                numbers = array.array("i")
-                numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
-                self._descriptors += numbers
-        if not size:
-            self.ended = True
-        elif body is not None:
-            self._got += size
-        else:
-            self._loose += chunk
-        while (frame := self._whole()) is not None:
-            yield frame
+            end.sendmsg([self._bytes], rights, socket.MSG_NOSIGNAL)
+        except OSError as error:
+            if error.errno not in LATER:
+                raise
+            return False
+        return True
 
-    def _whole(self) -> Frame | None:
-        if self._body is None:
-            loose = self._loose
-            if len(loose) < HEADER.size:
-                return None
-            length, self._expected = HEADER.unpack_from(loose)
-            body = bytearray(length)
-            here = loose[HEADER.size : HEADER.size + length]
-            body[: len(here)] = here
-            del loose[: HEADER.size + length]
-            self._body, self._got = body, len(here)
-        if self._got < len(self._body):
-            return None
-        body, self._body = self._body, None
-        taken, self._descriptors = self._descriptors[: self._expected], self._descriptors[self._expected :]
-        return Frame(body, taken, self._expected)
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+class Message:
+    """One that came, with its descriptors. Some may be missing where the process has too many open files."""
+
+    def __init__(self, packet: bytes, descriptors: list[int]) -> None:
+        expected, self._apart = HEADER.unpack_from(packet)
+        self._packet, self.descriptors = packet, descriptors
+        self.complete = len(descriptors) == expected
+
+    def body(self) -> Any:
+        """To be read before it is closed."""
+        if not self._apart:
+            return memoryview(self._packet)[HEADER.size :]
+        return mmap.mmap(self.descriptors[-1], 0, prot=mmap.PROT_READ)
 
     def close(self) -> None:
-        """Descriptors of a frame that never became complete."""
-        for descriptor in self._descriptors:
+        for descriptor in self.descriptors:
             os.close(descriptor)
-        self._descriptors = []
 
 
-class Sender:
-    """Sends frames without ever blocking its caller: what the socket does not take at once a thread sends later, or
-    the caller itself, where `patient` is false: then it calls `flush` when the socket can be written."""
-
-    def __init__(self, end: socket.socket, patient: bool) -> None:
-        self._end, self._patient = end, patient
-        self._waiting: deque[tuple[memoryview, list[int], Any]] = deque()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    @property
-    def waiting(self) -> bool:
-        return bool(self._waiting)
-
-    def send(self, body: bytes, descriptors: Sequence[int] = (), keep: Any = None) -> None:
-        """`keep` lives until the frame is sent: it owns the descriptors."""
-        header = HEADER.pack(len(body), len(descriptors))
-        with self._lock:
-            if len(body) < CHUNK:
-                self._waiting.append((memoryview(header + body), list(descriptors), keep))
-            else:
-                self._waiting.append((memoryview(header), list(descriptors), None))
-                self._waiting.append((memoryview(body), [], keep))
-            if self._thread is not None:
-                return  # behind others: they go out in order
-            self._push()
-            if self._waiting and self._patient:
-                self._thread = threading.Thread(target=self._send_rest, daemon=True, name="unstuck-sender")
-                self._thread.start()
-
-    def flush(self) -> None:
-        with self._lock:
-            self._push()
-
-    def _push(self) -> None:
-        """As much as the socket takes now."""
-        waiting = self._waiting
-        while waiting:
-            frame, descriptors, keep = waiting[0]
-            some, rest = descriptors[:MOST_DESCRIPTORS], descriptors[MOST_DESCRIPTORS:]
-            try:
-                if some:  # each part of them needs a byte to go with; the last part goes with all the rest
-                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", some))]
-                    sent = self._end.sendmsg([frame[:1] if rest else frame], rights, socket.MSG_NOSIGNAL)
-                else:
-                    sent = self._end.send(frame, socket.MSG_NOSIGNAL)
-            except OSError as error:
-                if error.errno not in LATER:  # nobody reads any more
-                    waiting.clear()
-                return
-            if sent == len(frame):
-                waiting.popleft()
-            else:
-                waiting[0] = frame[sent:], rest, keep
-
-    def _send_rest(self) -> None:
-        poll = select.poll()
-        poll.register(self._end, select.POLLOUT)
-        while True:
-            with self._lock:
-                self._push()
-                if not self._waiting:
-                    self._thread = None
-                    return
-            poll.poll(1000)
-            time.sleep(PAUSE)
+def receive(end: socket.socket) -> Message | None:
+    """The next message; None if there is none yet. Raises EOFError where nothing more will come."""
+    try:
+        try:
+            packet, control, _, _ = end.recvmsg(MOST_BYTES + HEADER.size, _ANCILLARY, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:  # said once, of a sender that ended with orders unread; what it sent comes next
+            packet, control, _, _ = end.recvmsg(MOST_BYTES + HEADER.size, _ANCILLARY, socket.MSG_CMSG_CLOEXEC)
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        raise EOFError from error
+    if not packet:
+        raise EOFError
+    descriptors = array.array("i")
+    for _, _, data in control:
+        descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return Message(packet, descriptors.tolist())

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import pickle
 import queue
 import select
 import signal
-import socket
 import sys
 import threading
+from fcntl import F_SETFL, F_SETOWN, fcntl
 
-import torch.utils.data._utils.worker as torchs_worker
 from torch._utils import ExceptionWrapper
 from torch.utils.data import _DatasetKind
 
 from . import wire
-from .care import IDLE, PHASE, SENDING, SINCE, STACK_AT, STOP, TASK, Care, Words
+from .care import IDLE, PHASE, SENDING, SINCE, STACK_AT, STOP, TASK, Care, Descriptor, Words
 from .sample_care import Found, Order, SampleCare
-from .shared_storages import Packing
+from .shared_storages import collate_outside_shm, pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import Any
 
 STACK_SIGNAL = signal.SIGRTMIN + 7  # asks a worker that hangs for its stack; +5 is the recorder's, +6 that of a scan
-PR_SET_PDEATHSIG = 1
+F_SETSIG = 10  # Linux: which signal a file sends
 OOM_SCORE = 900  # of 1000: where memory runs out, a worker can be replaced and the training cannot
+LOOK_MS = 100  # between two looks whether all is over, while the training does not read
 
 
 class Orders:
@@ -37,8 +37,6 @@ class Orders:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._receiver = wire.Receiver(worker.end)
-        self._frames: list[wire.Frame] = []
         self._poll = select.poll()
         self._poll.register(worker.end, select.POLLIN)
 
@@ -46,14 +44,17 @@ class Orders:
         words = self._worker.words
         words[SINCE] = 0
         words[PHASE] = IDLE
-        while not self._frames:
-            if self._receiver.ended:
-                words[STOP] = 1
-                return None
-            if not self._poll.poll(timeout * 1000):
-                raise queue.Empty
-            self._frames += self._receiver.frames()
-        serial, message, order = pickle.loads(self._frames.pop(0).body)
+        try:
+            while (received := wire.receive(self._worker.end)) is None:
+                if not self._poll.poll(timeout * 1000):
+                    raise queue.Empty
+        except EOFError:
+            words[STOP] = 1
+            return None
+        try:
+            serial, message, order = pickle.loads(received.body())
+        finally:
+            received.close()
         words[TASK] = serial
         self._worker.begin(serial, order)
         return message
@@ -64,30 +65,35 @@ class Answers:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._sender = wire.Sender(worker.end, patient=True)
+        self._poll = select.poll()
+        self._poll.register(worker.end, select.POLLOUT)
         self._freed: queue.SimpleQueue[Any] | None = None
 
     def put(self, result: tuple[Any, Any]) -> None:
         worker, words = self._worker, self._worker.words
         words[PHASE] = SENDING
-        if worker.care.sample_timeout is not None:
-            words[SINCE] = 0
-        packing = Packing(worker.order.plain)
+        words[SINCE] = 0
         try:
-            body, keep = packing.pack((worker.serial, *result, worker.found))
+            packet = pack((worker.serial, *result, worker.found), worker.order.plain)
         except Exception:
-            packing, failed = Packing(), ExceptionWrapper(where="in a DataLoader worker, while its batch was pickled")
-            body, keep = packing.pack((worker.serial, result[0], failed, worker.found))
-        self._sender.send(body, packing.descriptors, keep)
-        if packing.descriptors:
-            self._free_later(keep)
+            failed = ExceptionWrapper(where="in a DataLoader worker, while its batch was pickled")
+            packet = pack((worker.serial, result[0], failed, worker.found))
+        try:
+            while not packet.send(worker.end) and not words[STOP]:
+                self._poll.poll(LOOK_MS)
+        except ConnectionError:  # the training is gone
+            words[STOP] = 1
+        except OSError:  # the sample has closed our channel: die of it here, where it can be told
+            os._exit(1)
+        if packet.keep:
+            self._free_later(packet)
 
-    def _free_later(self, keep: Any) -> None:
+    def _free_later(self, packet: wire.Packet) -> None:
         """To take the mapping of a large batch apart takes a while, in which the next one can be fetched."""
         if self._freed is None:
             self._freed = queue.SimpleQueue()
             threading.Thread(target=_free, args=(self._freed,), daemon=True, name="unstuck-free").start()
-        self._freed.put(keep)
+        self._freed.put(packet)
 
     def cancel_join_thread(self) -> None: ...
 
@@ -105,15 +111,13 @@ class Done:
 
 
 class Worker:
-    """One worker process. `start` are the arguments of torch's loop; those that the pool put there are replaced."""
+    """One worker process."""
 
-    def __init__(self, end: socket.socket, page: Words, care: Care, skipped: int, outside_shm: bool) -> None:
-        self.end, self.page, self.care = end, page, care
-        self.words = page.words
+    def __init__(self, end: socket.socket, page: Words, care: Care, skipped: int) -> None:
+        self.end, self.words = end, page.words
         self.order, self.found, self.serial = Order(), Found(), 0
         self.samples = SampleCare(care, self.words, skipped)
-        self.samples.without_shm = _without_shm
-        self._outside_shm = outside_shm
+        self._page = page
 
     def begin(self, serial: int, order: Order) -> None:
         self.serial = serial
@@ -121,15 +125,14 @@ class Worker:
         self.found = self.samples.found = Found()
 
     def run(self, loop: Callable[..., None], start: dict[str, Any]) -> None:
-        make, samples, page = _DatasetKind.create_fetcher, self.samples, self.page
+        """`start` are the arguments of torch's loop; those that the pool put there are replaced."""
+        make, samples, page = _DatasetKind.create_fetcher, self.samples, self._page
 
-        def create_fetcher(kind: int, dataset: Any, *rest: Any) -> Any:
-            _show_crashes(page.descriptor)  # over torch's handlers, which are in place by now
-            fetcher = make(kind, dataset, *rest)
+        def create_fetcher(kind: int, *rest: Any) -> Any:
+            if not faulthandler.is_enabled():  # the stack of a crash, unless the recorder keeps it already:
+                faulthandler.enable(file=page.descriptor, all_threads=True)  # over torch's handlers, which are in place
+            fetcher = make(kind, *rest)
             samples.take(fetcher, kind == _DatasetKind.Iterable)
-            if self._outside_shm:
-                collate = fetcher.collate_fn
-                fetcher.collate_fn = lambda data: _without_shm(collate, data)
             return fetcher
 
         _DatasetKind.create_fetcher = staticmethod(create_fetcher)
@@ -141,50 +144,47 @@ def serve(
     loop: Callable[..., None],
     start: dict[str, Any],
     end: socket.socket,
+    lifeline: Descriptor,
     page: Words,
     care: Care,
     skipped: int,
-    outside_shm: bool,
-    parent: int,
 ) -> None:
-    """The whole life of a worker. `parent`: it dies with this process; 0 where it must not."""
-    if parent:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
+    """The whole life of a worker."""
+    _die_with_training(lifeline.number)
     _be_first_to_go()
     end.setblocking(False)
     os.lseek(page.descriptor, STACK_AT, os.SEEK_SET)
     faulthandler.register(STACK_SIGNAL, file=page.descriptor, all_threads=True, chain=False)
-    if not _recorded():
+    if "_unstuck_recorder" not in sys.modules and "unstuck.recorder.start" not in sys.modules:
         faulthandler.disable()  # so that torch's handlers, set next, come beneath ours
-    Worker(end, page, care, skipped, outside_shm).run(loop, start)
+    collate_outside_shm()
+    Worker(end, page, care, skipped).run(loop, start)
     faulthandler.unregister(STACK_SIGNAL)
+
+
+def _die_with_training(lifeline: int) -> None:
+    """The training holds the other end of this pipe: when that is closed, the kernel kills this process, whatever it is
+    doing. (The parent-death signal would also come when a thread ends, and not from behind a fork server.)"""
+    try:
+        own = os.open(
+            f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK
+        )  # its owner is set for this worker alone
+        fcntl(own, F_SETOWN, os.getpid())
+        fcntl(own, F_SETSIG, signal.SIGKILL)
+        fcntl(own, F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    except OSError:  # a system without it: the end of the channel says the same, once the sample is done
+        return
+    finally:
+        os.close(lifeline)
+    watched = select.poll()
+    watched.register(own, 0)
+    if watched.poll(0):  # closed before
+        os._exit(1)
 
 
 def _free(queued: queue.SimpleQueue[Any]) -> None:
     while True:
         queued.get()
-
-
-def _show_crashes(descriptor: int) -> None:
-    """The Python stack of a crash goes into the page, unless the recorder keeps it already."""
-    if not faulthandler.is_enabled():
-        faulthandler.enable(file=descriptor, all_threads=True)
-
-
-def _recorded() -> bool:
-    """By `unstuck run` or `unstuck.watch()`."""
-    return "_unstuck_recorder" in sys.modules or "unstuck.recorder.start" in sys.modules
-
-
-def _without_shm(collate: Callable[[Any], Any], samples: Any) -> Any:
-    """torch's collate function takes shared memory where it is called in a worker; here it must not know."""
-    info, torchs_worker._worker_info = torchs_worker._worker_info, None
-    try:
-        return collate(samples)
-    finally:
-        torchs_worker._worker_info = info
 
 
 def _be_first_to_go() -> None:

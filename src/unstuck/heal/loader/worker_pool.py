@@ -19,7 +19,7 @@ from torch.utils.data import _utils
 from . import blame, shared_storages
 from .care import NOTHING, Care
 from .quarantine import Act, BadSample, LoaderError, Quarantine, WorkersKeepDying, tell
-from .seat import END_SECONDS, Seat, Task
+from .seat import END_SECONDS, Seat, Task, parents_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .sample_care import Found
     from .seat import Loss, Sent
-    from .wire import Frame
+    from .wire import Message
 
 CHECK_SECONDS = 1.0  # between two looks at workers from which nothing came
 FALSE_STARTS = 10  # workers in a row that may die before they have fetched anything
@@ -89,6 +89,12 @@ class WorkerPool:
         self._by_descriptor: dict[int, Seat] = {}
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
+        self.lifeline, life = os.pipe2(os.O_CLOEXEC)
+        self._life = os.fdopen(life, "wb", buffering=0)
+        """Of workers, which die when this process has ended, or closed it."""
+        parents_ends.add(self._life)
+        self._spare = os.dup(self._wake)
+        """A descriptor to do without where there are too many."""
         self._starts: list[dict[str, Any]] = []
         self._look_at = 0.0
         self._false_starts = 0
@@ -125,20 +131,9 @@ class WorkerPool:
             start["base_seed"] += self.quarantine.restarts * len(self.seats)
         return start
 
-    def lives_with(self) -> int:
-        """The process that workers must not outlive, 0 for none. The signal comes when the thread ends that started
-        them, so only the main thread's get it; and those of a fork server have another parent."""
-        ours = threading.current_thread() is threading.main_thread() and self._method() != "forkserver"
-        return os.getpid() if ours else 0
-
     def unpicklable(self, error: BaseException) -> pickle.PicklingError:
-        dataset = type(self._starts[0]["dataset"]).__name__
-        return pickle.PicklingError(
-            f"{dataset} cannot be pickled, which workers started by {self._method()!r} need: {error}"
-        )
-
-    def _method(self) -> str:
-        return str(self.context.get_start_method()) if hasattr(self.context, "get_start_method") else "fork"
+        dataset, method = type(self._starts[0]["dataset"]).__name__, self.context.get_start_method()
+        return pickle.PicklingError(f"{dataset} cannot be pickled, which workers started by {method!r} need: {error}")
 
     # --- what is watched -----------------------------------------------------------------------------------
 
@@ -170,7 +165,7 @@ class WorkerPool:
     def send(self, seat: Seat, task: Task) -> None:
         if self._failure is not None:
             self.refuse(task, self._failure)
-        elif not task.remaining:
+        elif task.bad and not task.remaining:
             self._ready.append((task.number, Answer(task.number, NOTHING)))
         else:
             seat.order((task.number, task.index), task)
@@ -234,8 +229,8 @@ class WorkerPool:
                 continue
             if event & select.EPOLLOUT:
                 seat.flush()
-            for frame in seat.frames():
-                self._came(seat, frame)
+            while (message := seat.receive()) is not None:
+                self._came(seat, message)
             if seat.is_over(descriptor):
                 self._lost(seat)
                 break  # descriptors of the new worker may have the numbers of other events here
@@ -244,16 +239,12 @@ class WorkerPool:
             self._look_at = now + CHECK_SECONDS
             self._look(time.monotonic_ns())
 
-    def _came(self, seat: Seat, frame: Frame) -> None:
+    def _came(self, seat: Seat, message: Message) -> None:
         try:
-            if not frame.complete:
-                raise OSError("too many open files")
-            serial, number, data, found = shared_storages.unpack(frame.body, frame.descriptors)
+            serial, number, data, found = shared_storages.unpack(message)
         except Exception as error:
             self._cannot_unpack(seat, error)
             return
-        finally:
-            frame.close()
         seat.answered += 1
         self._false_starts = 0
         sent = seat.answer_to(serial)
@@ -273,8 +264,6 @@ class WorkerPool:
         seat.consumed = found.consumed
         for bad in found.bad:
             self._report(seat, task, bad)
-        if found.outside_shm and not seat.outside_shm:
-            self.leave_shared_memory()
         if self._failure is not None:
             self.refuse(task, self._failure)
         elif isinstance(data, ExceptionWrapper) or type(data).__name__ == "_IterableDatasetStopIteration":
@@ -290,17 +279,18 @@ class WorkerPool:
         epoch = self.quarantine.epoch
         self._note(BadSample(key, bad.reason, bad.what, bad.traceback, seat.number, task.number, epoch, other))
 
-    def leave_shared_memory(self) -> None:
-        for seat in self.seats:
-            seat.outside_shm = True
-        tell(Act("left shared memory", "/dev/shm is full: new workers hand over their batches in memory outside of it"))
-
     def _cannot_unpack(self, seat: Seat, error: Exception) -> None:
-        """The batch came and cannot be had, because of the number of open files: once more, as plain bytes."""
+        """The batch came and cannot be had, mostly because of the number of open files: once more, as plain bytes."""
         sent = seat.sent.popleft() if seat.sent else None
         if sent is None or sent.task is None:
             return
-        if sent.task.plain:
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+        if self.iterable:  # its worker has gone on
+            self.fail(LoaderError(f"a batch of a stream is lost ({error}): are there too many open files (ulimit -n)?"))
+            self.refuse(sent.task, self._failure or error)
+        elif sent.task.plain:
             self.refuse(sent.task, error)
         else:
             sent.task.plain = True
@@ -328,9 +318,9 @@ class WorkerPool:
         if seat.leaving or _utils.python_exit_status:  # multiprocessing ends them when Python ends
             seat.leave()
             return
-        frames, loss = seat.bury(hung_for)
-        for frame in frames:
-            self._came(seat, frame)
+        messages, loss = seat.bury(hung_for)
+        for message in messages:
+            self._came(seat, message)
         if loss.sent is not None and loss.sent not in seat.sent:  # its answer was complete
             loss = blame.without_culprit(loss)
         try:
@@ -340,8 +330,6 @@ class WorkerPool:
             self.fail(error)
             return
         tell(Act("replaced worker", blame.said(loss, self._once()), worker=seat.number, reason=loss.cause))
-        if loss.exit_code == -signal.SIGBUS and not seat.outside_shm:
-            self.leave_shared_memory()
         self._replace(seat, loss)
 
     def _check_start(self, loss: Loss) -> None:
@@ -385,6 +373,11 @@ class WorkerPool:
         told, self._told_of_seeds = self._told_of_seeds, True
         return not told and not self.iterable
 
+    def begin_again(self) -> None:
+        """A new epoch of persistent workers: what the last one failed at is over."""
+        self._failure = None
+        self._false_starts = 0
+
     # --- at the end ----------------------------------------------------------------------------------------
 
     def stop(self) -> None:
@@ -400,8 +393,11 @@ class WorkerPool:
         for seat in self.seats:
             seat.close_all()
         self._epoll.close()
-        os.close(self._wake)
-        os.close(self._waker)
+        parents_ends.discard(self._life)
+        self._life.close()
+        for descriptor in (self._wake, self._waker, self.lifeline, self._spare):
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 class Results:

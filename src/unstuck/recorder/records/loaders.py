@@ -38,7 +38,7 @@ class LoaderSettings(Record):
 class Healed(Record):
     """A healing loader of ours did something about a fault."""
 
-    act: str = ""  # "quarantined", "replaced worker", "left shared memory" or "gave up"
+    act: str = ""  # "quarantined", "replaced worker" or "gave up"
     what: str = ""  # in a sentence
     sample: int | str | None = None
     worker: int | None = None
