@@ -221,6 +221,16 @@ class RankGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LastPass:
+    """The last pass over one loader."""
+
+    loader: int  # its number in the process
+    number: int  # of the pass, counted from 1
+    batches: int | None = None  # that it gave; None: it has not come to its end
+    steps: int = 0  # training steps made in it, once it is over
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """What one process wrote into its flight file, as it stood at `read_at`."""
 
@@ -265,4 +275,5 @@ class Flight:
     groups: tuple[RankGroup, ...] = ()  # that it has used
     collectives: tuple[Collective, ...] = ()  # the last ones, oldest first
     collective_count: int = 0
+    passes: tuple[LastPass, ...] = ()  # the last one over each loader
     in_collectives: float = 0.0  # seconds inside collectives so far; those that a backward pass begins are in its phase

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from unstuck.model import Collective, Frame, RankGroup
+from unstuck.model import Collective, Frame, LastPass, RankGroup
 from unstuck.observer.gauge import NANO, Gauge
 from unstuck.observer.journals import read_records
 from unstuck.observer.source import Source
@@ -39,7 +40,16 @@ def joint_calls(gauge: Gauge, w: list[int]) -> dict[str, Any]:
         "collectives": (*calls[:-1], *map(_annotated, calls[-1:])),
         "collective_count": w[at.W_COLLECTIVES],
         "in_collectives": w[at.W_TOGETHER] / NANO,
+        "passes": tuple(_passes(w)),
     }
+
+
+def _passes(w: list[int]) -> Iterator[LastPass]:
+    for place in range(at.PASSES_AT, at.PASSES_END, at.PASS_WORDS):
+        loader, number, batches, steps = w[place : place + at.PASS_WORDS]
+        if loader:
+            ended = batches != at.NONE
+            yield LastPass(loader - 1, number, batches if ended else None, steps if ended else 0)
 
 
 def _annotated(call: Collective) -> Collective:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from unstuck.model import Case, Collective, Flight, Frame, Look, Process, Stall, Thread
-from unstuck.recorder.records.deaths import Died
+from unstuck.recorder.records.deaths import Died, Raised
 from unstuck.rules import rank_words
 from unstuck.text import spot
 
@@ -67,11 +67,8 @@ class Position:
 
     @property
     def error(self) -> str:
-        """The exception it died of: below a launcher of torch's own it is raised again as an exit."""
-        if self.died is None:
-            return ""
-        raised = self.died.raised
-        return raised.chain[0].type if raised.type == "SystemExit" and raised.chain else raised.type
+        """The exception it died of."""
+        return "" if self.died is None else own_error(self.died).type
 
     @property
     def place(self) -> str:
@@ -83,7 +80,8 @@ class Position:
         """What all ranks that are in the same call have in common."""
         call, frame = self.call, self.frame
         if call is not None:
-            return call.group, call.number, call.kind, frame and (frame.file, frame.line)
+            peer = call.peer if call.kind in ("send", "recv") else None
+            return call.group, call.number, call.kind, peer, frame and (frame.file, frame.line)
         return "gone" if not self.alive else "", frame and (frame.file, frame.line)
 
 
@@ -171,14 +169,16 @@ def _position(
 
 
 def _is_of_now(flight: Flight, look: Look) -> bool:
-    """The look was taken after the rank's last sign of movement."""
+    """The look was taken after the rank's last sign of movement; of one that died in a call, during that call."""
     last = flight.collectives[-1] if flight.collectives else None
+    if last is not None and not flight.alive and (last.raised or last.left is None):
+        return look.at >= last.entered
     moved = max((last.left or last.entered) if last is not None else 0.0, flight.since)
-    return not flight.alive or look.at >= moved - 0.5
+    return look.at >= moved - 0.5
 
 
 def _call_of(flight: Flight, thread: Thread | None) -> Collective | None:
-    last = flight.collectives[-1] if flight.collectives else None
+    last = _latest(flight)
     if last is None:
         return _forming(flight) or _by_stack(thread)
     if last.pending:
@@ -188,16 +188,39 @@ def _call_of(flight: Flight, thread: Thread | None) -> Collective | None:
     return last if last.asynchronous and _waits_for_handle(thread) else None
 
 
+def _latest(flight: Flight) -> Collective | None:
+    """The last call that has not returned: torch makes some of them by others. Else the last of all."""
+    calls = flight.collectives
+    unfinished = (call for call in reversed(calls) if call.left is None and not call.pending)
+    return next(unfinished, calls[-1] if calls else None)
+
+
 def _last_of(flight: Flight, died: Died | None) -> Collective | None:
     """The call in which a rank ended."""
-    last = flight.collectives[-1] if flight.collectives else None
+    last = _latest(flight)
     if last is None:
         return None
     if last.pending:
         chain = (died.raised, *died.raised.chain) if died is not None else ()
         backward = any(frame[0].endswith(BACKWARD) for raised in chain for frame in raised.frames)
         return last if backward or (not flight.ended and _in_that_step(flight, last)) else None
+    if last.asynchronous and not last.raised:
+        return last if _ended_in_handle(flight, died) else None
     return last if last.raised or last.left is None else None
+
+
+def _ended_in_handle(flight: Flight, died: Died | None) -> bool:
+    """It crashed in `work.wait()`; or an error came out of C++ right into the user's code."""
+    if flight.crash is not None:
+        return any(_waits_for_handle(thread) for thread in flight.crash.threads)
+    raised = own_error(died) if died is not None else None
+    return raised is not None and raised.type == "RuntimeError" and any(frame[3] for frame in raised.frames[:1])
+
+
+def own_error(died: Died) -> Raised:
+    """Below a launcher of torch's own it is raised again as an exit."""
+    raised = died.raised
+    return raised.chain[0] if raised.type == "SystemExit" and raised.chain else raised
 
 
 def _in_that_step(flight: Flight, announced: Collective) -> bool:

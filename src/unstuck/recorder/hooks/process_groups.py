@@ -42,6 +42,7 @@ class Groups:
         """Numbers of the user's lines, by module and line; -1: not the user's. Not by the frame's code: to read that
         raises an audit event, which is heard."""
         self._last_site = 0
+        self.made = 0  # groups, by new_group
 
     def begin(self, module: Any) -> None:
         self._module = module
@@ -58,7 +59,7 @@ class Groups:
         if name is not None:
             self._by_name.pop(name, None)
             return
-        self.default = None
+        self.default, self.made = None, 0
         self._by_name.clear()
 
     def of(self, group: Any) -> Known | None:
