@@ -274,6 +274,7 @@ class Flight:
     disbanded: float | None = None  # when it left (destroy_process_group)
     groups: tuple[RankGroup, ...] = ()  # that it has used
     collectives: tuple[Collective, ...] = ()  # the last ones, oldest first
+    dumped: tuple[Collective, ...] = ()  # the same as the backend's own flight recorder wrote them, where it did
     collective_count: int = 0
     passes: tuple[LastPass, ...] = ()  # the last one over each loader
     in_collectives: float = 0.0  # seconds inside collectives so far; those that a backward pass begins are in its phase

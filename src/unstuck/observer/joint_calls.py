@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from unstuck.model import Collective, Frame, LastPass, RankGroup
+from unstuck.observer.collective_dumps import dumped
 from unstuck.observer.gauge import NANO, Gauge
 from unstuck.observer.journals import read_records
 from unstuck.observer.source import Source
 from unstuck.recorder import layout as at
 from unstuck.recorder.records import Site
-from unstuck.recorder.records.ranks import CollectiveGroup, CollectiveSite
+from unstuck.recorder.records.ranks import CollectiveGroup, CollectiveSite, WorldJoined
 
 _source = Source()
 KEPT = 16  # of the last collectives: two ranks that should be at the same one are never further apart
@@ -41,6 +42,7 @@ def joint_calls(gauge: Gauge, w: list[int]) -> dict[str, Any]:
         "collective_count": w[at.W_COLLECTIVES],
         "in_collectives": w[at.W_TOGETHER] / NANO,
         "passes": tuple(_passes(w)),
+        "dumped": next((dumped(r) for r in reversed(records) if isinstance(r, WorldJoined)), ()),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from unstuck.model import Case, Collective, Flight, Frame, Look, Process, Stall, Thread
@@ -145,6 +145,8 @@ def world_of(case: Case) -> World | None:
     size = max((flight.world or 0 for flight in flights.values()), default=0)
     if size < 2:
         return None
+    if all(flight.dumped for flight in flights.values()):  # it knows what ran, and numbers each bucket of DDP
+        flights = {rank: replace(flight, collectives=flight.dumped) for rank, flight in flights.items()}
     look = next((look for look in reversed(case.looks) if look.stacks), None)
     processes = {process.pid: process for process in look.processes} if look is not None else {}
     stalls = {stall.pid: stall for stall in case.stalls}

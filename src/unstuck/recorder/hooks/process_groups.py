@@ -189,9 +189,19 @@ def joining(module: Any, arguments: Any, options: Any, frame: FrameType) -> None
             backend=backend if type(backend) is str else "",
             address="" if "store" in given and given["store"] is not None else address[:200],
             site=site_of(frame),
+            dumps=_dumps(),
             restart=_number(None, "TORCHELASTIC_RESTART_COUNT") or 0,
         )
     )
+
+
+def _dumps() -> list[str]:
+    """As torch finds it: its variable, the older name of that, its place for such files, the older one."""
+    given = os.environ.get("TORCH_FR_DUMP_TEMP_FILE") or os.environ.get("TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+    if given:
+        return [given]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return [os.path.join(cache, "torch", "comm_lib_trace_rank_"), "/tmp/nccl_trace_rank_"]
 
 
 def _number(given: Any, variable: str) -> int | None:

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
 from unstuck.rules import rank_words
+from unstuck.rules.rank_calls import FROM_ONE
 from unstuck.rules.rank_positions import Position
 from unstuck.rules.ranks.separation import Separation, separation
 from unstuck.rules.rule import Rule
@@ -77,7 +78,7 @@ def _arguments(one: Position, other: Position) -> str:
         return ""
     if rank_words.shape(a) != rank_words.shape(b):
         return f" with {rank_words.shape(a)}"
-    return f" from rank {a.peer}" if a.peer != b.peer and a.peer is not None else ""
+    return f" from rank {a.peer}" if a.kind in FROM_ONE and a.peer != b.peer and a.peer is not None else ""
 
 
 RULE = Rule(
