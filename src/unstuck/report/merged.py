@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import zip_longest
 from statistics import median
@@ -12,6 +12,7 @@ from unstuck import serial
 from unstuck.errors import UsageError
 from unstuck.model import Case, Flight, Look, Outcome, Stall
 from unstuck.report.saved import Saved, last_sign
+from unstuck.rules.rank_sample import ALL_UP_TO, whereabouts
 
 PIDS_A_NODE = 10_000_000  # more than a kernel gives out: pids of the second machine begin here
 PIDS = frozenset(("pid", "ppid", "pids", "root", "child", "holder", "waiters", "others", "users", "tid"))
@@ -45,6 +46,16 @@ def merged(parts: Sequence[Saved]) -> Case:
         looks=_looks(cases),
         **_joined(cases),
     )
+
+
+def slimmed(parts: Iterable[Saved]) -> list[Saved]:
+    """Of many machines: where all their ranks are, and the rest of a few of each. They are read one after another."""
+    kept: list[Saved] = []
+    ranks = 0
+    for part in parts:
+        ranks += sum(flight.rank is not None for flight in part.case.flights)
+        kept.append(part if ranks <= ALL_UP_TO else replace(part, case=whereabouts(part.case)))
+    return kept
 
 
 def _check(parts: Sequence[Saved]) -> None:

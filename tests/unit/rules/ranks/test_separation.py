@@ -246,3 +246,16 @@ def test_the_hang_of_the_missing_rank_comes_first() -> None:
     assert (first.family, first.where.rank) == ("hang", 3)
     assert "ranks 0–2 wait in all_reduce #7 at train.py:10" in first.evidence
     assert more == []
+
+
+def test_what_the_backend_dumped_counts_before_what_python_saw() -> None:
+    """On a GPU each call returns at once; the dumps say which one never ended."""
+    flights = [
+        rank(n, call(left=50.0), dumped=(call(number=412, left=None if n < 3 else 50.5),), alive=False)
+        for n in range(4)
+    ]
+    flights[3] = replace(flights[3], dumped=(call(number=411, left=50.5),))
+    found = Case(now=80.0, root=1, outcome="died", exits=(Exit(1, 1),), flights=tuple(flights))
+    first = diagnose(found).findings[0]
+    assert "ranks 0–2 were in all_reduce #412 at train.py:10" in first.evidence
+    assert first.where.rank == 3
