@@ -11,7 +11,8 @@ from unstuck.recorder.records.deaths import Died, Raised
 from unstuck.rules import rank_words
 from unstuck.text import spot
 
-COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
+COLLECTIVES = tuple(f"torch/distributed/{name}.py" for name in ("distributed_c10d", "rendezvous", "utils"))
+OF_DDP = "_distributed_broadcast_coalesced"  # in the file of its forward pass, too
 BACKWARD = ("torch/autograd/graph.py", "torch/autograd/__init__.py")
 MAX_LINES = 6  # of a roll-call: of more groups the smallest are summed up
 
@@ -248,7 +249,8 @@ def _by_stack(thread: Thread | None) -> Collective | None:
 
 def collective_call(thread: Thread) -> Frame | None:
     """The call of torch.distributed that the thread is in."""
-    return next((frame for frame in thread.frames if frame.file.endswith(COLLECTIVES)), None)
+    frames = (f for f in thread.frames if f.file.endswith(COLLECTIVES) or f.function.endswith(OF_DDP))
+    return next(frames, None)
 
 
 def in_backward(thread: Thread) -> bool:
