@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+from unstuck.platforms import can_watch, what_works
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from unstuck.model import Finding
     from unstuck.notebook import Cells
     from unstuck.said import Listener
-
-from unstuck.platforms import can_watch, what_works
 
 _current: Watcher | None = None
 

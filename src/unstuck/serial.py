@@ -9,8 +9,10 @@ import math
 import os
 import re
 import secrets
+import sys
 import types
 import typing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
@@ -23,11 +25,19 @@ T = TypeVar("T")
 _COLUMN = re.compile(
     r"\[\n +([-+.\deEnul]+(?:,\n +[-+.\deEnul]+)*)\n *\]"
 )  # of numbers: one line; no text has a line break in JSON
+INTERNED = 200  # characters: shorter texts, as paths and names, are kept once however often they occur
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class MisfitError(ValueError):
     """The data does not have the shape that the type asks for; says at which place."""
+
+    def __init__(self, what: str, at: str = "") -> None:
+        super().__init__(f"{at}: {what}" if at else what)
+        self._what, self._at = what, at
+
+    def inside(self, outer: str) -> MisfitError:
+        return MisfitError(self._what, outer + self._at)
 
 
 def to_plain(obj: Any) -> Any:
@@ -49,7 +59,10 @@ def to_plain(obj: Any) -> Any:
 def from_plain(cls: type[T], data: Any) -> T:
     """An object of `cls`. Unknown keys are passed over and missing ones get their default, so that files of
     other versions can be read; a value of the wrong kind is a MisfitError."""
-    return typing.cast(T, _read(cls, data, cls.__name__))
+    try:
+        return typing.cast(T, _reader(typing.cast(Any, cls))(data))
+    except MisfitError as error:
+        raise error.inside(cls.__name__) from None
 
 
 def dump_text(plain: Any) -> str:
@@ -120,84 +133,143 @@ def _fields(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 
 
+# --- reading by type hints: a function for each hint, made once ----------------------------------------------------
+
+Reader = Callable[[Any], Any]
+
+
 @functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
-
-
-def _read(hint: Any, data: Any, at: str) -> Any:
+def _reader(hint: Any) -> Reader:
     if hint is Any:
-        return data
+        return lambda data: data
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         # A newer version may know more words than this one: keep them, rules pass over what they do not know.
-        return _plain_value(type(arguments[0]), data, at)
+        return _plain_reader(type(arguments[0]))
     if origin in (Union, types.UnionType):
-        return _read_union(arguments, data, at)
-    if origin is tuple:
-        return _read_tuple(arguments, data, at)
-    if origin is list:
-        return list(_read_tuple((arguments[0], Ellipsis), data, at))
+        return _union_reader([_reader(argument) for argument in arguments])
+    if origin is tuple and arguments[1:] != (Ellipsis,):
+        return _row_reader([_reader(argument) for argument in arguments])
+    if origin in (tuple, list):
+        return _sequence_reader(origin, _reader(arguments[0]))
     if origin is dict:
+        return _dict_reader(_reader(arguments[1]))
+    return _object_reader(hint) if _fields(hint) else _plain_reader(hint)
+
+
+def _object_reader(cls: Any) -> Reader:
+    readers: list[tuple[str, Reader]] = []  # made at its first use: a class may hold others of its own
+
+    def read(data: Any) -> Any:
         if not isinstance(data, dict):
-            raise _misfit(at, "an object", data)
-        return {key: _read(arguments[1], value, f"{at}.{key}") for key, value in data.items()}
-    if _fields(hint):
-        return _read_dataclass(typing.cast(type, hint), data, at)
-    return _plain_value(hint, data, at)
-
-
-def _read_dataclass(cls: type, data: Any, at: str) -> Any:
-    if not isinstance(data, dict):
-        raise _misfit(at, f"a {cls.__name__}", data)
-    hints = _hints(cls)
-    known = {name: _read(hints[name], data[name], f"{at}.{name}") for name in _fields(cls) if name in data}
-    try:
-        return cls(**known)
-    except TypeError as error:
-        raise MisfitError(f"{at}: {error}") from error
-
-
-def _read_tuple(arguments: tuple[Any, ...], data: Any, at: str) -> tuple[Any, ...]:
-    if not isinstance(data, list):
-        raise _misfit(at, "a list", data)
-    if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_read(arguments[0], item, f"{at}[{number}]") for number, item in enumerate(data))
-    if len(data) != len(arguments):
-        raise _misfit(at, f"a list of {len(arguments)}", data)
-    pairs = zip(arguments, data, strict=True)
-    return tuple(_read(hint, item, f"{at}[{number}]") for number, (hint, item) in enumerate(pairs))
-
-
-def _read_union(arguments: tuple[Any, ...], data: Any, at: str) -> Any:
-    last: MisfitError | None = None
-    for hint in arguments:
+            raise _misfit(f"a {cls.__name__}", data)
+        if not readers:
+            hints = typing.get_type_hints(cls)
+            readers.extend((name, _reader(hints[name])) for name in _fields(cls))
+        known = {}
+        for name, reader in readers:
+            if name in data:
+                try:
+                    known[name] = reader(data[name])
+                except MisfitError as error:
+                    raise error.inside(f".{name}") from None
         try:
-            return _read(hint, data, at)
+            return cls(**known)
+        except TypeError as error:
+            raise MisfitError(str(error)) from error
+
+    return read
+
+
+def _sequence_reader(kind: Any, reader: Reader) -> Reader:
+    def read(data: Any) -> Any:
+        if not isinstance(data, list):
+            raise _misfit("a list", data)
+        done: list[Any] = []
+        try:
+            done.extend(map(reader, data))
         except MisfitError as error:
-            # `X | None` ends with None: its complaint would hide what is wrong with the X.
-            if last is None or hint is not type(None):
-                last = error
-    raise last if last is not None else _misfit(at, "a value", data)
+            raise error.inside(f"[{len(done)}]") from None
+        return kind(done)
+
+    return read
 
 
-def _plain_value(kind: Any, data: Any, at: str) -> Any:
-    if kind is type(None):
-        if data is None:
+def _row_reader(readers: list[Reader]) -> Reader:
+    def read(data: Any) -> Any:
+        if not isinstance(data, list):
+            raise _misfit("a list", data)
+        if len(data) != len(readers):
+            raise _misfit(f"a list of {len(readers)}", data)
+        done: list[Any] = []
+        try:
+            done.extend(reader(item) for reader, item in zip(readers, data, strict=True))
+        except MisfitError as error:
+            raise error.inside(f"[{len(done)}]") from None
+        return tuple(done)
+
+    return read
+
+
+def _dict_reader(reader: Reader) -> Reader:
+    def read(data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise _misfit("an object", data)
+        done: dict[str, Any] = {}
+        for key, value in data.items():
+            try:
+                done[key] = reader(value)
+            except MisfitError as error:
+                raise error.inside(f".{key}") from None
+        return done
+
+    return read
+
+
+def _union_reader(readers: list[Reader]) -> Reader:
+    nothing = _reader(typing.cast(Any, type(None)))
+
+    def read(data: Any) -> Any:
+        if data is None and nothing in readers:
             return None
-    elif kind is float:
-        if isinstance(data, (int, float)) and not isinstance(data, bool):
+        last: MisfitError | None = None
+        for reader in readers:
+            try:
+                return reader(data)
+            except MisfitError as error:
+                # `X | None` ends with None: its complaint would hide what is wrong with the X.
+                if last is None or reader is not nothing:
+                    last = error
+        raise last if last is not None else _misfit("a value", data)
+
+    return read
+
+
+def _plain_reader(kind: Any) -> Reader:
+    wanted = "null" if kind is type(None) else kind.__name__
+
+    def read_float(data: Any) -> Any:
+        if type(data) is float:
+            return data
+        if isinstance(data, int) and not isinstance(data, bool):
             return float(data)
         if isinstance(data, str) and data in _NOT_FINITE:
             return _NOT_FINITE[data]
-    elif kind is int:
-        if isinstance(data, int) and not isinstance(data, bool):
+        raise _misfit(wanted, data)
+
+    def read_text(data: Any) -> Any:
+        if not isinstance(data, str):
+            raise _misfit(wanted, data)
+        return sys.intern(data) if len(data) < INTERNED else data
+
+    def read(data: Any) -> Any:
+        if type(data) is kind or (kind is not int and isinstance(data, kind)):
             return data
-    elif isinstance(data, kind):
-        return data
-    raise _misfit(at, "null" if kind is type(None) else f"{kind.__name__}", data)
+        raise _misfit(wanted, data)
+
+    return read_float if kind is float else read_text if kind is str else read
 
 
-def _misfit(at: str, wanted: str, got: Any) -> MisfitError:
+def _misfit(wanted: str, got: Any) -> MisfitError:
     shown = repr(got)
-    return MisfitError(f"{at}: wanted {wanted}, found {shown if len(shown) < 60 else shown[:57] + '...'}")
+    return MisfitError(f"wanted {wanted}, found {shown if len(shown) < 60 else shown[:57] + '...'}")

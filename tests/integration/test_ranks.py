@@ -6,9 +6,11 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests import memory_group
 from tests.conftest import Outcome, Runner
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -21,8 +23,13 @@ FAULTS = {  # planted on one rank: rules that name it
     "kill": ("ended-from-outside",),
     "exit": ("rank-exited-early",),
     "loop": ("main-spins", "rank-skips-collective"),
+    "memory": ("out-of-memory-kill",),
 }
-HEALTHY = ("validates-long", "join", "no-sync", "find-unused", "fsdp", "two-groups", "late-rank", "uneven-speed")
+HEALTHY = (
+    *("validates-long", "saves-long", "join", "no-sync", "find-unused", "fsdp", "two-groups", "late-rank"),
+    *("uneven-speed", "restarts"),
+)
+MEMORY_A_RANK = 600 << 20  # bytes: torch and a small model fit, what keeps growing does not
 
 
 def free_port() -> int:
@@ -31,18 +38,29 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def torchrun(unstuck: Runner, script: str, *words: str, ranks: int = 2, flags: tuple[str, ...] = ()) -> Outcome:
+def torchrun(ranks: int, *words: str | Path) -> tuple[str | Path, ...]:
+    launch = ("--nproc-per-node", str(ranks), "--master-port", str(free_port()))
+    return sys.executable, "-m", "torch.distributed.run", *launch, *words
+
+
+def run(unstuck: Runner, *command: str | Path, flags: tuple[str, ...] = (), **options: Any) -> Outcome:
     report, began = unstuck.folder / "report.json", time.monotonic()
-    launch = ("-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", str(free_port()))
-    process = unstuck.start("run", *flags, "--report", report, "--", sys.executable, *launch, SCRIPTS / script, *words)
+    process = unstuck.start("run", *flags, "--report", report, "--", *command, **options)
     return unstuck.finish(process, report, began, LIMIT)
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fault", ["raise", *(pytest.param(f, marks=pytest.mark.slow) for f in FAULTS if f != "raise")])
 def test_a_fault_on_one_rank_is_the_cause(unstuck: Runner, fault: str, ranks: int) -> None:
-    flags = ("--on-hang", "stop", "--stall-after", "20")
-    outcome = torchrun(unstuck, "rank_faults.py", fault, ranks=ranks, flags=flags)
+    flags, command = ("--on-hang", "stop", "--stall-after", "20"), torchrun(ranks, SCRIPTS / "rank_faults.py", fault)
+    group = memory_group.make(ranks * MEMORY_A_RANK) if fault == "memory" else None
+    if fault == "memory" and group is None:
+        pytest.skip("no memory cgroup can be made here")
+    try:
+        outcome = run(unstuck, *command, flags=flags, **({"preexec_fn": group.enter} if group else {}))
+    finally:
+        if group is not None:
+            group.remove()
     errors = [finding for finding in outcome.loud if finding["severity"] == "error"]
     assert errors, outcome.err[-3000:]
     first = errors[0]
@@ -56,6 +74,8 @@ def test_a_fault_on_one_rank_is_the_cause(unstuck: Runner, fault: str, ranks: in
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HEALTHY)
 def test_silent_on_healthy_ranks(unstuck: Runner, kind: str) -> None:
-    outcome = torchrun(unstuck, "rank_pauses.py", kind, ranks=2, flags=("--on-hang", "stop"))
+    restarts = ("--max-restarts", "1") if kind == "restarts" else ()
+    command = torchrun(2, *restarts, SCRIPTS / "rank_pauses.py", kind)
+    outcome = run(unstuck, *command, flags=("--on-hang", "stop"))
     assert (outcome.code, outcome.loud) == (0, []), outcome.err[-3000:]
     assert outcome.report["run"]["outcome"] == "finished"

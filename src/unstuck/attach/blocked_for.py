@@ -15,6 +15,7 @@ from unstuck.model import Case, Flight, Look, Process, Stall, Thread
 from unstuck.rules.hang.chain import follow
 from unstuck.rules.hang.waiting import draws_from_sampler, in_collective
 from unstuck.rules.hang.work import Excess, excess, siblings
+from unstuck.rules.rank_positions import in_backward
 from unstuck.supervise.progress import excuse, path_of
 
 LONGEST_SECONDS = 31.0  # that a run is looked at which has not moved and is not explained, if the person set no time
@@ -45,7 +46,11 @@ class Holdup:
 
     @property
     def in_collective(self) -> bool:
-        return self.thread is not None and in_collective(self.thread)
+        """Or in a backward pass of several ranks, asleep: there DistributedDataParallel waits for the others."""
+        if self.thread is None or in_collective(self.thread):
+            return self.thread is not None
+        asleep = self.thread.wait is not None and self.thread.wait.kind == "lock"
+        return asleep and self.process.role == "rank" and in_backward(self.thread)
 
 
 def holdups(case: Case) -> tuple[Holdup, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from unstuck.model import Flight, Frame, Look, Phase, Process, Thread
 from unstuck.observer.torch_files import FETCH, LOADER, OPTIMIZER, SPAWN, WORKER, is_backward
+from unstuck.rules.hang.waiting import in_collective
 
 _NUMBER = re.compile(r"-?\d+")
 
@@ -95,8 +96,13 @@ def phase_of(thread: Thread | None, worker: bool) -> Phase:
 
 
 def with_numbers(look: Look) -> Look:
-    """The look, with the numbers of workers and of `mp.spawn`'s ranks that only their frames know."""
-    return replace(look, processes=tuple(_numbered(process) for process in look.processes))
+    """The look, with the numbers of workers and of `mp.spawn`'s ranks that only their frames know. Of the processes
+    that one program forked, all are ranks if one of them is in a collective."""
+    forked = [p for p in look.processes if p.role == "unknown" and p.user_frame is not None]
+    parents = {p.ppid for p in forked if p.main_thread is not None and in_collective(p.main_thread)}
+    ranks = {p.pid for p in forked if p.ppid in parents}
+    known = (replace(p, role="rank") if p.pid in ranks else p for p in look.processes)
+    return replace(look, processes=tuple(_numbered(process) for process in known))
 
 
 def _numbered(process: Process) -> Process:

@@ -128,14 +128,20 @@ def belongs(pid: int, stat: Stat, above: Stat) -> bool:
     line = " ".join(command)
     if any(mark in line for mark in _CHILD_OF_PYTHON) or is_helper(command):
         return is_python(stat.ppid, parent)
-    if is_launcher(parent):
-        return is_python(pid, command)
     if not is_python(pid, command):
         return False
+    if is_launcher(parent) or _launched_as_rank(pid, stat.ppid, parent):
+        return True
     if stat.layout != (0, 0) and above.layout != (0, 0):
         same = proc.link(f"/proc/{pid}/exe") == proc.link(f"/proc/{stat.ppid}/exe")
         return same and stat.layout == above.layout
     return bool(command) and command == parent  # where we may not know more, as with another user's
+
+
+def _launched_as_rank(pid: int, above: int, parent: tuple[str, ...]) -> bool:
+    """By a script that starts its ranks itself: it gave this one a number, and has none of its own."""
+    numbered = rank_in(proc.environment(pid)) is not None
+    return numbered and is_python(above, parent) and rank_in(proc.environment(above)) is None
 
 
 def is_ours(command: tuple[str, ...]) -> bool:

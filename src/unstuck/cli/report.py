@@ -44,9 +44,9 @@ def _find(places: list[str]) -> Saved:
 
     if len(places) < 2:
         return saved_runs.find(*places)
-    from unstuck.report.merged import merged
+    from unstuck.report.merged import merged, slimmed
 
-    parts = [saved_runs.find(place) for place in places]
+    parts = slimmed(saved_runs.find(place) for place in places)
     return saved_runs.Saved(parts[0].source, merged(parts))
 
 

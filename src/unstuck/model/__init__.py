@@ -15,15 +15,15 @@ from .case import (
 )  # fmt: skip
 from .finding import Finding, Fix, Question, SeenBy, Setting, Severity, Where
 from .process import (
-    Collective, Crash, Fetch, FileLock, Flight, Frame, Look, Pace, Phase, Process, RankGroup, Role, Step, Thread,
-    Wait, WaitKind,
+    Collective, Crash, Fetch, FileLock, Flight, Frame, LastPass, Look, Pace, Phase, Process, RankGroup, Role, Step,
+    Thread, Wait, WaitKind,
 )  # fmt: skip
 
 SCHEMA = 1  # of the JSON report
 
 __all__ = [
     "CASE_SCHEMA", "SCHEMA", "Case", "Collective", "Crash", "Exit", "Fetch", "Fetcher", "FileLock", "Finding", "Fix",
-    "Flight", "Frame", "HotLine", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace", "PageCopy",
-    "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "Sender", "Setting", "Severity", "Stall",
-    "Step", "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
+    "Flight", "Frame", "HotLine", "LastPass", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace",
+    "PageCopy", "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "Sender", "Setting",
+    "Severity", "Stall", "Step", "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
 ]  # fmt: skip

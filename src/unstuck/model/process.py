@@ -232,6 +232,16 @@ class RankGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LastPass:
+    """The last pass over one loader."""
+
+    loader: int  # its number in the process
+    number: int  # of the pass, counted from 1
+    batches: int | None = None  # that it gave; None: it has not come to its end
+    steps: int = 0  # training steps made in it, once it is over
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """What one process wrote into its flight file, as it stood at `read_at`."""
 
@@ -276,5 +286,7 @@ class Flight:
     disbanded: float | None = None  # when it left (destroy_process_group)
     groups: tuple[RankGroup, ...] = ()  # that it has used
     collectives: tuple[Collective, ...] = ()  # the last ones, oldest first
+    dumped: tuple[Collective, ...] = ()  # the same as the backend's own flight recorder wrote them, where it did
     collective_count: int = 0
+    passes: tuple[LastPass, ...] = ()  # the last one over each loader
     in_collectives: float = 0.0  # seconds inside collectives so far; those that a backward pass begins are in its phase

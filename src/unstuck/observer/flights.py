@@ -20,7 +20,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
-    w = [int(word) for word in gauge.words[: at.COLLECTIVES_END]]
+    w = [int(word) for word in gauge.words[: at.PASSES_END]]
     phase, since = at.present(w)
     fetching = bool(w[at.W_FETCHING])
     position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work

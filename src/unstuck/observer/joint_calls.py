@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from unstuck.model import Collective, Frame, RankGroup
+from unstuck.model import Collective, Frame, LastPass, RankGroup
+from unstuck.observer.collective_dumps import dumped
 from unstuck.observer.gauge import NANO, Gauge
 from unstuck.observer.journals import read_records
 from unstuck.observer.source import Source
 from unstuck.recorder import layout as at
 from unstuck.recorder.records import Site
-from unstuck.recorder.records.ranks import CollectiveGroup, CollectiveSite
+from unstuck.recorder.records.ranks import CollectiveGroup, CollectiveSite, WorldJoined
 
 _source = Source()
 KEPT = 16  # of the last collectives: two ranks that should be at the same one are never further apart
@@ -39,7 +41,17 @@ def joint_calls(gauge: Gauge, w: list[int]) -> dict[str, Any]:
         "collectives": (*calls[:-1], *map(_annotated, calls[-1:])),
         "collective_count": w[at.W_COLLECTIVES],
         "in_collectives": w[at.W_TOGETHER] / NANO,
+        "passes": tuple(_passes(w)),
+        "dumped": next((dumped(r) for r in reversed(records) if isinstance(r, WorldJoined)), ()),
     }
+
+
+def _passes(w: list[int]) -> Iterator[LastPass]:
+    for place in range(at.PASSES_AT, at.PASSES_END, at.PASS_WORDS):
+        loader, number, batches, steps = w[place : place + at.PASS_WORDS]
+        if loader:
+            ended = batches != at.NONE
+            yield LastPass(loader - 1, number, batches if ended else None, steps if ended else 0)
 
 
 def _annotated(call: Collective) -> Collective:

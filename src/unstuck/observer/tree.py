@@ -158,19 +158,20 @@ def roles(root: int, members: Iterable[Member], ranks: Mapping[int, int | None])
     known: dict[int, Role] = {}
     for pid, member in by_pid.items():
         above: Role = "launcher" if pid == root else known.get(member.ppid, "unknown")
-        known[pid] = _role(member, above, ranks[pid], pid in starts_python)
+        started_as = ranks[pid] if ranks.get(member.ppid) is None else None  # not by the environment of its parent
+        known[pid] = _role(member, above, ranks[pid], pid in starts_python, started_as is not None)
     return known
 
 
-def _role(member: Member, above: Role, rank: int | None, starts_python: bool) -> Role:
-    """`above` is the parent's role; whoever started the root counts as a launcher."""
+def _role(member: Member, above: Role, rank: int | None, starts_python: bool, made_rank: bool) -> Role:
+    """`above` is the parent's role; whoever started the root counts as a launcher. A script may launch ranks itself."""
     if not member.is_python:
         return "launcher" if starts_python and above == "launcher" else "helper"
     if is_helper(member.command):
         # A forked one is what the fork server was asked to start.
         served = member.forked and "multiprocessing.forkserver" in " ".join(member.command)
         return "unknown" if served else "helper"
-    if above != "launcher" or member.forked:
+    if member.forked or (above != "launcher" and not made_rank):
         return "unknown"
     if is_launcher(member.command):
         return "launcher"

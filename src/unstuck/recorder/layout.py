@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     Words = memoryview[int] | list[int]
 
 MAGIC = 0x756E737475636B  # "unstuck"
-VERSION = 6
+VERSION = 7
 
 # Words
 W_MAGIC, W_VERSION, W_PID, W_PPID, W_START_TICKS, W_BEGAN = range(6)
@@ -87,9 +87,9 @@ COLLECTIVES_KEPT = 64
 COLLECTIVES_END = COLLECTIVES_AT + COLLECTIVES_KEPT * COLLECTIVE_WORDS
 COLLECTIVES = (
     "", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
-    "barrier", "send", "recv", "ddp_parameters", "ddp_broadcast", "ddp_gradients",
+    "barrier", "send", "recv", "ddp_parameters", "ddp_broadcast", "ddp_gradients", "new_group",
 )  # fmt: skip
-"""The last three are started by DistributedDataParallel: its check of all parameters, a broadcast of parameters or
+"""Those of ddp are started by DistributedDataParallel: its check of all parameters, a broadcast of parameters or
 buffers, the averaging of gradients in a backward pass."""
 ASYNC, PENDING = 1 << 8, 1 << 9  # PENDING: begins in the backward pass that is to come, if one comes
 DTYPES = (
@@ -97,8 +97,20 @@ DTYPES = (
     "complex128",
 )  # fmt: skip
 
+# The last pass over each loader, a row of words each.
+(
+    P_LOADER,  # its number, counted from 1: loaders with the same place take turns
+    P_PASS,
+    P_BATCHES,  # NONE: it has not come to its end
+    P_STEPS,  # training steps when it began, and from its end on those made in it
+) = range(4)
+PASS_WORDS = 4
+PASSES_AT = COLLECTIVES_END
+PASSES_KEPT = 8
+PASSES_END = PASSES_AT + PASSES_KEPT * PASS_WORDS
+
 # Texts, in bytes
-TARGET_AT = COLLECTIVES_END * 8
+TARGET_AT = PASSES_END * 8
 TARGET_SIZE = 512
 KEY_AT = TARGET_AT + TARGET_SIZE
 KEY_SIZE = 128

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import zip_longest
 from statistics import median
@@ -12,8 +12,9 @@ from unstuck import serial
 from unstuck.errors import UsageError
 from unstuck.model import Case, Flight, Look, Outcome, Stall
 from unstuck.report.saved import Saved, last_sign
+from unstuck.rules.rank_sample import ALL_UP_TO, whereabouts
 
-PIDS_A_NODE = 10_000_000  # more than a kernel gives out: pids of the second machine begin here
+PIDS_A_NODE = 10_000_000  # more than a kernel gives out: added to a pid of the second machine that the first has too
 PIDS = frozenset(("pid", "ppid", "pids", "root", "child", "holder", "waiters", "others", "users", "tid"))
 MOMENTS = frozenset(
     (
@@ -29,10 +30,12 @@ def merged(parts: Sequence[Saved]) -> Case:
     """One Case of the folders that several machines left of one run. Raises UsageError where they are of several."""
     _check(parts)
     first = parts[0].case
-    cases = [first]
+    cases, taken = [first], _pids(first)
     for number, part in enumerate(parts[1:], 1):
-        shift = _clock_difference(first, part.case)
-        cases.append(_moved(part.case, number * PIDS_A_NODE, shift))
+        own = _pids(part.case)
+        others = {pid: pid + number * PIDS_A_NODE for pid in own & taken}
+        cases.append(_moved(part.case, others, _clock_difference(first, part.case)))
+        taken |= own
     now = max(case.now for case in cases)
     standing = any(case.stalls for case in cases)
     cases = [_as_it_stood(case, now) if standing and not case.stalls else case for case in cases]
@@ -45,6 +48,16 @@ def merged(parts: Sequence[Saved]) -> Case:
         looks=_looks(cases),
         **_joined(cases),
     )
+
+
+def slimmed(parts: Iterable[Saved]) -> list[Saved]:
+    """Of many machines: where all their ranks are, and the rest of a few of each. They are read one after another."""
+    kept: list[Saved] = []
+    ranks = 0
+    for part in parts:
+        ranks += sum(flight.rank is not None for flight in part.case.flights)
+        kept.append(part if ranks <= ALL_UP_TO else replace(part, case=whereabouts(part.case)))
+    return kept
 
 
 def _check(parts: Sequence[Saved]) -> None:
@@ -93,17 +106,22 @@ def _left(case: Case) -> dict[tuple[str, int, str], float]:
     return found
 
 
-def _moved(case: Case, pids: int, seconds: float) -> Case:
+def _pids(case: Case) -> set[int]:
+    """Of its processes, and of the one that started them."""
+    return {1, case.root or 1, *(f.pid for f in case.flights), *(p.pid for look in case.looks for p in look.processes)}
+
+
+def _moved(case: Case, pids: dict[int, int], seconds: float) -> Case:
     return serial.from_plain(Case, _shifted(serial.to_plain(case), "", pids, seconds))
 
 
-def _shifted(value: Any, key: str, pids: int, seconds: float) -> Any:
+def _shifted(value: Any, key: str, pids: dict[int, int], seconds: float) -> Any:
     if isinstance(value, dict):
         return {name: _shifted(item, name, pids, seconds) for name, item in value.items()}
     if isinstance(value, list):
         return [_shifted(item, key, pids, seconds) for item in value]
     if key in PIDS and type(value) is int and value > 0:
-        return value + pids
+        return pids.get(value, value)
     return value + seconds if key in MOMENTS and type(value) is float and value > 0 else value
 
 

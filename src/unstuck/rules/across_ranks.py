@@ -28,7 +28,7 @@ def across_ranks(case: Case, findings: list[Finding]) -> list[Finding]:
     owners = owners_of(case, world)
     findings = [_with_rank(finding, owners) for finding in findings]
     findings = _first_numbers(_merged(findings, world))
-    return _caused(findings, world)
+    return _parted(_caused(findings, world), world)
 
 
 def _with_rank(finding: Finding, owners: dict[int, int]) -> Finding:
@@ -82,6 +82,22 @@ def _caused(findings: list[Finding], world: World) -> list[Finding]:
     lines = [line for line in world.roll_call() if line not in cause.evidence]
     told = replace(cause, evidence=(*cause.evidence, *lines), consequences=(*cause.consequences, *map(_told, echoes)))
     return [told if f is cause else f for f in findings if f not in echoes]
+
+
+def _parted(findings: list[Finding], world: World) -> list[Finding]:
+    """Of ranks that came apart: how others ended inside a collective is no matter of its own."""
+    cause = next((f for f in findings if f.family == "ranks" and f.severity == "error"), None)
+    ends = [f for f in findings if f.rule in OF_LOST_PEERS and f.where.rank in world.positions]
+    ends = [f for f in ends if _among_ranks(world.positions[f.where.rank or 0])]
+    if cause is None or not ends:
+        return findings
+    told = replace(cause, consequences=(*cause.consequences, *map(_told, ends)))
+    return [told if f is cause else f for f in findings if f not in ends]
+
+
+def _among_ranks(position: Position) -> bool:
+    """It ended in a call, or while the world was being formed."""
+    return position.call is not None or position.flight.formed is None
 
 
 def _holds_up(finding: Finding, world: World) -> bool:

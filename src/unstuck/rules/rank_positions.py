@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from unstuck.model import Case, Collective, Flight, Frame, Look, Process, Stall, Thread
-from unstuck.recorder.records.deaths import Died
+from unstuck.recorder.records.deaths import Died, Raised
 from unstuck.rules import rank_words
 from unstuck.text import spot
 
-COLLECTIVES = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py")
+COLLECTIVES = tuple(f"torch/distributed/{name}.py" for name in ("distributed_c10d", "rendezvous", "utils"))
+OF_DDP = "_distributed_broadcast_coalesced"  # in the file of its forward pass, too
 BACKWARD = ("torch/autograd/graph.py", "torch/autograd/__init__.py")
 MAX_LINES = 6  # of a roll-call: of more groups the smallest are summed up
 
@@ -67,11 +68,8 @@ class Position:
 
     @property
     def error(self) -> str:
-        """The exception it died of: below a launcher of torch's own it is raised again as an exit."""
-        if self.died is None:
-            return ""
-        raised = self.died.raised
-        return raised.chain[0].type if raised.type == "SystemExit" and raised.chain else raised.type
+        """The exception it died of."""
+        return "" if self.died is None else own_error(self.died).type
 
     @property
     def place(self) -> str:
@@ -83,7 +81,8 @@ class Position:
         """What all ranks that are in the same call have in common."""
         call, frame = self.call, self.frame
         if call is not None:
-            return call.group, call.number, call.kind, frame and (frame.file, frame.line)
+            peer = call.peer if call.kind in ("send", "recv") else None
+            return call.group, call.number, call.kind, peer, frame and (frame.file, frame.line)
         return "gone" if not self.alive else "", frame and (frame.file, frame.line)
 
 
@@ -147,6 +146,8 @@ def world_of(case: Case) -> World | None:
     size = max((flight.world or 0 for flight in flights.values()), default=0)
     if size < 2:
         return None
+    if all(flight.dumped for flight in flights.values()):  # it knows what ran, and numbers each bucket of DDP
+        flights = {rank: replace(flight, collectives=flight.dumped) for rank, flight in flights.items()}
     look = next((look for look in reversed(case.looks) if look.stacks), None)
     processes = {process.pid: process for process in look.processes} if look is not None else {}
     stalls = {stall.pid: stall for stall in case.stalls}
@@ -171,14 +172,16 @@ def _position(
 
 
 def _is_of_now(flight: Flight, look: Look) -> bool:
-    """The look was taken after the rank's last sign of movement."""
+    """The look was taken after the rank's last sign of movement; of one that died in a call, during that call."""
     last = flight.collectives[-1] if flight.collectives else None
+    if last is not None and not flight.alive and (last.raised or last.left is None):
+        return look.at >= last.entered
     moved = max((last.left or last.entered) if last is not None else 0.0, flight.since)
-    return not flight.alive or look.at >= moved - 0.5
+    return look.at >= moved - 0.5
 
 
 def _call_of(flight: Flight, thread: Thread | None) -> Collective | None:
-    last = flight.collectives[-1] if flight.collectives else None
+    last = _latest(flight)
     if last is None:
         return _forming(flight) or _by_stack(thread)
     if last.pending:
@@ -188,16 +191,39 @@ def _call_of(flight: Flight, thread: Thread | None) -> Collective | None:
     return last if last.asynchronous and _waits_for_handle(thread) else None
 
 
+def _latest(flight: Flight) -> Collective | None:
+    """The last call that has not returned: torch makes some of them by others. Else the last of all."""
+    calls = flight.collectives
+    unfinished = (call for call in reversed(calls) if call.left is None and not call.pending)
+    return next(unfinished, calls[-1] if calls else None)
+
+
 def _last_of(flight: Flight, died: Died | None) -> Collective | None:
     """The call in which a rank ended."""
-    last = flight.collectives[-1] if flight.collectives else None
+    last = _latest(flight)
     if last is None:
         return None
     if last.pending:
         chain = (died.raised, *died.raised.chain) if died is not None else ()
         backward = any(frame[0].endswith(BACKWARD) for raised in chain for frame in raised.frames)
         return last if backward or (not flight.ended and _in_that_step(flight, last)) else None
+    if last.asynchronous and not last.raised:
+        return last if _ended_in_handle(flight, died) else None
     return last if last.raised or last.left is None else None
+
+
+def _ended_in_handle(flight: Flight, died: Died | None) -> bool:
+    """It crashed in `work.wait()`; or an error came out of C++ right into the user's code."""
+    if flight.crash is not None:
+        return any(_waits_for_handle(thread) for thread in flight.crash.threads)
+    raised = own_error(died) if died is not None else None
+    return raised is not None and raised.type == "RuntimeError" and any(frame[3] for frame in raised.frames[:1])
+
+
+def own_error(died: Died) -> Raised:
+    """Below a launcher of torch's own it is raised again as an exit."""
+    raised = died.raised
+    return raised.chain[0] if raised.type == "SystemExit" and raised.chain else raised
 
 
 def _in_that_step(flight: Flight, announced: Collective) -> bool:
@@ -223,7 +249,8 @@ def _by_stack(thread: Thread | None) -> Collective | None:
 
 def collective_call(thread: Thread) -> Frame | None:
     """The call of torch.distributed that the thread is in."""
-    return next((frame for frame in thread.frames if frame.file.endswith(COLLECTIVES)), None)
+    frames = (f for f in thread.frames if f.file.endswith(COLLECTIVES) or f.function.endswith(OF_DDP))
+    return next(frames, None)
 
 
 def in_backward(thread: Thread) -> bool:

@@ -11,6 +11,7 @@ from unstuck.rules.rank_positions import World, world_of
 ALL_UP_TO = 32  # ranks: so many are all looked at
 A_PLACE = 2  # ranks of each place that are kept
 MAX_KEPT = 48
+OF_ALL = ("flights", "looks", "stalls", "loaders", "deaths", "worlds_joined", "workers_started")
 STAND_OUT = ("deaths", "samples_failed", "batches_failed", "left_by_exit", "thread_deaths", "reductions_unfinished")
 
 
@@ -27,6 +28,18 @@ def thinned(case: Case) -> Case:
         looks=tuple(_without(look, gone) for look in case.looks),
         **{field.name: _kept(getattr(case, field.name), gone) for field in fields(case) if field.name != "looks"},
     )
+
+
+def whereabouts(case: Case) -> Case:
+    """All that says where each of its ranks is, and everything else of some."""
+    world = world_of(case)
+    if world is None:
+        return case
+    owners = owners_of(case, world)
+    ranks = _chosen(case, world, owners)
+    gone = {pid for pid, rank in owners.items() if rank not in ranks}
+    others = [field.name for field in fields(case) if field.name not in OF_ALL]
+    return replace(case, **{name: _kept(getattr(case, name), gone) for name in others})
 
 
 def owners_of(case: Case, world: World) -> dict[int, int]:

@@ -52,7 +52,10 @@ def shape(call: Collective) -> str:
 
 def named_call(call: Collective, frame: Frame | None = None) -> str:
     """all_reduce #412 at train.py:88"""
-    number = f" #{call.number:,}" if call.number else ""
+    if call.kind in ("send", "recv"):
+        number = "" if call.peer is None else f" {'to' if call.kind == 'send' else 'from'} rank {call.peer}"
+    else:
+        number = f" #{call.number:,}" if call.number else ""
     if frame is not None:
         return f"{kind(call)}{number} at {spot(frame.file, frame.line)}"
     return f"{kind(call)}{number}" + (f" at {spot(call.file, call.line)}" if call.file else "")

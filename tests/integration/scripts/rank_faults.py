@@ -38,6 +38,10 @@ def misbehave(step):
         os.kill(os.getpid(), 9)
     elif FAULT == "exit":
         sys.exit(0)
+    elif FAULT == "memory":
+        kept = []
+        while True:
+            kept.append(torch.ones(1 << 22))
     while FAULT == "loop":
         step += 1
 

@@ -50,6 +50,12 @@ def wrapped():
     )
 
 
+def saves_for_a_minute(model):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        torch.save(model.state_dict(), os.devnull)
+
+
 def main():
     torch.set_num_threads(1)
     if KIND == "late-rank" and RANK == 1:
@@ -65,6 +71,10 @@ def main():
         steps(model, opt, 120, accumulate=4 if KIND == "no-sync" else 1)
     if KIND == "validates-long" and RANK == 0:
         time.sleep(60)
+    if KIND == "saves-long" and RANK == 0:
+        saves_for_a_minute(model)
+    if KIND == "restarts" and RANK == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        raise RuntimeError("lost its machine")
     if KIND == "two-groups":
         groups = [dist.new_group([0, 1]), dist.new_group([0, 1])]
         for step in range(40):

@@ -39,7 +39,7 @@ def saved(name: str, case: Case) -> Saved:
 
 
 def test_two_machines_give_the_answer_of_one() -> None:
-    first, second = part(whole(), 0), merging._moved(part(whole(), 1, 2), 0, AWAY)
+    first, second = part(whole(), 0), merging._moved(part(whole(), 1, 2), {}, AWAY)
     assert "ranks" not in {f.family for f in diagnose(first).findings}  # alone it proves nothing
     case = merging.merged([saved("a", first), saved("b", second)])
     expected, found = diagnose(whole()).findings[0], diagnose(case).findings[0]
@@ -47,7 +47,7 @@ def test_two_machines_give_the_answer_of_one() -> None:
 
 
 def test_clocks_are_aligned_on_what_ranks_did_together() -> None:
-    second = merging._moved(part(whole(), 1, 2), 0, AWAY)
+    second = merging._moved(part(whole(), 1, 2), {}, AWAY)
     case = merging.merged([saved("a", part(whole(), 0)), saved("b", second)])
     before = {f.rank: f.formed for f in whole().flights if f.formed}
     after = {f.rank: f.formed for f in case.flights if f.formed}

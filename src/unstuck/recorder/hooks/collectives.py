@@ -49,6 +49,7 @@ SUPERSEDED = {"all_gather_into_tensor": "all_gather_single", "reduce_scatter_ten
 TENSOR = ("input_tensor", "tensor", "output", "tensors", "output_tensor_list")  # parameters, the first that is there
 PEER = ("src", "dst", "group_src", "group_dst")
 MAX_SIZE = (1 << 31) - 1
+NEW_GROUP = at.COLLECTIVES.index("new_group")
 _ROW = Packing(f"{at.COLLECTIVE_WORDS}q")
 
 
@@ -67,12 +68,16 @@ class Ring:
         self.serial = self.announced = 0
 
     def enter(self, kind: int, group: Any) -> int:
-        """Write a row of what DistributedDataParallel starts; gives its place, 0 where this process is not in it."""
+        """Write a row of what begins in C++ or takes no tensor; gives its place, 0 where this process is not in it."""
         if self.announced:
             self.settle()
-        known = self.groups.of(group)
+        made = kind == NEW_GROUP
+        known = self.groups.of(None if made else group)
         if known is None or not known.member:
             return 0
+        if made:  # not one of the numbered: ranks that are not to be in it may do without the call
+            self.groups.made += 1
+            return self._write(kind, known.number, self.groups.made)
         known.count += 1
         return self._write(kind, known.number, known.count)
 
@@ -125,6 +130,7 @@ def install(module: Any) -> None:
     for name, kind in FUNCTIONS.items():
         if hasattr(module, name) and not hasattr(module, SUPERSEDED.get(name, "")):
             _wrap(module, name, at.COLLECTIVES.index(kind), ring)
+    _wrap_started(module, "new_group", NEW_GROUP, ring)
 
 
 def _wrap(module: Any, name: str, kind: int, ring: Ring) -> None:
@@ -164,7 +170,7 @@ def _wrap(module: Any, name: str, kind: int, ring: Ring) -> None:
         serial = ring.serial = ring.serial + 1
         place = first_row + (serial - 1) % rows * width
         site = find_site(sys._getframe(2))
-        source = peer_of(arguments, options, given) if peers else -1
+        source = peer_of(arguments, options, given, known is groups.default) if peers else -1
         flags, words = kind | at.ASYNC if waits_not is True else kind | always, ring.words
         about = known.number, known.count, flags, source, clock(), 0, site, described, sizes, more, state[steps]
         pack(words, place * 8, serial, *about)
@@ -181,11 +187,11 @@ def _wrap(module: Any, name: str, kind: int, ring: Ring) -> None:
         sizes = (shape[0] & MAX_SIZE) << 32 | shape[1] & MAX_SIZE
         return described, sizes, (shape[2] & MAX_SIZE) << 32 | (shape[3] & MAX_SIZE if count > 3 else 0)
 
-    def peer_of(arguments: Any, options: Any, given: int) -> int:
+    def peer_of(arguments: Any, options: Any, given: int, of_all: bool) -> int:
         for each, place in peers:
             peer = arguments[place] if given > place else options.get(each)
-            if type(peer) is int:
-                return peer
+            if type(peer) is int:  # by its number in the group it may be another one of the world
+                return peer if of_all or each[0] != "g" else at.NONE
         return at.NONE
 
     @wraps(original)
@@ -235,11 +241,11 @@ def install_ddp(module: Any) -> None:
 
 
 def _wrap_started(dist: Any, name: str, kind: int, ring: Any) -> None:
-    """A function of C++ whose first argument is the group."""
+    """A function whose first argument is the group; or that makes one."""
     original = getattr(dist, name)
 
     @wraps(original)
-    def started(group: Any, *arguments: Any, **options: Any) -> Any:
+    def started(group: Any = None, *arguments: Any, **options: Any) -> Any:
         place = 0
         try:
             place = ring.enter(kind, group)

@@ -42,6 +42,7 @@ class Groups:
         """Numbers of the user's lines, by module and line; -1: not the user's. Not by the frame's code: to read that
         raises an audit event, which is heard."""
         self._last_site = 0
+        self.made = 0  # groups, by new_group
 
     def begin(self, module: Any) -> None:
         self._module = module
@@ -58,7 +59,7 @@ class Groups:
         if name is not None:
             self._by_name.pop(name, None)
             return
-        self.default = None
+        self.default, self.made = None, 0
         self._by_name.clear()
 
     def of(self, group: Any) -> Known | None:
@@ -188,9 +189,19 @@ def joining(module: Any, arguments: Any, options: Any, frame: FrameType) -> None
             backend=backend if type(backend) is str else "",
             address="" if "store" in given and given["store"] is not None else address[:200],
             site=site_of(frame),
+            dumps=_dumps(),
             restart=_number(None, "TORCHELASTIC_RESTART_COUNT") or 0,
         )
     )
+
+
+def _dumps() -> list[str]:
+    """As torch finds it: its variable, the older name of that, its place for such files, the older one."""
+    given = os.environ.get("TORCH_FR_DUMP_TEMP_FILE") or os.environ.get("TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+    if given:
+        return [given]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return [os.path.join(cache, "torch", "comm_lib_trace_rank_"), "/tmp/nccl_trace_rank_"]
 
 
 def _number(given: Any, variable: str) -> int | None:

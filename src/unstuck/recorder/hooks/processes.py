@@ -58,6 +58,8 @@ def install() -> None:
             frame = sys._getframe(1)
             if "/multiprocessing/" not in frame.f_code.co_filename:  # its own way of ending its children
                 emit("left_by_exit", status, frame)
+            elif flight.words[at.W_FORMING]:  # a rank that was forked
+                end.leaving()
         except Exception as fault:
             guard.off("os._exit", fault)
         original(status)

@@ -13,6 +13,7 @@ class WorldJoined(Record):
     backend: str = ""
     address: str = ""  # where the ranks are to meet: host:port, or a file
     site: Site | None = None
+    dumps: list[str] = []  # where torch's own flight recorder would write, if it does: without the rank at its end
     restart: int = 0  # how often the launcher had started the ranks anew
 
 

@@ -7,9 +7,12 @@ waits for somebody outside the set; repeat until nothing changes. What is left c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from unstuck.model import Case, Look, Process, Thread, Wait
 from unstuck.rules.hang.waiting import answers_others, is_housekeeping, keeps_for_others
+from unstuck.rules.rank_calls import absent
+from unstuck.rules.rank_positions import world_of
 
 BLOCKED = frozenset(("lock", "shared-lock", "file-lock", "pipe-read", "pipe-write", "child"))
 _PYTHON_LOCKS = ("/threading.py", "/queue.py", "multiprocessing/synchronize.py", "concurrent/futures/_base.py")
@@ -23,6 +26,7 @@ def deadlocked(case: Case) -> frozenset[int]:
         return frozenset()
     before, now = looks
     wakers = {process.pid: _wakers(case, before, process) for process in now.processes}
+    wakers.update(_ranks(case, before, now))
     for process in now.processes:
         if keeps_for_others(process):  # whoever else is there can ask it for something
             _add_all(wakers, process, now)
@@ -31,6 +35,22 @@ def deadlocked(case: Case) -> frozenset[int]:
         for pid in free:
             del stuck[pid]
     return frozenset(stuck)
+
+
+def _ranks(case: Case, before: Look, now: Look) -> Iterator[tuple[int, set[int]]]:
+    """A rank in a call waits for those that are not in it; each of them has to be there, and alive."""
+    world = world_of(case)
+    if world is None or world.unseen:
+        return
+    for position in world.positions.values():
+        process, thread, call = now.process(position.flight.pid), position.thread, position.call
+        if process is None or thread is None or call is None or not call.entered:
+            continue
+        missed = absent(world, position)
+        others = [t for t in process.threads if t.python and t is not process.main_thread]
+        idle = all(is_housekeeping(t) or answers_others(t) for t in others)
+        if idle and missed and all(p.alive for p in missed) and _never_ran(before, process, thread):
+            yield process.pid, {p.flight.pid for p in missed}
 
 
 def _add_all(wakers: dict[int, set[int] | None], keeper: Process, now: Look) -> None:

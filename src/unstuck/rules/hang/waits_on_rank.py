@@ -26,6 +26,7 @@ from unstuck.model import Case, Finding, Process
 from unstuck.rules.hang.blocked import blocked
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.hang.waiting import collective_call
+from unstuck.rules.rank_positions import in_backward
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, who
 
@@ -40,7 +41,7 @@ def decide(case: Case) -> Iterable[Finding]:
             title=f"{still.who} is waiting in {call.function} for a rank that does not join",
             evidence=(
                 f"{still.who} has been in {call.function}, called at {place(still.frame)}, for {still.lasting}",
-                *(f"{who(p)} is not in a collective: it is at {place(p.user_frame)}" for p in _elsewhere(still)),
+                *(f"{who(p)} is {_doing(p)} at {place(p.user_frame)}" for p in _elsewhere(still)),
             ),
             fix="Let every rank make the same collective calls in the same order; look at the rank that is elsewhere.",
             seen_by=still.stacks_by,
@@ -50,8 +51,15 @@ def decide(case: Case) -> Iterable[Finding]:
 def _elsewhere(still: Standstill) -> list[Process]:
     """Ranks whose clock stopped outside any collective; else processes of the same launcher that are outside."""
     stalled = [p for stall in still.case.stalls if (p := still.look.process(stall.pid)) and _is_outside(p, still)]
+    stalled = [p for p in stalled if p.pid != still.process.ppid]  # whoever started it is no rank
     siblings = [p for p in still.look.processes if p.ppid == still.process.ppid and p.is_python]
     return stalled or [p for p in siblings if _is_outside(p, still) and p.user_frame][:4]
+
+
+def _doing(process: Process) -> str:
+    """A backward pass may be one of DistributedDataParallel, which is a collective: from outside nobody knows."""
+    backward = process.main_thread is not None and in_backward(process.main_thread)
+    return "in a backward pass" if backward else "not in a collective: it is"
 
 
 def _is_outside(process: Process, still: Standstill) -> bool:

@@ -25,8 +25,9 @@ from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
 from unstuck.rules import rank_words
+from unstuck.rules.rank_calls import FROM_ONE
 from unstuck.rules.rank_positions import Position
-from unstuck.rules.ranks.separation import separation
+from unstuck.rules.ranks.separation import Separation, separation
 from unstuck.rules.rule import Rule
 
 
@@ -37,25 +38,37 @@ def decide(case: Case) -> Iterable[Finding]:
     first, other = found.waiting[0], found.missing
     if first.call is None or other.call is None:
         return
-    calls = f"{rank_words.named_call(other.call, other.frame)}{_arguments(other, first)}"
-    waited = f"{found.call}{_arguments(first, other)}"
+    another_model = other.call.kind == "ddp_parameters" and other.call.raised and other.call.number < first.call.number
+    title = _calls(found, first, other)
+    if another_model:  # the check of those that agree with the first rank has passed
+        title = f"{found.who_is_missing} wraps another model in DistributedDataParallel than rank {first.rank}"
     yield RULE.finding(
         severity="error",
         confidence=found.confidence,
-        title=f"{found.who_waits} in {waited}, {found.who_is_missing} in {calls}",
+        title=title,
         evidence=(
             *found.roll_call,
             f"they are in different groups: {first.call.group} and {other.call.group}"
             if first.call.group != other.call.group
             else "",
+            f"`{other.error}: {other.died.raised.message[:160]}`" if other.died is not None and another_model else "",
             found.lasting,
         ),
         where=found.where(),
-        fix="Let every rank make the same calls in the same order"
+        fix="Build the same model on every rank: the same layers, of the same sizes, in the same order."
+        if another_model
+        else "Let every rank make the same calls in the same order"
         + (", with tensors of the same shape and dtype." if first.call.kind == other.call.kind else "."),
         seen_by=found.seen_by,
         also=found.also(),
     )
+
+
+def _calls(found: Separation, first: Position, other: Position) -> str:
+    assert first.call is not None
+    assert other.call is not None
+    calls = f"{rank_words.named_call(other.call, other.frame)}{_arguments(other, first)}"
+    return f"{found.who_waits} in {found.call}{_arguments(first, other)}, {found.who_is_missing} in {calls}"
 
 
 def _arguments(one: Position, other: Position) -> str:
@@ -65,7 +78,7 @@ def _arguments(one: Position, other: Position) -> str:
         return ""
     if rank_words.shape(a) != rank_words.shape(b):
         return f" with {rank_words.shape(a)}"
-    return f" from rank {a.peer}" if a.peer != b.peer and a.peer is not None else ""
+    return f" from rank {a.peer}" if a.kind in FROM_ONE and a.peer != b.peer and a.peer is not None else ""
 
 
 RULE = Rule(

@@ -33,7 +33,7 @@ def decide(case: Case) -> Iterable[Finding]:
     found = separation(case, "left")
     if found is None:
         return
-    branch = found.branch
+    branch, last = found.branch, found.missing.last_seen
     yield RULE.finding(
         severity="error",
         confidence=found.confidence,
@@ -42,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
             f"rank {found.missing.rank} made {count(found.missing.flight.step, 'step')}, "
             f"rank {found.waiting[0].rank} {count(found.waiting[0].flight.step, 'step')}",
             *found.roll_call,
-            f"its last collective was at {place(found.missing.last_seen)}" if not found.missing.alive else "",
+            f"its last collective was at {place(last)}" if last is not None and not found.missing.alive else "",
             f"it left by the `if` at {place(branch)}" if branch is not None else "",
         ),
         where=found.where(branch),

@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.rules.ranks.separation import separation
+from unstuck.rules.rank_calls import COUNTERPART
+from unstuck.rules.ranks.separation import Separation, separation
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import place
 
@@ -41,7 +42,7 @@ def decide(case: Case) -> Iterable[Finding]:
     yield RULE.finding(
         severity="error",
         confidence=found.confidence,
-        title=f"{found.who_waits} in {found.call}, which {found.who_is_missing} did not call",
+        title=f"{found.who_waits} in {found.call}, {_not_made(found)}",
         evidence=(
             *found.roll_call,
             f"they parted at the `if` at {place(branch)}" if branch is not None else "",
@@ -54,6 +55,14 @@ def decide(case: Case) -> Iterable[Finding]:
         seen_by=found.seen_by,
         also=found.also(),
     )
+
+
+def _not_made(found: Separation) -> str:
+    call = found.waiting[0].call
+    assert call is not None
+    if call.kind in COUNTERPART:
+        return f"and {found.who_is_missing} {found.is_or_are} not in the {COUNTERPART[call.kind]} that it needs"
+    return f"which {found.who_is_missing} did not call"
 
 
 RULE = Rule(

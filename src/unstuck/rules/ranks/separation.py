@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from unstuck.model import Case, Frame, Process, SeenBy, Where
+from unstuck.model import Case, Frame, LastPass, Process, SeenBy, Where
+from unstuck.recorder.records import Site
 from unstuck.rules import rank_words
+from unstuck.rules.rank_calls import absent, arguments, first_misfit
 from unstuck.rules.rank_positions import Position, World, exclude_each_other, numbers, own_arm, parting, world_of
 from unstuck.rules.words import seconds
 
 Kind = Literal["uneven", "left", "differ", "skips"]
 CPU_SECONDS = 0.05  # of a whole process between two looks: less is not work
-ALIKE = ("all_reduce", "broadcast", "reduce", "reduce_scatter")  # every rank gives a tensor of the same shape
 OF_TRAINING = ("ddp_parameters", "ddp_broadcast", "ddp_gradients")
+
+
+class Ended(NamedTuple):
+    """A pass that is over on one rank, and not on another."""
+
+    site: Site
+    batches: int
+    more: int | None  # batches of the other rank, where known
 
 
 @dataclass(frozen=True)
@@ -86,8 +96,8 @@ class Separation:
         return None if line is None else Frame(mine.file, line, mine.function, user=True)
 
     def where(self, frame: Frame | None = None) -> Where:
-        """Of the missing rank."""
-        at, flight = frame or self.missing.frame or self.missing.last_seen, self.missing.flight
+        """Of the missing rank; where nothing else is known, where it became one."""
+        at, flight = frame or self.missing.frame or self.missing.last_seen or self._began, self.missing.flight
         return Where(
             file=at.file if at is not None else None,
             line=at.line if at is not None else None,
@@ -96,6 +106,12 @@ class Separation:
             rank=self.missing.rank,
             step=flight.step,
         )
+
+    @property
+    def _began(self) -> Frame | None:
+        sites = (joined.site for joined in self.case.worlds_joined if joined.pid == self.missing.flight.pid)
+        site = next(sites, None)
+        return Frame(*site, user=True) if site is not None else None
 
     def also(self) -> tuple[Where, ...]:
         """Where those that wait are."""
@@ -117,18 +133,23 @@ def find(case: Case) -> Separation | None:
     if world is None or case.outcome == "finished":
         return None
     held = [position for position in world.positions.values() if _waits(world, position)]
-    if not held:
+    waiting = _reference(held) if held else []
+    missed = absent(world, waiting[0]) if held else []
+    proven = bool(held) and _proven(world, waiting, missed)
+    if held and not proven and not _long(case, waiting[0]):
         return None
-    waiting = _reference(held)
-    members = _members(world, waiting[0])
-    absent = [p for p in members if not _same_call(p, waiting[0])]
-    if not absent:
+    misfit = first_misfit(world) if missed or case.outcome == "died" else None
+    if misfit is not None and not (missed and _of_now(world, misfit)):
+        waiting, missed = misfit[0], [misfit[1]]
+    if not missed:
         return None
-    missing = min(absent, key=lambda p: (p.alive, p.call is not None, p.rank))
-    proven = _proven(world, waiting, absent)
-    if not proven and not _long(case, waiting[0]):
-        return None
-    return Separation(case, world, _kind(world, waiting[0], missing), waiting, missing, absent, proven)
+    missing = min(missed, key=lambda p: (p.alive, p.call is not None, p.rank))
+    return Separation(case, world, _kind(world, waiting[0], missing), waiting, missing, missed, proven)
+
+
+def _of_now(world: World, misfit: tuple[list[Position], Position]) -> bool:
+    """Both are still in these calls."""
+    return all(world.positions[p.rank].call is p.call for p in (misfit[0][0], misfit[1]))
 
 
 def _waits(world: World, position: Position) -> bool:
@@ -143,7 +164,8 @@ def _reference(held: list[Position]) -> list[Position]:
     """The call that most are in; of two as large, that of the training, then the earlier one."""
     groups: dict[tuple[object, ...], list[Position]] = {}
     for position in held:
-        groups.setdefault(position.key, []).append(position)
+        assert position.call is not None
+        groups.setdefault((position.key, arguments(position.call)), []).append(position)
     return max(groups.values(), key=lambda group: (len(group), *_at_work(group[0]), -group[0].rank))
 
 
@@ -155,35 +177,6 @@ def _at_work(position: Position) -> tuple[bool, bool, int]:
 
 def _trains(position: Position) -> bool:
     return position.call is not None and position.call.kind in OF_TRAINING
-
-
-def _members(world: World, position: Position) -> list[Position]:
-    """Ranks of the group that the call is of."""
-    call = position.call
-    assert call is not None
-    group = next((group for group in position.flight.groups if group.name == call.group), None)
-    ranks = group.ranks if group is not None and group.size < world.size else world.positions.keys()
-    return [world.positions[rank] for rank in ranks if rank in world.positions]
-
-
-def _same_call(one: Position, other: Position) -> bool:
-    a, b = one.call, other.call
-    if a is None or b is None or one.alive != other.alive:
-        return False
-    if (a.group, a.number, a.kind) != (b.group, b.number, b.kind):
-        return False
-    return _agree(one, other)
-
-
-def _agree(one: Position, other: Position) -> bool:
-    """Their arguments fit together, as far as they were recorded."""
-    a, b = one.call, other.call
-    if a is None or b is None:
-        return False
-    known = a.kind in ALIKE and a.dimensions is not None and b.dimensions is not None
-    if known and (a.dtype, a.shape, a.dimensions) != (b.dtype, b.shape, b.dimensions):
-        return False
-    return a.peer == b.peer or a.kind not in ("broadcast", "reduce", "gather", "scatter")
 
 
 # --- how certain ---------------------------------------------------------------------------------------------
@@ -235,7 +228,8 @@ def _kind(world: World, waiting: Position, missing: Position) -> Kind:
     if missing.call is None or waiting.call is None:
         return "skips"
     a, b = missing.call, waiting.call
-    if a.group != b.group or (missing.frame and waiting.frame and missing.frame.line == waiting.frame.line):
+    same = (a.group, a.number, a.kind) == (b.group, b.number, b.kind)  # with other arguments
+    if same or a.group != b.group or (missing.frame and waiting.frame and missing.frame.line == waiting.frame.line):
         return "differ"
     parted = parting(missing, waiting)
     if parted is not None and exclude_each_other(*parted):
@@ -263,28 +257,24 @@ def leaves(missing: Position, waiting: Position) -> bool:
     return missing.call is not None and _called_before(missing, waiting) and not _called_before(waiting, missing)
 
 
-def ended_sooner(case: Case, one: Position, other: Position) -> tuple[int, int | None] | None:
-    """Batches of the pass that the first has ended and the other has not, and how many the other has, if known."""
-    passes = _passes(case, one.flight.pid)
-    for site, ended in reversed(passes.items()):
-        theirs = _passes(case, other.flight.pid).get(site, [])
-        if len(ended) > len(theirs) and other.flight.loaders >= len(ended):
-            length = _length(case, other.flight.pid, site)
-            if length is None or length > ended[-1]:
-                return ended[-1], length
+def ended_sooner(case: Case, one: Position, other: Position) -> Ended | None:
+    """The pass that the first has come to the end of while the other, in the same one, has more batches."""
+    theirs = {site: (last, length) for site, last, length in _passes(case, other)}
+    for site, last, _ in _passes(case, one):
+        same, length = theirs.get(site, (None, None))
+        if last.batches is None or same is None or same.batches is not None or same.number != last.number:
+            continue
+        # Of a stream nobody knows the length. One that skipped a step of as many batches has made fewer of them.
+        more = other.flight.batch > last.batches or last.steps >= last.batches
+        if length > last.batches if length is not None else more:
+            return Ended(site, last.batches, length)
     return None
 
 
-def _passes(case: Case, pid: int) -> dict[tuple[str, int], list[int]]:
-    """Batches of each pass that ended, by the line of the loop."""
-    found: dict[tuple[str, int], list[int]] = {}
-    for ended in case.passes_ended:
-        if ended.pid == pid and ended.site is not None:
-            found.setdefault(ended.site[:2], []).append(ended.batches)
-    return found
-
-
-def _length(case: Case, pid: int, site: tuple[str, int]) -> int | None:
-    known = (s for s in reversed(case.loaders) if s.pid == pid and s.site is not None and s.site[:2] == site)
-    settings = next(known, None)
-    return settings.length if settings is not None else None
+def _passes(case: Case, position: Position) -> Iterator[tuple[Site, LastPass, int | None]]:
+    """The last pass over each loader, by the line of its loop; and the length of that loader."""
+    loaders = {s.number: s for s in case.loaders if s.pid == position.flight.pid and s.site is not None}
+    for last in position.flight.passes:
+        settings = loaders.get(last.loader)
+        if settings is not None and settings.site is not None:
+            yield settings.site, last, settings.length

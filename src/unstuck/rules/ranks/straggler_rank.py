@@ -31,7 +31,7 @@ from unstuck.text import seconds
 MIN_STEPS = 64  # all of them are timed
 MIN_RATIO, LOUD_RATIO = 1.25, 1.5  # of the slow rank's own time to that of the others
 MIN_LOST, LOUD_LOST = 0.05, 0.1  # of the time of the run
-LOUD_SECONDS = 5.0  # that were lost in all
+MIN_SECONDS, LOUD_SECONDS = 1.0, 5.0  # that were lost in all
 PHASES = {"data": "loading data", "between": "its own code (the forward pass, mostly)", "optimizer": "the optimizer"}
 
 
@@ -66,6 +66,8 @@ def decide(case: Case) -> Iterable[Finding]:
         return  # not one straggler: ranks of different speed
     phase = max(PHASES, key=lambda name: slow.parts[name] - median(own.parts[name] for own in others))
     wasted = (slow.all - usual) * slow.position.flight.step
+    if wasted < MIN_SECONDS:
+        return
     loud = slow.all >= LOUD_RATIO * usual and lost >= LOUD_LOST and wasted >= LOUD_SECONDS
     yield RULE.finding(
         severity="warning" if loud else "info",

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Where
-from unstuck.rules.ranks.separation import Separation, ended_sooner, separation
+from unstuck.rules.ranks.separation import ended_sooner, separation
 from unstuck.rules.rule import Rule
 from unstuck.text import spot
 
@@ -35,20 +35,18 @@ def decide(case: Case) -> Iterable[Finding]:
         return
     ended = ended_sooner(case, found.missing, found.waiting[0])
     assert ended is not None
-    batches, length = ended
-    waits = found.waiting[0]
-    where = _loop(found)
-    at = f" at {spot(where.file, where.line or 0)}" if where.file else ""
+    (file, line, function), batches, length = ended
+    waits, flight = found.waiting[0], found.missing.flight
     yield RULE.finding(
         severity="error",
         confidence=found.confidence,
         title=f"rank {found.missing.rank} ran out of batches after {batches:,}; rank {waits.rank} {_more(length)}",
         evidence=(
-            f"the pass over the loader{at}: {batches:,} batches on rank {found.missing.rank}, "
+            f"the pass over the loader at {spot(file, line)}: {batches:,} batches on rank {found.missing.rank}, "
             f"{f'{length:,}' if length is not None else 'more'} on rank {waits.rank}",
             *found.roll_call,
         ),
-        where=where,
+        where=Where(file, line, function or None, flight.pid, rank=found.missing.rank, step=flight.step),
         fix="Give every rank the same number of batches (DistributedSampler, drop_last=True, shards of equal size), or "
         "wrap the loop into torch.distributed.algorithms.join.Join([model]).",
         also=found.also(),
@@ -57,15 +55,6 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _more(length: int | None) -> str:
     return f"has {length:,}" if length is not None else "has more"
-
-
-def _loop(found: Separation) -> Where:
-    """The loop over the loader, of the rank that has ended it."""
-    pid = found.missing.flight.pid
-    ended = next(record for record in reversed(found.case.passes_ended) if record.pid == pid and record.site)
-    assert ended.site is not None
-    file, line, function = ended.site
-    return Where(file, line, function or None, pid, rank=found.missing.rank, step=found.missing.flight.step)
 
 
 RULE = Rule(

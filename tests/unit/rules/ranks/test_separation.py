@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unstuck.model import Case, Collective, Exit, Flight, Frame, Look, Process, RankGroup, Stall, Thread, Wait
+import pytest
+
+from unstuck.model import Case, Collective, Exit, Flight, Frame, LastPass, Look, Process, RankGroup, Stall, Thread, Wait
 from unstuck.recorder.records.deaths import Died, Raised
-from unstuck.recorder.records.loaders import LoaderSettings, PassEnded
+from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.diagnose import diagnose
 
 SCRIPT = "/home/me/train.py"
@@ -149,18 +151,68 @@ def test_a_rank_that_ended_has_left() -> None:
     assert (first.rule, first.where.rank) == ("rank-exited-early", 3)
 
 
-def test_fewer_batches_on_one_rank() -> None:
-    site = (SCRIPT, 8, "train")
-    flights = [rank(n, call("ddp_gradients", pending=True), loaders=1) for n in range(3)]
+def uneven(ended: LastPass, *, length: int | None = 20, batch: int = 0) -> Case:
+    """Three ranks are in the second pass, the last one has ended its own."""
+    flights = [
+        rank(n, call("ddp_gradients", pending=True), loaders=1, batch=batch, passes=(LastPass(0, 2),)) for n in range(3)
+    ]
     processes = [process(n, GRAPH, user(11)) for n in range(3)]
-    flights.append(rank(3, call("barrier", line=30), loaders=1))
+    flights.append(rank(3, call("barrier", line=30), loaders=1, passes=(ended,)))
     processes.append(process(3, C10D, user(30)))
-    loaders = tuple(LoaderSettings(pid=100 + n, number=0, site=site, length=20 if n < 3 else 18) for n in range(4))
-    ended = (PassEnded(pid=103, number=0, site=site, batches=18, passes=1, at=45.0),)
-    found = replace(case(flights, processes), loaders=loaders, passes_ended=ended)
-    first = diagnose(found).findings[0]
+    loaders = tuple(
+        LoaderSettings(pid=100 + n, number=0, site=(SCRIPT, 8, "train"), length=length if n < 3 else length and 18)
+        for n in range(4)
+    )
+    return replace(case(flights, processes), loaders=loaders)
+
+
+def test_fewer_batches_on_one_rank() -> None:
+    first = diagnose(uneven(LastPass(0, 2, batches=18, steps=18))).findings[0]
     assert (first.rule, first.where.line, first.where.rank) == ("uneven-batches", 8, 3)
     assert "18 batches on rank 3, 20 on rank 0" in first.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("ended", "length", "batch", "expected"),
+    [
+        (LastPass(0, 2, batches=18, steps=18), None, 0, True),  # a stream: each batch made a step
+        (LastPass(0, 2, batches=18, steps=9), None, 19, True),  # … or the other was seen to have more
+        (LastPass(0, 2, batches=18, steps=17), None, 0, False),  # a step was skipped
+        (LastPass(0, 2, batches=20, steps=19), 20, 0, False),  # as many batches as the others have
+        (LastPass(0, 1, batches=18, steps=18), 20, 0, False),  # of a pass that the others have behind them
+    ],
+)
+def test_which_passes_are_uneven(ended: LastPass, length: int | None, batch: int, expected: bool) -> None:
+    assert ("uneven-batches" in rules(uneven(ended, length=length, batch=batch))) is expected
+
+
+def test_two_that_receive_wait_for_each_other() -> None:
+    flights = [replace(rank(n, call("recv", number=0, peer=1 - n)), world=2) for n in range(2)]
+    first = diagnose(case(flights, [process(n, C10D, user(10)) for n in range(2)])).findings[0]
+    assert first.rule == "collectives-differ"
+    assert "recv from rank 1" in first.title
+
+
+def test_a_call_that_did_not_fit_comes_before_the_wait() -> None:
+    """It took as many bytes, so nobody noticed; now each waits in the next one."""
+    flights = [rank(n, call(number=6, line=10), call("barrier", number=7, line=20)) for n in range(3)]
+    flights.append(rank(3, call("reduce", number=6, line=14), call(number=7, line=10)))
+    processes = [process(n, C10D, user(20 if n < 3 else 10)) for n in range(4)]
+    first = diagnose(case(flights, processes)).findings[0]
+    assert (first.rule, first.where.line, first.where.rank) == ("collectives-differ", 14, 3)
+
+
+def test_shapes_that_did_not_fit_crash_a_rank() -> None:
+    """Both handed their call over and went on; a thread of the backend aborted one of them."""
+    shapes = ((64,), (64,), (64,), (2,))
+    flights = [
+        rank(n, call(shape=s, dimensions=1, dtype="float32", asynchronous=True, left=51.0), alive=False)
+        for n, s in enumerate(shapes)
+    ]
+    found = Case(now=80.0, root=1, outcome="died", exits=(Exit(1, 1),), flights=tuple(flights))
+    first = diagnose(found).findings[0]
+    assert (first.rule, first.where.rank) == ("collectives-differ", 3)
+    assert "float32 [2]" in first.title
 
 
 def test_one_death_not_four() -> None:
@@ -194,3 +246,16 @@ def test_the_hang_of_the_missing_rank_comes_first() -> None:
     assert (first.family, first.where.rank) == ("hang", 3)
     assert "ranks 0–2 wait in all_reduce #7 at train.py:10" in first.evidence
     assert more == []
+
+
+def test_what_the_backend_dumped_counts_before_what_python_saw() -> None:
+    """On a GPU each call returns at once; the dumps say which one never ended."""
+    flights = [
+        rank(n, call(left=50.0), dumped=(call(number=412, left=None if n < 3 else 50.5),), alive=False)
+        for n in range(4)
+    ]
+    flights[3] = replace(flights[3], dumped=(call(number=411, left=50.5),))
+    found = Case(now=80.0, root=1, outcome="died", exits=(Exit(1, 1),), flights=tuple(flights))
+    first = diagnose(found).findings[0]
+    assert "ranks 0–2 were in all_reduce #412 at train.py:10" in first.evidence
+    assert first.where.rank == 3

@@ -20,6 +20,12 @@ MOST_ENDS = 3  # passes whose end is written
 MOST_NODES = 32  # things in a batch that are looked at for its size
 
 
+def _row(loader: int, *about: int) -> None:
+    place = at.PASSES_AT + loader % at.PASSES_KEPT * at.PASS_WORDS
+    for offset, word in enumerate((loader + 1, *about)):
+        flight.words[place + offset] = word
+
+
 class PassCounts:
     """Of one loader."""
 
@@ -48,6 +54,7 @@ class Passes(Probe):
         known.opening += known.opened
         known.backwards = flight.state[flight.BACKWARDS]
         self._left_early(known, counts)
+        _row(known.number, known.passes + 1, at.NONE, flight.steps())
         counts.again, counts.over, counts.began = 0, 1, monotonic_ns()
         pids = loading.workers_of(iterator)
         if pids and pids != counts.pids:
@@ -95,6 +102,7 @@ class Passes(Probe):
         elif batches:
             counts.full_passes += 1
             counts.empty = 0
+            _row(known.number, known.passes, batches, flight.steps() - known.steps)
             if known.passes <= MOST_ENDS:
                 journal.write(PassEnded(**known.about(), batches=batches))
         else:
