@@ -132,9 +132,11 @@ def _beyond_length(report: LoaderReport[OverLength], length: int, loop: Loop) ->
 
 
 def _repeating(report: LoaderReport[Repeats], loop: Loop) -> Finding:
-    state, dataset = report.state, report.dataset
+    state, sampler = report.state, report.settings.sampler_site
+    drawn = not state.iterable and sampler is not None
+    dataset = sampler[2].partition(".")[0] if drawn and sampler else report.dataset
     return _finding(
-        report.where(report.settings.dataset_site, report.settings.sampler_site),
+        report.where(*(sampler, report.settings.dataset_site)[:: 1 if drawn else -1]),
         f"the epoch never ends: {dataset} starts over instead of ending",
         f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}, and {state.own:,} of "
         f"{state.rows:,} samples compared had already come in the same pass",

@@ -76,7 +76,7 @@ class Fingerprints(Probe):
                     other=prints.other,
                     batches=batches,
                     seconds=(monotonic_ns() - of_pass.began) / 1e9,
-                    endless=known.iterable and _endless(known.loader()),
+                    endless=_endless(known.loader()),
                 )
             )
 
@@ -95,7 +95,8 @@ def _endless(loader: Any) -> bool:
     """Asked when samples were seen to repeat, which is rare."""
     from ..loops import endless_stream
 
-    return endless_stream.goes_round(objects.Own(loader).get("dataset"))
+    own = objects.Own(loader)
+    return any(endless_stream.goes_round(own.get(name)) for name in ("dataset", "batch_sampler", "sampler"))
 
 
 def _note(prints: Prints, found: list[int], batches: int, workers: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
 from .parsed_source import Function, beneath, function_alone, is_generator, own_nodes
+from .unchanging_test import never_changes
 
 MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")
@@ -55,14 +56,15 @@ def endless_statement(function: Function) -> ast.stmt | None:
         statement = placed.statement
         if isinstance(statement, ast.Return):
             return None  # perhaps it never comes further than this
-        if not placed.guards and _yields_forever(statement):
+        if not placed.guards and _yields_forever(statement, function):
             return statement
     return None
 
 
-def _yields_forever(statement: ast.stmt) -> bool:
+def _yields_forever(statement: ast.stmt, function: Function) -> bool:
     if isinstance(statement, ast.While):
         always = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
+        always = always or never_changes(statement, function)
         return always and _gives(statement) and not is_left(statement)
     if isinstance(statement, ast.For):
         return _is_round(statement.iter) and _gives(statement) and not is_left(statement)
@@ -107,8 +109,10 @@ def _is_of_library(function: FunctionType) -> bool:
 
 def _endless(tree: ast.AST, name: str) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.While) and _gives(node) and not _bounded(node.test) and not is_left(node):
-            return True
+        if isinstance(node, ast.While) and _gives(node) and not is_left(node):
+            fixed = isinstance(tree, ast.FunctionDef) and never_changes(node, tree)
+            if fixed or not _bounded(node.test):
+                return True
         if isinstance(node, ast.expr) and _is_round(node):
             return True
         if isinstance(node, ast.YieldFrom) and _itself(node.value, name):
