@@ -242,7 +242,8 @@ class FlatOperation(Struct):
     """An operation whose slope is 0 everywhere, which parts of the model are behind."""
 
     operation: str = ""
-    lost: list[str] = []  # parameters that the loss reaches only through it
+    lost: list[str] = []  # parameters that the loss reaches only through it,
+    other_ways: bool = False  # or by other ways too
     site: Site | None = None
 
 

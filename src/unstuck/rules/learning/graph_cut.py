@@ -4,7 +4,8 @@ What it sees
     Parameters of an optimizer that require gradients but never get one: their layers are called in every step, and then
     the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values, `no_grad`
     around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. Or a whole optimizer
-    steps, and none of its parameters ever had a gradient, however that came about.
+    steps, and none of its parameters ever had a gradient, however that came about. Or numbers that learn go into a
+    random draw (`torch.normal(mean, std)`), which lets no gradient through, though other parts of the loss reach them.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -27,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.learning import GraphCut, Learning, Parameter
+from unstuck.recorder.records.learning import FlatOperation, GraphCut, Learning, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import counted, layer_names, layer_of, line, loss_site, random_matrices, where
 
@@ -35,6 +36,13 @@ MIN_STEPS = 5  # observed, all without a gradient
 MIN_STEPS_IN_VAIN = 20  # that an optimizer made, without moving anything
 CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
 LEAVES_TORCH = ("tolist", "numpy", "__array__", "item")
+STAND_INS = {
+    "normal": "Draw the noise apart from the numbers that learn: `mean + std * torch.randn_like(std)`.",
+    "bernoulli": "Train on a smooth stand-in (a relaxed Bernoulli, `torch.distributions.RelaxedBernoulli`), let the "
+    "gradient pass straight through (`p + (torch.bernoulli(p) - p).detach()`), or use its log-probability in the loss.",
+    "poisson": "Use the rate itself, or the log-probability of what was drawn, in the loss.",
+}
+"""For what is drawn at random."""
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -63,9 +71,19 @@ def _zero_slope(learning: Learning) -> Iterable[Finding]:
     """An operation whose slope is 0 everywhere: there is a graph, and no gradient comes through it."""
     flat = learning.flat
     behind = [parameter for parameter in learning.parameters if flat is not None and parameter.name in flat.lost]
-    if flat is None or not behind or not all(p.seen >= MIN_STEPS and p.zero == p.seen for p in behind):
+    if flat is None or not behind or not all(p.seen >= MIN_STEPS for p in behind):
+        return
+    if flat.other_ways:
+        yield _drawn(learning, flat, behind)
+        return
+    if not all(p.zero == p.seen for p in behind):
         return
     operation = flat.operation
+    fix = STAND_INS.get(
+        operation,
+        f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
+        "stand-in (tanh, sigmoid).",
+    )
     yield RULE.finding(
         severity="error",
         confidence=0.96,
@@ -76,8 +94,25 @@ def _zero_slope(learning: Learning) -> Iterable[Finding]:
             f"the loss reaches them only through `{operation}`, whose slope is 0 everywhere",
         ),
         where=where(learning, flat.site or loss_site(learning)),
-        fix=f"Let the gradient pass straight through: `x + (torch.{operation}(x) - x).detach()`, or train on a smooth "
-        "stand-in (tanh, sigmoid).",
+        fix=fix,
+    )
+
+
+def _drawn(learning: Learning, flat: FlatOperation, behind: list[Parameter]) -> Finding:
+    """Its result goes on into the loss as if it were a constant; another part of the loss reaches what is behind."""
+    operation = flat.operation
+    return RULE.finding(
+        severity="error",
+        confidence=0.93,
+        title=f"No gradient comes through `torch.{operation}`: {layer_names(behind)} learn nothing from what follows",
+        evidence=(
+            f"the graph of the loss has a `torch.{operation}` in it: it draws at random, and the gradient that it "
+            "passes on is always 0",
+            f"behind it are {counted(behind)} of {layer_names(behind)}; other parts of the loss still reach them, so "
+            "their gradients are not 0",
+        ),
+        where=where(learning, flat.site or loss_site(learning)),
+        fix=STAND_INS[operation],
     )
 
 

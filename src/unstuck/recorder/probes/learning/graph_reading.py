@@ -39,7 +39,8 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
     "AddmmBackward": (1, "_saved_mat1"),
     "ConvolutionBackward": (0, "_saved_input"),
 }
-FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc")}
+DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
+FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 
 
 class Graph:
@@ -139,8 +140,17 @@ def is_leaf(node: Any) -> bool:
 def only_behind(root: Any, flat: list[Any]) -> list[Any]:
     """Leaves that the loss reaches only through these nodes."""
     reached = {id(node.variable) for node in nodes([root], {root, *flat}) if is_leaf(node)}
-    behind = [node.variable for node in nodes(flat, set(flat)) if is_leaf(node)]
-    return [leaf for leaf in behind if id(leaf) not in reached]
+    after = [node.variable for node in nodes(flat, set(flat)) if is_leaf(node)]
+    return [leaf for leaf in after if id(leaf) not in reached]
+
+
+def drawn(flat: list[Any]) -> Any:
+    """One of these nodes that draws at random."""
+    return next((node for node in flat if FLAT[name_of(node)] in DRAWN), None)
+
+
+def behind(node: Any) -> list[Any]:
+    return [found.variable for found in nodes([node], {node}) if is_leaf(found)]
 
 
 def with_paths(root: Any, most: int) -> Iterator[tuple[Any, tuple[int, ...]]]:

@@ -223,11 +223,16 @@ class LearningProbe(Probe):
             self.names.find(frame)
 
     def _note_flat(self, root: Any, graph: Graph, frame: FrameType) -> None:
-        lost = [name for leaf in graph_reading.only_behind(root, graph.flat) if (name := self.names.name(leaf))]
+        leaves = graph_reading.only_behind(root, graph.flat)
+        draws = graph_reading.drawn(graph.flat) if not leaves else None
+        if draws is not None:  # what is behind it may learn from another part of the loss
+            leaves = graph_reading.behind(draws)
+        lost = [name for leaf in leaves if (name := self.names.name(leaf))]
         if lost:
-            operation = graph_reading.FLAT[graph_reading.name_of(graph.flat[0])]
+            operation = graph_reading.FLAT[graph_reading.name_of(draws or graph.flat[0])]
             site = script_lines.only_line(operation, frame)
-            self.flat = FlatOperation(operation=operation, lost=lost[:MAX_LOST], site=site)
+            also = draws is not None
+            self.flat = FlatOperation(operation=operation, lost=lost[:MAX_LOST], site=site, other_ways=also)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

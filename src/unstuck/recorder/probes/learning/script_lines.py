@@ -22,7 +22,7 @@ MAX_BYTES = 2_000_000  # of a file
 LINES_BACK = 80  # in which the loss is assigned
 SAME_NAME = (
     "log", "log2", "log10", "exp", "sqrt", "rsqrt", "std", "var", "softmax", "mean", "sign", "sgn", "round", "floor",
-    "ceil", "trunc",
+    "ceil", "trunc", "normal", "bernoulli", "poisson",
 )  # fmt: skip
 OPERATIONS: dict[str, tuple[tuple[str, ...], Any]] = {  # operation: calls that make it, and the operator
     **{name: ((name,), None) for name in SAME_NAME},
