@@ -73,7 +73,8 @@ def _verdict(case: Case, diagnosis: Diagnosis, standing: list[Finding]) -> Plain
     if diagnosis.findings:
         return {"tone": "good", "title": "The run recovered: nothing that was found still applies.", "labels": []}
     state = "so far" if case.outcome == "running" else "in this run"
-    return {"tone": "good", "title": f"Nothing wrong was found {state}.", "labels": []}
+    looked = count(sum(len(names) for _, names in _silent(diagnosis)), "cause")
+    return {"tone": "good", "title": f"Nothing wrong was found {state}.", "labels": [f"{looked} looked for"]}
 
 
 def _finding(case: Case, finding: Finding, around: int) -> Plain:
@@ -161,9 +162,13 @@ def _watched(case: Case, plain: Plain) -> list[list[str]]:
         ["losses", _first_and_last(found["loss"])],
         ["layers", f"{found['layers'][0]['of']:,}" if found["layers"] else ""],
         ["most memory", size(max((max(m["bytes"], default=0) for m in found["memory"]), default=0))],
-        ["cost of watching", f"{seconds(run['overhead']['seconds'])}, {100 * run['overhead']['share']:.2g} %"],
+        ["cost of watching", _cost(run["overhead"])],
     ]
     return [row for row in rows if row[1] and row[1] != "0 bytes"]
+
+
+def _cost(overhead: dict[str, float]) -> str:
+    return f"{seconds(overhead['seconds'])}, {100 * overhead['share']:.2g} %" if overhead["seconds"] else ""
 
 
 def _first_and_last(losses: list[Plain]) -> str:
@@ -172,15 +177,16 @@ def _first_and_last(losses: list[Plain]) -> str:
 
 
 def _ruled_out(diagnosis: Diagnosis) -> list[list[str]]:
-    """Families of causes, each with how many rules were silent."""
+    return [[words, count(len(names), "cause"), ", ".join(names)] for words, names in _silent(diagnosis)]
+
+
+def _silent(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
+    """Families of causes, and their rules that had nothing to say."""
     from unstuck.rules import RULES
 
     spoke = {finding.rule for finding in diagnosis.findings}
-    rows = []
-    for family, words in FAMILIES.items():
-        silent = [rule.name for rule in RULES if rule.family == family and rule.name not in spoke]
-        rows.append([words, count(len(silent), "cause"), ", ".join(silent)])
-    return rows
+    silent = [rule for rule in RULES if rule.name not in spoke]
+    return [(words, [rule.name for rule in silent if rule.family == family]) for family, words in FAMILIES.items()]
 
 
 def _machine(case: Case, plain: Plain) -> list[list[str]]:
