@@ -314,7 +314,15 @@
       for (const [u, box] of plots) if (box === target && box.clientWidth !== u.width) u.setSize({ width: Math.max(240, box.clientWidth), height: u.height });
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+  addEventListener("beforeprint", () => {  // as on paper: light, narrow, what matters unfolded
+    document.documentElement.dataset.print = "";
+    document.querySelectorAll("details.also, details.stack").forEach((each) => { each.open = true; });
+    draw();
+  });
+  addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.print;
+    draw();
+  });
 
   function listen() {
     const source = new EventSource("events"), words = (text) => { if (byId("live")) byId("live").textContent = text; };
