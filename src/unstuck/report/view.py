@@ -80,6 +80,7 @@ def _verdict(case: Case, diagnosis: Diagnosis, standing: list[Finding]) -> Plain
 def _finding(case: Case, finding: Finding, around: int) -> Plain:
     return {
         "rule": finding.rule,
+        "family": finding.family,
         "severity": finding.severity,
         "sure": "proven by experiment" if finding.verified else wording.sure(finding.confidence),
         "title": cut(finding.title, MAX_TITLE),
