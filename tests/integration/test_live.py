@@ -40,6 +40,22 @@ for step in range(most):
     if step % 64 == 0 and os.path.exists("end"):
         break
 """
+FAST = """
+import torch
+
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], lr=1e-6, foreach=False)
+for step in range(1_000_000):
+    weight.grad = None
+    (weight * weight).backward()
+    optimizer.step()
+"""
+WAITING = """
+import os, time
+
+while not os.path.exists("end"):
+    time.sleep(0.05)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +65,9 @@ def browser() -> Iterator[Browser]:
 
 
 class LiveRun:
-    def __init__(self, unstuck: Runner, *words: str) -> None:
+    def __init__(self, unstuck: Runner, *words: str, text: str = TRAINING) -> None:
         script = unstuck.folder / "train.py"
-        script.write_text(TRAINING)
+        script.write_text(text)
         self.end = unstuck.folder / "end"
         self.process = unstuck.start("run", "--live", script, *words)
         self.address = self._address()
@@ -115,7 +131,7 @@ def test_two_browsers_follow_a_run_to_its_end(browser: Browser, unstuck: Runner)
 
 
 def test_nobody_else_gets_in(unstuck: Runner) -> None:
-    run = LiveRun(unstuck, "1000000", "0.005")
+    run = LiveRun(unstuck, text=WAITING)
     token = run.path.strip("/")
     assert run.ask(f"/{token}/") == 200
     wrong = (token[:-1], f"{token}x", token[::-1], "%00", "..", "")
@@ -128,7 +144,7 @@ def test_nobody_else_gets_in(unstuck: Runner) -> None:
     listening = [c for c in psutil.Process(run.process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
     assert [c.laddr.ip for c in listening if c.laddr.port == run.port] == ["127.0.0.1"]
     with contextlib.ExitStack() as left_open:  # browsers that read nothing do not keep the run
-        for request in ("events HTTP/1.1", "events HTTP/1.1", None):
+        for request in ("events HTTP/1.1", "events HTTP/1.1", *[None] * 100):
             deaf = left_open.enter_context(socket.create_connection(("127.0.0.1", run.port), timeout=30))
             if request is not None:
                 deaf.sendall(f"GET {run.path}{request}\r\nHost: 127.0.0.1:{run.port}\r\n\r\n".encode())
@@ -137,7 +153,7 @@ def test_nobody_else_gets_in(unstuck: Runner) -> None:
 
 @pytest.mark.slow
 def test_a_million_steps_leave_page_and_supervisor_small(browser: Browser, unstuck: Runner) -> None:
-    run = LiveRun(unstuck, "1000000", "0")
+    run = LiveRun(unstuck, text=FAST)
     supervisor = psutil.Process(run.process.pid)
     with opened(browser, run.address) as seen:
         session = seen.page.context.new_cdp_session(seen.page)
@@ -145,10 +161,8 @@ def test_a_million_steps_leave_page_and_supervisor_small(browser: Browser, unstu
         sizes = []
         while run.process.poll() is None:
             seen.page.wait_for_timeout(5000)
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 sizes.append(supervisor.memory_info().rss)
-            except psutil.NoSuchProcess:
-                break
         session.send("HeapProfiler.collectGarbage")
         metrics = {item["name"]: item["value"] for item in session.send("Performance.getMetrics")["metrics"]}
         assert seen.errors == []

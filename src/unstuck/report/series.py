@@ -192,11 +192,19 @@ def _worker(case: Case, flight: Flight) -> Plain:
         "now": {
             "sample": flight.sample if flight.sample is not None else (flight.sample_key or None),
             "at": number(max(0.0, since - began)),
-            "seconds": number(max(0.0, (case.now if flight.alive else flight.read_at) - since)),
+            "seconds": number(max(0.0, _last_known(case, flight) - since)),
         }
         if flight.fetching
         else None,
     }
+
+
+def _last_known(case: Case, flight: Flight) -> float:
+    """When it was last known to be at it: a dead one until its memory was last read."""
+    if flight.alive:
+        return case.now
+    points = [point.at for curve in case.memory if curve.pid == flight.pid for point in curve.points[-1:]]
+    return max(points, default=flight.sample_since)
 
 
 def _began(case: Case) -> float:

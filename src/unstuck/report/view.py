@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from unstuck.families import FAMILIES, NOT_LEARNING
-from unstuck.model import Case, Finding, Frame, Process, Stall, Thread, Where
+from unstuck.model import Case, Finding, Stall, Where
 from unstuck.report import wording
 from unstuck.report.code_excerpt import excerpt
-from unstuck.report.json_report import relative, report
+from unstuck.report.json_report import report
+from unstuck.report.stack_view import cut, stacks
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.text import count, seconds, size
 
 AROUND = 4  # lines of source on each side of the one that is marked
-MAX_TITLE, MAX_LINE = 300, 900  # characters; a name can be of any length
+MAX_TITLE = 300  # characters
 MAX_PATH = 40  # characters
 MAX_FINDINGS = 12
-MAX_PROCESSES, MAX_THREADS, MAX_FRAMES = 24, 6, 40
 FIRST_IN_LAYER = 3  # spots beside the main one that are shown with their source
 
 Plain = dict[str, Any]
@@ -39,14 +39,14 @@ def view(case: Case, diagnosis: Diagnosis, series: Plain | None = None) -> Plain
         "others": [_finding(case, finding, 1) for finding in standing[1:MAX_FINDINGS]],
         "more": max(0, len(standing) - MAX_FINDINGS),
         "withdrawn": [_finding(case, finding, 0) for finding in withdrawn[:MAX_FINDINGS]],
-        "questions": [_cut(f"{q.asks} {q.would_decide}") for q in diagnosis.questions[:4]],
-        "healed": [_cut(act.what) for act in case.healed[:MAX_FINDINGS]],
+        "questions": [cut(f"{q.asks} {q.would_decide}") for q in diagnosis.questions[:4]],
+        "healed": [cut(act.what) for act in case.healed[:MAX_FINDINGS]],
         "phases": _phases(plain["phases"]),
         "watched": _watched(case, plain),
         "ruled_out": _ruled_out(diagnosis),
-        "stacks": _stacks(case, standing),
+        "stacks": stacks(case, standing),
         "machine": _machine(case, plain),
-        "unseen": [_cut(f"{item['probe']}: {item['why']}") for item in plain["probes_off"]],
+        "unseen": [cut(f"{item['probe']}: {item['why']}") for item in plain["probes_off"]],
         "series": plain["series"],
         "marks": _marks(diagnosis.findings),
         "version": plain["tool"]["version"],
@@ -62,7 +62,7 @@ def _verdict(case: Case, diagnosis: Diagnosis, standing: list[Finding]) -> Plain
         first = standing[0]
         sure = "proven by experiment" if first.verified else wording.sure(first.confidence)
         kind = FAMILIES.get(first.family, first.family)
-        return {"tone": first.severity, "title": _cut(first.title, MAX_TITLE), "labels": [first.rule, kind, sure]}
+        return {"tone": first.severity, "title": cut(first.title, MAX_TITLE), "labels": [first.rule, kind, sure]}
     stall = next((stall for stall in case.stalls if not stall.excuse), None)
     if stall is not None and case.outcome in ("running", "interrupted", "stopped"):
         title = f"No progress: {wording.stalled_for(stall)}. The cause is not known."
@@ -73,21 +73,23 @@ def _verdict(case: Case, diagnosis: Diagnosis, standing: list[Finding]) -> Plain
     if diagnosis.findings:
         return {"tone": "good", "title": "The run recovered: nothing that was found still applies.", "labels": []}
     state = "so far" if case.outcome == "running" else "in this run"
-    return {"tone": "good", "title": f"Nothing wrong was found {state}.", "labels": []}
+    looked = count(sum(len(names) for _, names in _silent(diagnosis)), "cause")
+    return {"tone": "good", "title": f"Nothing wrong was found {state}.", "labels": [f"{looked} looked for"]}
 
 
 def _finding(case: Case, finding: Finding, around: int) -> Plain:
     return {
         "rule": finding.rule,
+        "family": finding.family,
         "severity": finding.severity,
         "sure": "proven by experiment" if finding.verified else wording.sure(finding.confidence),
-        "title": _cut(finding.title, MAX_TITLE),
-        "evidence": [_cut(line) for line in finding.evidence],
-        "verified": _cut(finding.verified or ""),
+        "title": cut(finding.title, MAX_TITLE),
+        "evidence": [cut(line) for line in finding.evidence],
+        "verified": cut(finding.verified or ""),
         "spots": list(_spots(case, finding, around)),
-        "fix": _cut(finding.fix.text),
+        "fix": cut(finding.fix.text),
         "diff": finding.fix.diff or "",
-        "consequences": [_cut(line) for line in finding.consequences],
+        "consequences": [cut(line) for line in finding.consequences],
         "why_withdrawn": "Later steps do not confirm it."
         if finding.family in NOT_LEARNING
         else "The run recovered, or ended normally.",
@@ -102,10 +104,10 @@ def _spots(case: Case, finding: Finding, around: int) -> Iterable[Plain]:
         location, who = wording.location(where, case.cwd), wording.identity(where)
         if location or who:
             yield {
-                "location": _cut(_short(location)),
-                "who": [_cut(part) for part in who],
+                "location": cut(_short(location)),
+                "who": [cut(part) for part in who],
                 "note": code.note if code else "",
-                "lines": [[line.number, _cut(line.text), line.marked] for line in code.lines] if code else [],
+                "lines": [[line.number, cut(line.text), line.marked] for line in code.lines] if code else [],
             }
 
 
@@ -161,9 +163,13 @@ def _watched(case: Case, plain: Plain) -> list[list[str]]:
         ["losses", _first_and_last(found["loss"])],
         ["layers", f"{found['layers'][0]['of']:,}" if found["layers"] else ""],
         ["most memory", size(max((max(m["bytes"], default=0) for m in found["memory"]), default=0))],
-        ["cost of watching", f"{seconds(run['overhead']['seconds'])}, {100 * run['overhead']['share']:.2g} %"],
+        ["cost of watching", _cost(run["overhead"])],
     ]
     return [row for row in rows if row[1] and row[1] != "0 bytes"]
+
+
+def _cost(overhead: dict[str, float]) -> str:
+    return f"{seconds(overhead['seconds'])}, {100 * overhead['share']:.2g} %" if overhead["seconds"] else ""
 
 
 def _first_and_last(losses: list[Plain]) -> str:
@@ -172,15 +178,16 @@ def _first_and_last(losses: list[Plain]) -> str:
 
 
 def _ruled_out(diagnosis: Diagnosis) -> list[list[str]]:
-    """Families of causes, each with how many rules were silent."""
+    return [[words, count(len(names), "cause"), ", ".join(names)] for words, names in _silent(diagnosis)]
+
+
+def _silent(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
+    """Families of causes, and their rules that had nothing to say."""
     from unstuck.rules import RULES
 
     spoke = {finding.rule for finding in diagnosis.findings}
-    rows = []
-    for family, words in FAMILIES.items():
-        silent = [rule.name for rule in RULES if rule.family == family and rule.name not in spoke]
-        rows.append([words, count(len(silent), "cause"), ", ".join(silent)])
-    return rows
+    silent = [rule for rule in RULES if rule.name not in spoke]
+    return [(words, [rule.name for rule in silent if rule.family == family]) for family, words in FAMILIES.items()]
 
 
 def _machine(case: Case, plain: Plain) -> list[list[str]]:
@@ -190,52 +197,7 @@ def _machine(case: Case, plain: Plain) -> list[list[str]]:
         rows.append(["scheduler", " ".join(str(scheduler[key]) for key in ("name", "job") if key in scheduler)])
     limited = [(group.limit, group.usage) for group in case.groups if group.version and group.limit]
     rows += [["memory limit", f"{size(limit)}, {size(usage)} in use"] for limit, usage in limited]
-    return [[key, _cut(value)] for key, value in rows]
-
-
-# --- stacks --------------------------------------------------------------------------------------------------
-
-
-def _stacks(case: Case, findings: list[Finding]) -> list[Plain]:
-    """Of the last look that has any: the processes that findings name first."""
-    look = next((look for look in reversed(case.looks) if look.stacks), None)
-    if look is None:
-        return []
-    named = {where.pid for finding in findings for where in (finding.where, *finding.also)}
-    shown = [process for process in look.processes if any(thread.frames for thread in process.threads)]
-    shown.sort(key=lambda process: process.pid not in named)
-    return [_process(case, process, process.pid in named) for process in shown[:MAX_PROCESSES]]
-
-
-def _process(case: Case, process: Process, named: bool) -> Plain:
-    numbers = {"rank": process.rank, "worker": process.worker}
-    who = [f"{name} {value}" for name, value in numbers.items() if value is not None]
-    threads = sorted((t for t in process.threads if t.frames), key=lambda thread: thread.user_frame is None)
-    return {
-        "name": ", ".join(who) or (process.role if process.role != "unknown" else "process"),
-        "pid": process.pid,
-        "named": named,
-        "seen_by": process.stacks_by,
-        "threads": [_thread(case, thread) for thread in threads[:MAX_THREADS]],
-        "more": max(0, len(threads) - MAX_THREADS),
-    }
-
-
-def _thread(case: Case, thread: Thread) -> Plain:
-    frames = thread.frames[:MAX_FRAMES]
-    wait = thread.wait
-    waits = "" if wait is None else wait.kind if wait.kind == "running" else f"waits: {wait.kind} {wait.target}"
-    return {
-        "name": _cut(thread.name or str(thread.tid)),
-        "waits": _cut(waits.strip()),
-        "user": [_frame(case, frame) for frame in frames if frame.user],
-        "all": [_frame(case, frame) for frame in frames],
-    }
-
-
-def _frame(case: Case, frame: Frame) -> list[Any]:
-    file = relative(frame.file, case.cwd) or frame.file
-    return [f"{_cut(file)}:{frame.line}", _cut(frame.function), _cut(frame.code), frame.user]
+    return [[key, cut(value)] for key, value in rows]
 
 
 def _last_seen(case: Case) -> list[str]:
@@ -246,7 +208,3 @@ def _last_seen(case: Case) -> list[str]:
             stall = Stall(flight.pid, flight.phase, flight.since, 0.0)
             words.append(" · ".join([f"last seen in phase {flight.phase}", *wording.doing(stall, case)]))
     return words[:4]
-
-
-def _cut(text: str, most: int = MAX_LINE) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -22,7 +22,8 @@ FIRST_STATE_SECONDS = 10.0  # that the first browser waits for one
 BEAT_SECONDS = 10.0  # of silence after which a line is sent, to notice that a browser is gone
 LAST_SECONDS = 3.0  # that browsers get to read the last state
 MAX_LISTENERS = 16  # connections that listen; each is a thread
-MAX_REQUEST_SECONDS = 20.0
+MAX_CONNECTIONS = 64
+MAX_REQUEST_SECONDS = 20.0  # that a connection may say nothing
 
 
 class Live:
@@ -43,8 +44,7 @@ class Live:
         class Bound(Handler):
             state = live
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
-        self._server.daemon_threads = True
+        self._server = Server(("127.0.0.1", 0), Bound)
         self.port = self._server.server_address[1]
         self.hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         threading.Thread(target=self._server.serve_forever, name="live page", daemon=True).start()
@@ -91,6 +91,28 @@ class Live:
             self.changed.wait_for(lambda: not self.listeners, LAST_SECONDS)
         self._server.shutdown()
         self._server.server_close()
+
+
+class Server(ThreadingHTTPServer):
+    """With a bound on its threads: whoever has no token can still connect."""
+
+    daemon_threads = True
+    _room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a browser that went away is no news, and standard error is the training's."""
 
 
 class Handler(BaseHTTPRequestHandler):

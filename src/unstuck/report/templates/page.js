@@ -34,6 +34,8 @@
   };
 
   // --- drawings with axes ------------------------------------------------------------------------------------
+  const wholes = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3));
+
   function frame(parent, heading, wide) {
     const box = document.createElement("div"), title = document.createElement("h3");
     box.className = wide ? "plot wide" : "plot";
@@ -92,7 +94,7 @@
       legend: { show: legend, live: true },
       scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: log ? undefined : (u, min, max) => span(min, most || max, zero), ...y.scale } },
       axes: [
-        { ...axis, size: 30, space: 60, values: (u, ticks) => ticks.map(x) },
+        { ...axis, size: 30, space: 60, incrs: sync === "step" ? wholes : undefined, values: (u, ticks) => ticks.map(x) },
         { ...axis, size: 62, space: 30, incrs, ...(log ? { splits: decades, filter: (u, ticks) => ticks } : {}), values: (u, ticks) => ticks.map((v) => (v == null ? "" : value(v))), ...y.axis },
       ],
       series: [
@@ -312,7 +314,15 @@
       for (const [u, box] of plots) if (box === target && box.clientWidth !== u.width) u.setSize({ width: Math.max(240, box.clientWidth), height: u.height });
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+  addEventListener("beforeprint", () => {  // as on paper: light, narrow, what matters unfolded
+    document.documentElement.dataset.print = "";
+    document.querySelectorAll("details.also, details.stack").forEach((each) => { each.open = true; });
+    draw();
+  });
+  addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.print;
+    draw();
+  });
 
   function listen() {
     const source = new EventSource("events"), words = (text) => { if (byId("live")) byId("live").textContent = text; };
