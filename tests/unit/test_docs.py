@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.documented import PAGES, ROOT, Command, commands
+from tests.documented import DOCS, PAGES, ROOT, Command, commands
 from unstuck.cli import COMMANDS, build_parser
 from unstuck.cli.options import read
 from unstuck.rules import RULES
 
 LINK = re.compile(r"(?<!`)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+COLUMNS_OF_THE_SITE = 90
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -58,6 +59,14 @@ def test_the_readme_fits_a_terminal() -> None:
     assert [line for line in lines if len(line) > 80 and not line.startswith(("|", "["))] == []
     first_screen = "\n".join(lines[:24])
     assert all(word in first_screen for word in ("pip install", "Python ≥", "torch ≥", "Linux", "unstuck run"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent in (DOCS, DOCS / "recipes")], ids=lambda p: p.name
+)
+def test_blocks_are_read_without_scrolling(page: Path) -> None:
+    blocks = re.findall(r"^```(?:console|yaml|bash|text)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > COLUMNS_OF_THE_SITE] == []
 
 
 def test_the_picture_is_small_and_whole() -> None:
