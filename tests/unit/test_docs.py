@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import unstuck
 from tests.documented import DOCS, PAGES, ROOT, Command, commands
 from unstuck.cli import COMMANDS, build_parser
 from unstuck.cli.options import read
@@ -52,6 +53,11 @@ def test_every_cause_is_in_the_table_of_causes() -> None:
     causes = (ROOT / "docs" / "causes.md").read_text()
     assert [rule.name for rule in RULES if f"(rules/{rule.name}.md)" not in causes] == []
     assert f"[{len(RULES)} causes]" in (ROOT / "README.md").read_text()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    named = re.findall(r"^::: unstuck\.(\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(set(unstuck.__all__) - {"__version__"})
 
 
 def test_the_readme_fits_a_terminal() -> None:
