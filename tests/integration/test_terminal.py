@@ -210,12 +210,16 @@ for number in range(3):
 """
 
 
+def without_early_word(screen: str) -> list[str]:
+    """On a slow machine the halt may last until that line is due; it stays, and where it stands is not at issue."""
+    return [line for line in screen.splitlines() if not re.match(r"unstuck: .*(still watching|moving again)", line)]
+
+
 def test_status_line_comes_and_goes(unstuck: Runner, terminal: Terminal) -> None:
     terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS.replace('TOP', 'False'))}")
     screen = terminal.wait_for(r"^unstuck: no step for 1\d s.*finding out why …$")
     assert re.search(r"^half a line, *$", screen, re.MULTILINE)
-    screen = terminal.wait_for_prompt()
-    lines = screen.splitlines()
+    lines = without_early_word(terminal.wait_for_prompt())
     begin = lines.index("a line")
     assert lines[begin:] == ["a line", "half a line, its end", "and", "more", "line 0", "line 1", "line 2", PROMPT]
     assert terminal.status() == 0
@@ -224,9 +228,9 @@ def test_status_line_comes_and_goes(unstuck: Runner, terminal: Terminal) -> None
 def test_status_line_leaves_nothing_in_the_scrollback(unstuck: Runner, terminal: Terminal) -> None:
     terminal.type(f"{terminal.unstuck} {script(unstuck, HALTS.replace('TOP', 'True'))}")
     terminal.wait_for(r"^unstuck: no step for 1\d s.*finding out why …$")
-    screen = terminal.wait_for_prompt()
-    assert screen.splitlines()[-7:] == ["its end", "and", "more", "line 0", "line 1", "line 2", PROMPT]
-    assert "finding out" not in screen
+    lines = without_early_word(terminal.wait_for_prompt())
+    assert lines[-7:] == ["its end", "and", "more", "line 0", "line 1", "line 2", PROMPT]
+    assert not any("finding out" in line for line in lines)
 
 
 BAR = """
@@ -365,8 +369,11 @@ def test_in_the_background_with_standard_input(unstuck: Runner, terminal: Termin
     """It reads from the terminal, so it is stopped, as any job would be; in the foreground it gets its answer."""
     name = script(unstuck, "print('got', input(), flush=True)")
     terminal.type(f"{terminal.unstuck} {name} &")
-    time.sleep(1)
-    terminal.press("Enter")
+    for _ in range(60):  # a shell says so at its next prompt
+        time.sleep(1)
+        terminal.press("Enter")
+        if "Stopped" in terminal.screen():
+            break
     terminal.wait_for(r"\[1\]\+\s+Stopped")
     terminal.type("fg")
     time.sleep(0.5)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.documented import PAGES, ROOT, Command, commands
+import unstuck
+from tests.documented import DOCS, PAGES, ROOT, Command, commands
 from unstuck.cli import COMMANDS, build_parser
 from unstuck.cli.options import read
 from unstuck.rules import RULES
 
 LINK = re.compile(r"(?<!`)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+COLUMNS_OF_THE_SITE = 90
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -53,11 +55,24 @@ def test_every_cause_is_in_the_table_of_causes() -> None:
     assert f"[{len(RULES)} causes]" in (ROOT / "README.md").read_text()
 
 
+def test_every_public_name_is_in_the_reference() -> None:
+    named = re.findall(r"^::: unstuck\.(\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(set(unstuck.__all__) - {"__version__"})
+
+
 def test_the_readme_fits_a_terminal() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert [line for line in lines if len(line) > 80 and not line.startswith(("|", "["))] == []
     first_screen = "\n".join(lines[:24])
     assert all(word in first_screen for word in ("pip install", "Python ≥", "torch ≥", "Linux", "unstuck run"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent in (DOCS, DOCS / "recipes")], ids=lambda p: p.name
+)
+def test_blocks_are_read_without_scrolling(page: Path) -> None:
+    blocks = re.findall(r"^```(?:console|yaml|bash|text)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > COLUMNS_OF_THE_SITE] == []
 
 
 def test_the_picture_is_small_and_whole() -> None:

@@ -131,7 +131,7 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
     if best is present:
         if search.little_to_gain():
             return True, "Data do not limit the training: a faster loader would bring little or nothing."
-        return True, "Nothing that was measured is better."
+        return True, _why_not_the_fastest(search)
     if search.last is not None and search.last.ratios:
         gain, clear = search.last.ratio - 1, search.last.is_better()
     else:  # in the middle of the search
@@ -142,6 +142,21 @@ def _verdict(search: Search, known: bool) -> tuple[bool, str]:
     if best.settings.num_workers > search.limits.cores:
         return False, f"More workers than the {search.limits.cores} cores help here (torch will warn about them)."
     return False, ""
+
+
+def _why_not_the_fastest(search: Search) -> str:
+    """The table has a faster loader where its workers cost the training more than they bring: say so."""
+    present, fastest = search.present, max(search.candidates.values(), key=lambda candidate: candidate.rate)
+    ratio = fastest.rate / present.rate
+    if ratio < 1 + CLEARLY:
+        return "Nothing that was measured is better."
+    less = "the start of its workers at each pass" + (
+        " and the cores that the training itself needs" if search.step else ""
+    )
+    return (
+        f"The loader with {fastest.settings.words()} gives {ratio:.2f} times the samples per second, but with {less} "
+        "counted in, the training is no faster."
+    )
 
 
 def _given(chosen: Candidate, present: Candidate) -> dict[str, Any]:

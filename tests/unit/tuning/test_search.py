@@ -343,6 +343,17 @@ def test_cores_are_shared_with_a_training_that_computes_on_them() -> None:
     assert tuned.training.speedup < 2.6
 
 
+def test_a_faster_loader_that_is_not_worth_it_is_named_with_the_reason() -> None:
+    """Two workers give 1.44 times the samples, but use the cores that the step needs."""
+    stage = Stage(lambda settings: 144.0 if settings.num_workers > 1 else 100.0)
+    step = Step(compute=0.8, cpu=3.3, batch=100)
+    tuned = outcome(stage.search(Settings().but(num_workers=1), step=step))
+    assert tuned.keep
+    assert max(row.relative or 0.0 for row in tuned.table) == pytest.approx(1.44, rel=0.02)
+    assert "1.44 times the samples per second" in tuned.why
+    assert "the cores that the training itself needs" in tuned.why
+
+
 # --- its end ---------------------------------------------------------------------------------------------------
 
 
