@@ -222,15 +222,19 @@ class Watch:
     def annotate(self, outcome: Outcome, exits: tuple[Exit, ...] = ()) -> None:
         """At the end, where a CI service shows findings next to the code: tell it."""
         from unstuck.report import github
-
-        if not github.wanted(self.options.format):
-            return
+        from unstuck.rules.diagnose import Diagnosis
         from unstuck.supervise.verdicts import is_quiet
 
-        findings = [finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding)]
-        case = self._case_to_keep(outcome, exits)
-        self.output.text(github.annotation_lines(findings, case.cwd))
-        self._write("step summary", "GITHUB_STEP_SUMMARY", lambda: github.write_summary(findings, case))
+        findings = tuple(finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding))
+        if not findings or not github.wanted(self.options.format):
+            return
+        case, redact = self._case_to_keep(outcome, exits), self.options.redact
+        self.output.text(github.annotation_lines(findings, case, redact=redact))
+        self._write(
+            "step summary",
+            "GITHUB_STEP_SUMMARY",
+            lambda: github.write_summary(case, Diagnosis(findings), redact=redact),
+        )
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
