@@ -96,9 +96,8 @@ class TestWatch:
             from unstuck import api
 
             api.stop_recording()
-            assert helper.stdin is not None
+            api.dismiss(helper)
             assert helper.stdout is not None
-            helper.stdin.close()
             os.set_blocking(helper.stdout.fileno(), True)
             while self._heard(helper.stdout.fileno()):
                 pass
