@@ -13,6 +13,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed"),
     pytest.mark.filterwarnings("ignore"),  # of TensorBoard's own
 ]
+LIMIT = 400.0  # seconds; a busy machine needs many of them to import TensorBoard
 SCRIPT = """
 import sys, time, torch
 from torch.utils.tensorboard import SummaryWriter
@@ -38,7 +39,7 @@ def test_findings_and_curves_are_a_run_of_their_own(unstuck: Runner) -> None:
 
     script = unstuck.folder / "train.py"
     script.write_text(SCRIPT)
-    outcome = unstuck.run(script, "faulty")
+    outcome = unstuck.run(script, "faulty", limit=LIMIT)
     assert outcome.rules[:1] == ["nonfinite-born"], outcome.err
     own = EventAccumulator(str(unstuck.folder / "runs/first/unstuck"))
     own.Reload()
@@ -53,6 +54,6 @@ def test_findings_and_curves_are_a_run_of_their_own(unstuck: Runner) -> None:
 def test_a_healthy_run_leaves_nothing_there(unstuck: Runner) -> None:
     script = unstuck.folder / "train.py"
     script.write_text(SCRIPT)
-    outcome = unstuck.run(script, "healthy")
+    outcome = unstuck.run(script, "healthy", limit=LIMIT)
     assert outcome.told == [], outcome.err
     assert [path.name for path in (unstuck.folder / "runs/first").iterdir() if path.is_dir()] == []

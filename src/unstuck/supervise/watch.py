@@ -212,6 +212,7 @@ class Watch:
 
     def tell(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         """Save everything, and show what was found."""
+        self.parts.attempt("TensorBoard", self.event_folders.look)
         self.save(outcome, exits)
         self.show(outcome, exits, stopping=stopping)
 
