@@ -48,8 +48,7 @@ class Watcher:
         atexit.unregister(_at_exit)
         if self._cells is not None:
             self._cells.close()
-        if helper.stdin is not None:
-            helper.stdin.close()  # its sign to finish
+        dismiss(helper)
         try:
             helper.wait(10)
         except subprocess.TimeoutExpired:
@@ -158,6 +157,16 @@ def stop_recording() -> None:
         os.environ.pop("PYTHONPATH")
         if before:
             os.environ["PYTHONPATH"] = before
+
+
+def dismiss(helper: subprocess.Popen[bytes]) -> None:
+    """Its sign to finish. Not only closed: workers that were forked while it was open have it too."""
+    assert helper.stdin is not None
+    try:
+        helper.stdin.write(b"\n")
+        helper.stdin.close()
+    except OSError:
+        pass  # it is gone
 
 
 def start_helper(

@@ -1,4 +1,4 @@
-"""A notebook: findings beneath the cell that runs, and cells that can be told apart and read from outside.
+"""A notebook: findings beneath the cell that runs, and cells with a number and a source that can be read from outside.
 
 A cell is compiled under the name of a file that does not exist. It is written there while we watch, as the debugger of
 Jupyter does too: whoever looks at the process from outside then finds the source of its lines.

@@ -1,6 +1,6 @@
 """pytest --unstuck: a test that hangs, or trains in vain, is explained.
 
-Loaded by pytest in every environment that has unstuck: nothing of unstuck is imported until it is asked for. With
+Loaded by pytest in every environment that has unstuck: nothing of unstuck is imported before it is used. With
 --unstuck every test is watched: one that is certainly stuck fails with the explanation, and the others go on; what is
 found about one that fails anyway stands in its report. The fixture `unstuck` watches one test, and fails it for a
 training that is stuck or learns nothing.
@@ -96,9 +96,8 @@ class TestWatch:
             from unstuck import api
 
             api.stop_recording()
-            assert helper.stdin is not None
+            api.dismiss(helper)
             assert helper.stdout is not None
-            helper.stdin.close()
             os.set_blocking(helper.stdout.fileno(), True)
             while self._heard(helper.stdout.fileno()):
                 pass

@@ -48,7 +48,7 @@ WORDS = {  # script: what its library calls a learning rate, and the batches of 
     "hf_trainer": ("`TrainingArguments(learning_rate=", "`Trainer(eval_dataset=…)`"),
     "accelerate_training": ("Try a learning rate of ", "__iter__ end"),
     "ignite_training": ("Try a learning rate of ", "`evaluator.run(loader, epoch_length=…)`"),
-    "fastai_training": ("`learn.fit(…, lr=…)`", ""),
+    "fastai_training": ("`learn.fit(…, lr=", ""),
 }
 COUNTED = {  # what it calls the moment
     "lightning_training": "in Lightning: epoch 0, global_step ",

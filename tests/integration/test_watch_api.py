@@ -25,7 +25,9 @@ class Rows(Dataset):
         return torch.randn(4)
 
 def main():
-    watcher = unstuck.watch(stall_after=2, report=sys.argv[1])
+    environment = [os.environ.get(name) for name in ("PYTHONPATH", "UNSTUCK_FLIGHT_DIR")]
+    heard = lambda finding: print("heard", finding.rule, finding.withdrawn, flush=True)
+    watcher = unstuck.watch(stall_after=2, report=sys.argv[1], on_finding=heard)
     assert watcher.active, watcher.note
     assert unstuck.watch() is watcher
     handle = tempfile.NamedTemporaryFile("w")
@@ -40,6 +42,10 @@ def main():
         opt.step()
     watcher.stop()
     watcher.stop()
+    assert [os.environ.get(name) for name in ("PYTHONPATH", "UNSTUCK_FLIGHT_DIR")] == environment
+    again = unstuck.watch()
+    assert again.active, again.note
+    again.stop()
     import torch.utils.data.dataloader as d
     print(d._BaseDataLoaderIter.__next__.__code__.co_filename.endswith("torch/utils/data/dataloader.py"))
 
@@ -63,6 +69,7 @@ def test_a_stuck_worker_is_named_and_withdrawn_when_it_moves(tmp_path: Path) -> 
     assert [f["rule"] for f in findings] == ["file-lock-held"]
     assert findings[0]["withdrawn"] is True
     assert "file-lock-held" in done.stderr
+    assert "heard file-lock-held False\nheard file-lock-held True\n" in done.stdout
     assert done.stdout.split()[-1] == "True", "the hook is still in place"
 
 

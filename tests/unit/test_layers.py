@@ -28,7 +28,7 @@ LAYERS = (  # a package may import what stands before it, and itself
 )
 OPEN = ("layout", "records", "cores")
 """What of the recorder may be used outside; the rest runs inside the training only."""
-INSIDE = ("api", "notebook", "takeover", "scanning", "tuning")
+INSIDE = ("api", "notebook", "pytest_plugin", "takeover", "scanning", "tuning")
 """These run in the training's process themselves."""
 OUTSIDE = ("script", "scan_result", "tune_page", "edit")
 """Of the packages that are injected into a script: what stays outside."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from unstuck.model import Case, Finding, Where
-from unstuck.report import wording
-from unstuck.report.code_excerpt import excerpt
+from unstuck.report.report_file import report_text
+from unstuck.rules.diagnose import Diagnosis
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
-_SIGNS = {"error": "❌", "warning": "⚠️", "info": "ℹ️"}
-MAX_SUMMARY = 100_000  # letters; GitHub takes 1 MiB for a step, which its other commands write to as well
 
 
 def wanted(format: str | None, environ: Mapping[str, str] = os.environ) -> bool:
@@ -19,17 +17,26 @@ def wanted(format: str | None, environ: Mapping[str, str] = os.environ) -> bool:
     return format == "github" or (format is None and environ.get("GITHUB_ACTIONS") == "true")
 
 
-def annotation_lines(findings: Iterable[Finding], cwd: str, environ: Mapping[str, str] = os.environ) -> str:
+def annotation_lines(
+    findings: Iterable[Finding], case: Case, *, redact: bool = False, environ: Mapping[str, str] = os.environ
+) -> str:
     """A command of GitHub's for each finding, one line each."""
-    return "".join(f"{_annotation(finding, cwd, environ)}\n" for finding in findings)
+    lines = []
+    for finding in findings:
+        message: list[str] = [finding.title, *finding.evidence, f"Fix: {finding.fix.text}"]
+        if redact:
+            from unstuck.report.redact import redacted
+
+            message = redacted(message, case)
+        lines.append(_annotation(finding, message, case.cwd, environ))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _annotation(finding: Finding, cwd: str, environ: Mapping[str, str]) -> str:
+def _annotation(finding: Finding, message: list[str], cwd: str, environ: Mapping[str, str]) -> str:
     file = _in_repository(finding.where, cwd, environ)
     told = {"file": file, "line": finding.where.line if file else None, "title": f"unstuck: {finding.rule}"}
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in told.items() if value is not None)
-    message = "\n".join([finding.title, *finding.evidence, f"Fix: {finding.fix.text}"])
-    return f"::{_COMMANDS[finding.severity]} {properties}::{_data(message)}"
+    return f"::{_COMMANDS[finding.severity]} {properties}::{_data(chr(10).join(message))}"
 
 
 def _in_repository(where: Where, cwd: str, environ: Mapping[str, str]) -> str | None:
@@ -50,64 +57,10 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# --- the summary of the step -------------------------------------------------------------------------------------
-
-
-def write_summary(findings: Sequence[Finding], case: Case, environ: Mapping[str, str] = os.environ) -> None:
-    """Append to the page that GitHub shows for the step. Raises OSError."""
+def write_summary(case: Case, diagnosis: Diagnosis, *, redact: bool, environ: Mapping[str, str] = os.environ) -> None:
+    """Append the report as Markdown to the page that GitHub shows for the step. Raises OSError."""
     path = environ.get("GITHUB_STEP_SUMMARY")
-    if not path or not findings:
-        return
-    with open(path, "ab") as file:
-        file.write(summary(findings, case).encode("utf-8", "replace"))
-
-
-def summary(findings: Sequence[Finding], case: Case) -> str:
-    ended = " · ".join(filter(None, (wording.program(case), wording.outcome(case), wording.progress(case))))
-    page = f"## unstuck: {_plain(ended)}\n\n"
-    for number, finding in enumerate(findings):
-        section = f"{_section(finding, case)}\n\n"
-        if len(page) + len(section) > MAX_SUMMARY:
-            return f"{page}and {len(findings) - number} more in the JSON report\n\n"
-        page += section
-    return page
-
-
-def _section(finding: Finding, case: Case) -> str:
-    place = wording.location(finding.where, case.cwd)
-    parts = [
-        f"### {_SIGNS[finding.severity]} {_plain(finding.title)}",
-        _plain(" · ".join(filter(None, (finding.rule, wording.sure(finding.confidence), place)))),
-        "\n".join(f"- {_plain(line)}" for line in finding.evidence),
-        _fenced("\n".join(_source(finding.where, case)), "python"),
-        f"**Fix:** {_plain(finding.fix.text)}",
-        _fenced(finding.fix.diff or "", "diff"),
-    ]
-    return "\n\n".join(filter(None, parts))
-
-
-def _source(where: Where, case: Case) -> list[str]:
-    lines = excerpt(where, case, around=3).lines
-    return [f"{line.text}{'  # ◀ line ' + str(line.number) if line.marked else ''}" for line in lines]
-
-
-def _plain(text: str) -> str:
-    """Nothing of the text is taken for Markdown or HTML, but for `code`."""
-    inside = text.count("`") % 2 == 0
-    pieces = text.split("`") if inside else [text.replace("`", "'")]
-    return "`".join(piece if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
-
-
-def _escaped(text: str) -> str:
-    text = " ".join(text.split("\n")).replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{letter}" if letter in "\\*_[]|#~" else letter for letter in text)
-
-
-def _fenced(code: str, language: str) -> str:
-    """A block of code; its fence is longer than any within."""
-    if not code:
-        return ""
-    fence = "```"
-    while fence in code:
-        fence += "`"
-    return f"{fence}{language}\n{code}\n{fence}"
+    if path:
+        page = report_text(".md", case, diagnosis, redact=redact)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{page}\n")

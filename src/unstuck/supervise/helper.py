@@ -1,7 +1,7 @@
 """The supervisor as a helper process of a training it did not start (`unstuck.watch()`).
 
-Started with the pid and the flight folder; ends when the process ends or closes our standard input. How the
-process ended can then only be inferred.
+Started with the pid and the flight folder; ends when the process ends, or writes to our standard input or closes it.
+How the process ended can then only be inferred.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Helper:
     def _until_ended(self) -> None:
         watch = self.watch
         while _is_alive(watch.root) and "supervisor" not in watch.parts:
-            closed, _, _ = select.select([0], [], [], TICK)
-            if closed and not os.read(0, 1024):
+            over, _, _ = select.select([0], [], [], TICK)
+            if over:  # a byte, or closed
                 return
             watch.parts.attempt("supervisor", self._tick)
 
@@ -167,12 +167,12 @@ class Helper:
             shown = watch.readings.flights.news > 0 and watch.explain_end("finished", ())
             if watch.gathered or watch.options.report:
                 watch.save("finished")
-            watch.annotate("finished")
+            watch.publish("finished")
         else:
             exits = (Exit(watch.root, inferred=True),)
             shown = watch.explain_end("died", exits)
             watch.save("died", exits)
-            watch.annotate("died", exits)
+            watch.publish("died", exits)
         if shown:
             watch.output.next_command(f"unstuck report {watch.folder.name}")
         if watch.findings:

@@ -230,7 +230,7 @@ class Supervisor:
             self._sum_up()
         verdicts = self.watch.verdicts
         if verdicts is not None and verdicts.worth_reading:
-            self.parts.attempt("annotations", self.watch.annotate, self._outcome(code), self._exits(code))
+            self.parts.attempt("publishing", self.watch.publish, self._outcome(code), self._exits(code))
         if verdicts is not None and verdicts.worth_reading and "run folder" not in self.parts:
             self.output.next_command(f"unstuck report {self.folder.name}")
         elif self.options.verbose and not self.watch.findings:

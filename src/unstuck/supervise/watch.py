@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from unstuck.families import STANDING
 from unstuck.supervise.clock import SLOW_PACE, TICK
 from unstuck.supervise.early_word import EarlyWord, cause_in_words
+from unstuck.supervise.event_folders import EventFolders
 from unstuck.supervise.readings import PartsOff, Readings
 from unstuck.supervise.unrecorded import Unrecorded
 
@@ -47,6 +49,7 @@ class Watch:
         self.parts = PartsOff(output.line, verbose=options.verbose)
         self.readings = Readings(root, flights, options.stall_after, self.parts)
         self.unrecorded = Unrecorded(root, flights)
+        self.event_folders = EventFolders(root)
         self._early = EarlyWord(self.readings.clock.scale)
         self.ending = False
         """We are ending it: what moves now moves because of us."""
@@ -85,6 +88,7 @@ class Watch:
         if self.interrupted or self.ending:
             return False
         self.parts.attempt("unrecorded", self._tell_unrecorded, now)
+        self.parts.attempt("TensorBoard", self.event_folders.tick, now)
         self.readings.measure(now)
         recovered = self._recovered()
         due = self._look_where_due()
@@ -208,6 +212,7 @@ class Watch:
 
     def tell(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         """Save everything, and show what was found."""
+        self.parts.attempt("TensorBoard", self.event_folders.look)
         self.save(outcome, exits)
         self.show(outcome, exits, stopping=stopping)
 
@@ -219,18 +224,24 @@ class Watch:
             for finding in self.findings:  # without the drawing, but not unsaid
                 self.output.line(f"{finding.title} [{finding.rule}]")
 
-    def annotate(self, outcome: Outcome, exits: tuple[Exit, ...] = ()) -> None:
-        """At the end, where a CI service shows findings next to the code: tell it."""
+    def publish(self, outcome: Outcome, exits: tuple[Exit, ...] = ()) -> None:
+        """At the end, where people look anyway: next to the code in CI, and in the TensorBoard of the run."""
         from unstuck.report import github
-
-        if not github.wanted(self.options.format):
-            return
+        from unstuck.rules.diagnose import Diagnosis
         from unstuck.supervise.verdicts import is_quiet
 
-        findings = [finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding)]
-        case = self._case_to_keep(outcome, exits)
-        self.output.text(github.annotation_lines(findings, case.cwd))
-        self._write("step summary", "GITHUB_STEP_SUMMARY", lambda: github.write_summary(findings, case))
+        findings = tuple(finding for finding in self.findings if not finding.withdrawn and not is_quiet(finding))
+        if not findings:
+            return
+        case, diagnosis, redact = self._case_to_keep(outcome, exits), Diagnosis(findings), self.options.redact
+        for folder in sorted(self.event_folders.found):
+            from unstuck.report.tensorboard import write_events
+
+            self._write("TensorBoard", folder, partial(write_events, folder, case, diagnosis, redact=redact))
+        if github.wanted(self.options.format):
+            self.output.text(github.annotation_lines(findings, case, redact=redact))
+            write = partial(github.write_summary, case, diagnosis, redact=redact)
+            self._write("step summary", "GITHUB_STEP_SUMMARY", write)
 
     def save(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = ()) -> None:
         """Write the Case and the report as they stand; a full disk costs the report, not the run."""
