@@ -24,7 +24,7 @@ from bench.stats import Interval, interval
 from bench.tuning import Computing, Large, Tiny, Waiting
 
 WORKERS = 2
-SECONDS = 50.0  # for each workload, at most
+SECONDS = 40.0  # for each workload, at most
 WORKLOADS: dict[str, tuple[type[Computing], int, int]] = {  # the data, samples of a batch, batches of an epoch
     "CPU-heavy transform": (Computing, 8, 40),
     "I/O wait": (Waiting, 8, 40),
