@@ -111,8 +111,8 @@ def _tune(scale: float) -> Iterator[Row]:
 
 def _heal(scale: float) -> Iterator[Row]:
     """The lower end of the interval counts."""
-    for name, loader, ratio, rate in heal_loader.ratios(max(4, int(20 * scale))):
-        what = f"{name}: batches/s with {loader}'s DataLoader, compared with torch's ({rate:.0f})"
+    for name, loader, ratio, rate, busy in heal_loader.ratios(max(4, int(20 * scale))):
+        what = f"{name}: batches/s with {loader}'s DataLoader, compared with torch's ({rate:.0f}), others at {busy:.0%}"
         measured = f"× {1 + ratio.mean:.3f} ({1 + ratio.low:.3f}–{1 + ratio.high:.3f})"
         ours = loader == "unstuck"
         yield what, measured, "≥ × 0.97" if ours else "", not ours or ratio.low >= -0.03

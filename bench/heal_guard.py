@@ -41,7 +41,12 @@ def small_batch() -> tuple[Any, Any, Any]:
     return mlp(32, 480)
 
 
+def ordinary_batch() -> tuple[Any, Any, Any]:
+    return cnn(32)
+
+
 KINDS: dict[str, tuple[Callable[[], tuple[Any, Any, Any]], bool]] = {
+    "CNN, batch of 32": (ordinary_batch, True),
     "CNN, batch of 6": (cnn, True),
     "MLP, batch of 512": (mlp, True),
     "wide MLP, batch of 32 (the worst case)": (small_batch, False),

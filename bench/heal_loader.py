@@ -19,10 +19,12 @@ import torch.utils.data
 from torch.utils.data import Dataset
 
 import unstuck
+from bench.calm import calm_rounds
 from bench.stats import Interval, interval
 from bench.tuning import Computing, Large, Tiny, Waiting
 
 WORKERS = 2
+SECONDS = 40.0  # for each workload, at most
 WORKLOADS: dict[str, tuple[type[Computing], int, int]] = {  # the data, samples of a batch, batches of an epoch
     "CPU-heavy transform": (Computing, 8, 40),
     "I/O wait": (Waiting, 8, 40),
@@ -55,8 +57,8 @@ def kinds() -> dict[str, Any]:
     return found
 
 
-def ratios(rounds: int) -> Iterator[tuple[str, str, Interval, float]]:
-    """By workload and loader: its batches a second by torch's, less one; and torch's."""
+def ratios(rounds: int) -> Iterator[tuple[str, str, Interval, float, float]]:
+    """By workload and loader: its batches a second by torch's, less one; torch's; how busy others were."""
     torch.set_num_threads(1)
     for name, (data, size, batches) in WORKLOADS.items():
         dataset = Part(data(), size * batches)
@@ -64,16 +66,16 @@ def ratios(rounds: int) -> Iterator[tuple[str, str, Interval, float]]:
         loaders = {kind: make(dataset, shuffle=True, **settings) for kind, make in kinds().items()}
         for loader in loaders.values():
             _epoch(loader)
-        taken: dict[str, list[float]] = {kind: [] for kind in loaders}
-        order, chance = list(loaders), random.Random(0)
-        for _ in range(rounds):
-            chance.shuffle(order)
-            for kind in order:
-                taken[kind].append(_epoch(loaders[kind]))
-        torchs = taken.pop("torch")
-        for kind, times in taken.items():
-            ratio = interval([theirs / own - 1 for own, theirs in zip(times, torchs, strict=True)])
-            yield name, kind, ratio, batches * len(torchs) / sum(torchs)
+        chance = random.Random(0)
+
+        def one_round(loaders: dict[str, Any] = loaders, chance: random.Random = chance) -> dict[str, float]:
+            return {kind: _epoch(loaders[kind]) for kind in chance.sample(list(loaders), len(loaders))}
+
+        taken, busy = calm_rounds(one_round, rounds, SECONDS)
+        for kind in loaders:
+            if kind != "torch":
+                ratio = interval([took["torch"] / took[kind] - 1 for took in taken])
+                yield name, kind, ratio, batches * len(taken) / sum(took["torch"] for took in taken), busy
 
 
 def _epoch(loader: Any) -> float:

@@ -36,10 +36,13 @@ class Relay:
     def begin(self) -> None:
         self.old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)  # type: ignore[assignment]
 
-    def end(self) -> None:
-        while self.wait(0) is not None:
-            pass  # it was meant for the run, which is over: a second Ctrl-C must not change how we end
+    def end(self) -> bool:
+        """True if somebody wanted an end that came too late for the run."""
+        late = False
+        while (info := self.wait(0)) is not None:  # for a run that is over: a second Ctrl-C must not change how we end
+            late |= info.si_signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.old_mask)
+        return late
 
     def wait(self, seconds: float) -> signal.struct_siginfo | None:
         return signal.sigtimedwait(self.taken, max(0.0, seconds))

@@ -78,7 +78,8 @@ class Supervisor:
             if self.live is not None:
                 self.live.close()
             flights.close()
-            self.relay.end()
+            if self.relay.end():
+                self.ending = None  # and it is not started again
         return code
 
     def _go_live(self) -> None:

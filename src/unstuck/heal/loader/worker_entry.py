@@ -158,8 +158,11 @@ def serve(
     if "_unstuck_recorder" not in sys.modules and "unstuck.recorder.start" not in sys.modules:
         faulthandler.disable()  # so that torch's handlers, set next, come beneath ours
     collate_outside_shm()
-    Worker(end, page, care, skipped).run(loop, start)
-    faulthandler.unregister(STACK_SIGNAL)
+    try:
+        Worker(end, page, care, skipped).run(loop, start)
+    finally:
+        end.close()  # the training sees it now: threads that the dataset started may keep this process for long
+        faulthandler.unregister(STACK_SIGNAL)
 
 
 def _die_with_training(lifeline: int) -> None:
