@@ -1,8 +1,8 @@
 """rank-skips-collective: ranks wait in a collective that one of them never calls.
 
 What it sees
-    Some ranks stand in a collective (all_reduce, barrier, the backward pass of DistributedDataParallel); another rank
-    of the same group has not called it, and is somewhere else.
+    Some ranks stand in a collective (all_reduce, barrier, the backward pass of DistributedDataParallel, new_group) or
+    in a `recv` or `send`; another rank of the same group has not made its call, and is somewhere else.
 
 Why it matters
     A collective returns only when every rank of its group has called it. The others stand still, with their GPUs,
