@@ -108,6 +108,18 @@ class Separation:
         )
 
     @property
+    def swallowed(self) -> tuple[Frame, str] | None:
+        """An error in the data of the missing rank that its script caught, and went on without a step: where and what.
+        Not where the others caught one as well."""
+        failed = {f.pid: f for f in self.case.batches_failed}
+        own = failed.get(self.missing.flight.pid)
+        if own is None or not self.missing.alive or any(p.flight.pid in failed for p in self.waiting):
+            return None
+        chain = (own.raised, *own.raised.chain)
+        frame = next((frame for raised in chain for frame in raised.frames if frame[3]), None)
+        return None if frame is None else (Frame(frame[0], frame[1], frame[2], user=True), chain[0].type)
+
+    @property
     def _began(self) -> Frame | None:
         sites = (joined.site for joined in self.case.worlds_joined if joined.pid == self.missing.flight.pid)
         site = next(sites, None)
