@@ -34,6 +34,8 @@ from unstuck.rules.words import place, who
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in blocked(case, "collective"):
+        if not still.long:
+            continue  # what is proven about ranks, the rules about all of them say
         frame, gradients = collective_call(still.thread), gradients_call(still)
         call = frame.function if frame is not None else rank_words.kind(gradients) if gradients is not None else ""
         if not call:

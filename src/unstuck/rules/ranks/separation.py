@@ -14,7 +14,7 @@ from unstuck.rules.rank_positions import Position, World, exclude_each_other, nu
 from unstuck.rules.words import seconds
 
 Kind = Literal["uneven", "left", "differ", "skips"]
-CPU_SECONDS = 0.05  # of a whole process between two looks: less is not work
+CPU_SECONDS, CPU_SHARE = 0.05, 0.01  # of a whole process between two looks: gloo's thread wakes 100 times a second
 OF_TRAINING = ("ddp_parameters", "ddp_broadcast", "ddp_gradients")
 
 
@@ -205,15 +205,16 @@ def _proven(world: World, waiting: list[Position], absent: list[Position]) -> bo
     if len(looks) < 2:
         return not pids
     before, after = ({process.pid: process for process in look.processes} for look in looks)
-    return all(_at_rest(before.get(pid), after.get(pid)) for pid in pids)
+    idle = max(CPU_SECONDS, CPU_SHARE * (looks[1].at - looks[0].at))
+    return all(_at_rest(before.get(pid), after.get(pid), idle) for pid in pids)
 
 
-def _at_rest(before: Process | None, after: Process | None) -> bool:
+def _at_rest(before: Process | None, after: Process | None, idle: float) -> bool:
     """Its main thread did not run between two looks, and the process did no work."""
     if before is None or after is None or not before.threads or not after.threads:
         return False
     worked = sum(t.cpu for t in after.threads) - sum(t.cpu for t in before.threads)
-    return before.threads[0].switches == after.threads[0].switches and worked < CPU_SECONDS
+    return before.threads[0].switches == after.threads[0].switches and worked < idle
 
 
 def _long(case: Case, position: Position) -> bool:
