@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests import memory_group
 from tests.conftest import Outcome, Runner
+from unstuck.observer.flights import read_folder
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIMIT = 420.0  # seconds: each rank imports torch
@@ -79,3 +84,48 @@ def test_silent_on_healthy_ranks(unstuck: Runner, kind: str) -> None:
     outcome = run(unstuck, *command, flags=("--on-hang", "stop"))
     assert (outcome.code, outcome.loud) == (0, []), outcome.err[-3000:]
     assert outcome.report["run"]["outcome"] == "finished"
+
+
+@pytest.mark.slow
+def test_one_supervisor_for_each_rank(unstuck: Runner) -> None:
+    """As a scheduler starts them: each sees its own rank only; their folders together give the answer."""
+    port, folders, flags = str(free_port()), [unstuck.folder / name for name in ("a", "b")], ("--stall-after", "10")
+    command = ("run", "--on-hang", "stop", *flags, SCRIPTS / "rank_faults.py", "skip")
+    started = []
+    for rank, folder in enumerate(folders):
+        folder.mkdir()
+        env = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        started.append(unstuck.start(*command, env=env, cwd=folder))
+    for process in started:
+        unstuck.finish(process, unstuck.folder / "none", time.monotonic(), LIMIT)
+    report = unstuck.folder / "report.json"
+    unstuck.finish(unstuck.start("report", *folders, "--report", report), report, time.monotonic(), LIMIT)
+    first = json.loads(report.read_text())["findings"][0]
+    assert (first["rule"], first["where"]["rank"]) == ("rank-skips-collective", 1)
+    assert any(line.startswith("rank 0 waits in the gradient all_reduce") for line in first["evidence"])
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed_in_a_collective(unstuck: Runner) -> None:
+    report, began = unstuck.folder / "report.json", time.monotonic()
+    process = unstuck.start("run", "--report", report, "--", *torchrun(2, SCRIPTS / "rank_faults.py", "loop"))
+    os.kill(_ranks_of(process.pid, at_step=20)[0], signal.SIGKILL)
+    outcome = unstuck.finish(process, report, began, LIMIT)
+    assert outcome.loud, outcome.err[-3000:]
+    assert (outcome.loud[0]["rule"], outcome.loud[0]["where"]["rank"]) == ("ended-from-outside", 0)
+
+
+def _ranks_of(supervisor: int, at_step: int) -> dict[int, int]:
+    """Pids by rank, once each has made so many steps."""
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        found = {}
+        for child in psutil.Process(supervisor).children(recursive=True):
+            folder = child.environ().get("UNSTUCK_FLIGHT_DIR", "") if child.status() != psutil.STATUS_ZOMBIE else ""
+            for flight in read_folder(folder)[0] if folder else ():
+                if flight.pid == child.pid and flight.rank is not None and flight.step >= at_step:
+                    found[flight.rank] = flight.pid
+        if len(found) == 2:
+            return found
+        time.sleep(0.5)
+    raise AssertionError("the ranks never got there")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import zip_longest
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -13,6 +14,7 @@ from unstuck.errors import UsageError
 from unstuck.model import Case, Flight, Look, Outcome, Stall
 from unstuck.report.saved import Saved, last_sign
 from unstuck.rules.rank_sample import ALL_UP_TO, whereabouts
+from unstuck.text import seconds
 
 PIDS_A_NODE = 10_000_000  # more than a kernel gives out: added to a pid of the second machine that the first has too
 PIDS = frozenset(("pid", "ppid", "pids", "root", "child", "holder", "waiters", "others", "users", "tid"))
@@ -23,6 +25,7 @@ MOMENTS = frozenset(
     )
 )
 WORST: tuple[Outcome, ...] = ("died", "stopped", "interrupted", "running", "finished")
+MAX_APART = 3600.0  # seconds: a rank waits half an hour for the others, and clocks of machines differ a little
 LOOKS_KEPT = 2  # a proof needs two
 
 
@@ -80,9 +83,31 @@ def _check(parts: Sequence[Saved]) -> None:
                 )
             owner[rank] = part
             sizes.setdefault(flight.world or 0, part)
+    _check_meeting(parts)
     if len(sizes) > 1:
         said = ", ".join(f"{size} in {part.source}" for size, part in sorted(sizes.items()))
         raise UsageError("these are folders of different runs", cause=f"their worlds have other sizes: {said}")
+
+
+def _check_meeting(parts: Sequence[Saved]) -> None:
+    """The ranks of one run meet at one port, and at about the same time."""
+    ports: dict[str, Saved] = {}
+    times: list[tuple[float, Saved]] = []
+    for part in parts:
+        for joined in part.case.worlds_joined:
+            if joined.address and joined.restart == 0:
+                ports.setdefault(joined.address.rpartition(":")[2], part)
+            if part.case.clock_offset:
+                times.append((joined.at + part.case.clock_offset, part))
+    if len(ports) > 1:
+        said = ", ".join(f"{port} in {part.source}" for port, part in ports.items())
+        raise UsageError(
+            "these are folders of different runs", cause=f"their ranks were to meet at other ports: {said}"
+        )
+    first, last = (pick(times, key=itemgetter(0), default=None) for pick in (min, max))
+    if first and last and last[0] - first[0] > MAX_APART:
+        said = f"{last[1].source} began {seconds(last[0] - first[0])} after {first[1].source}"
+        raise UsageError("these are folders of different runs", cause=said)
 
 
 # --- one clock -----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from unstuck.report.json_report import training_flights
 from unstuck.report.page import Page, Piece
 from unstuck.report.screen import Screen
 from unstuck.rules.diagnose import Diagnosis
+from unstuck.rules.rank_positions import world_of
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan", "recovered": "bold green"}
 MAX_HEALED = 8  # acts that are listed
@@ -122,7 +123,8 @@ def _nothing(page: Page, case: Case, diagnosis: Diagnosis) -> None:
     else:
         page.verdict("recovered", "bold green", "Nothing found.")
         return
-    page.bullets(_questions(diagnosis))
+    world = world_of(case)
+    page.bullets([*(world.roll_call() if world is not None else ()), *_questions(diagnosis)])
 
 
 def _healed(page: Page, case: Case) -> None:

@@ -38,6 +38,8 @@ def misbehave(step):
         os.kill(os.getpid(), 9)
     elif FAULT == "exit":
         sys.exit(0)
+    elif FAULT == "skip":
+        dist.barrier()
     elif FAULT == "memory":
         kept = []
         while True:

@@ -60,6 +60,9 @@ def main():
     torch.set_num_threads(1)
     if KIND == "late-rank" and RANK == 1:
         time.sleep(30)
+    if KIND == "restarts" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        time.sleep(1)
+        raise RuntimeError("lost its data")
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     model = wrapped()
@@ -73,8 +76,6 @@ def main():
         time.sleep(60)
     if KIND == "saves-long" and RANK == 0:
         saves_for_a_minute(model)
-    if KIND == "restarts" and RANK == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        raise RuntimeError("lost its machine")
     if KIND == "two-groups":
         groups = [dist.new_group([0, 1]), dist.new_group([0, 1])]
         for step in range(40):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.rules.record_cases import saved_case
@@ -11,7 +12,9 @@ from tests.unit.rules.record_cases import saved_case
 from unstuck.errors import UsageError
 from unstuck.model import Case
 from unstuck.report import merged as merging
+from unstuck.report import terminal
 from unstuck.report.saved import Saved
+from unstuck.report.screen import Screen
 from unstuck.rules.diagnose import diagnose
 
 AWAY = 5000.0  # seconds by which the clock of the second machine is ahead
@@ -34,12 +37,17 @@ def part(case: Case, *ranks: int) -> Case:
     )
 
 
+def away(case: Case) -> Case:
+    """As saved by a machine that was started earlier: its clock is ahead, and wall-clock time is the same."""
+    return replace(merging._moved(case, {}, AWAY), clock_offset=case.clock_offset - AWAY)
+
+
 def saved(name: str, case: Case) -> Saved:
     return Saved(Path(name), case)
 
 
 def test_two_machines_give_the_answer_of_one() -> None:
-    first, second = part(whole(), 0), merging._moved(part(whole(), 1, 2), {}, AWAY)
+    first, second = part(whole(), 0), away(part(whole(), 1, 2))
     assert "ranks" not in {f.family for f in diagnose(first).findings}  # alone it proves nothing
     case = merging.merged([saved("a", first), saved("b", second)])
     expected, found = diagnose(whole()).findings[0], diagnose(case).findings[0]
@@ -47,7 +55,7 @@ def test_two_machines_give_the_answer_of_one() -> None:
 
 
 def test_clocks_are_aligned_on_what_ranks_did_together() -> None:
-    second = merging._moved(part(whole(), 1, 2), {}, AWAY)
+    second = away(part(whole(), 1, 2))
     case = merging.merged([saved("a", part(whole(), 0)), saved("b", second)])
     before = {f.rank: f.formed for f in whole().flights if f.formed}
     after = {f.rank: f.formed for f in case.flights if f.formed}
@@ -84,3 +92,21 @@ def test_a_machine_that_nobody_looked_at_stands_where_its_files_say() -> None:
     case = merging.merged([saved("a", part(whole(), 0)), saved("b", replace(second, flights=dead))])
     assert all(flight.alive for flight in case.flights if flight.world)
     assert {stall.pid for stall in case.stalls} >= {f.pid for f in case.flights if f.world}
+
+
+def elsewhere(case: Case, port: int = 0, later: float = 0.0) -> Case:
+    """The same as if its ranks had met at another port, or at another time."""
+    joined = tuple(replace(j, address=f"127.0.0.1:{port}") if port else j for j in case.worlds_joined)
+    return replace(case, worlds_joined=joined, clock_offset=case.clock_offset + later)
+
+
+@pytest.mark.parametrize("other", [{"port": 1}, {"later": 7200.0}])
+def test_other_runs_of_the_same_size_are_refused(other: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="different runs"):
+        merging.merged([saved("a", part(whole(), 0)), saved("b", elsewhere(part(whole(), 1, 2), **other))])
+
+
+def test_a_rank_whose_file_is_lost_is_listed() -> None:
+    rest = Case(outcome="died", flights=tuple(replace(f, alive=False) for f in part(whole(), 0).flights))
+    page = terminal.render(rest, diagnose(rest), Screen(), live=False)
+    assert "ranks 1–2 cannot be seen from here" in page

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.model import Case, Process, Thread
+from unstuck.model import Case, Collective, Process, Thread
 from unstuck.rules.hang import chain, waiting
 from unstuck.rules.hang.chain import Link
 from unstuck.rules.hang.standstill import Standstill, standstills
+from unstuck.rules.rank_positions import in_backward
 
 Blockage = Literal["file-lock", "queue", "pipe", "collective", "fork", "lock", "input", "answer", "io", ""]
 
@@ -29,7 +30,7 @@ def blocked_on(still: Standstill) -> Blockage:
         return "queue"
     if full_pipe(still) is not None:
         return "pipe"
-    if waiting.collective_call(thread):
+    if waiting.collective_call(thread) or gradients_call(still) is not None:
         return "collective"
     if lost_in_fork(still):
         return "fork"
@@ -42,6 +43,13 @@ def blocked_on(still: Standstill) -> Blockage:
     if kind not in ("pipe-read", "pipe-write", "socket", "file", "poll") or waiting.in_event_loop(thread):
         return ""
     return "" if kind == "pipe-write" and waiting.reads_queue(thread) else "io"
+
+
+def gradients_call(still: Standstill) -> Collective | None:
+    """The averaging of gradients by DistributedDataParallel, which waits inside a backward pass."""
+    flight = still.case.flight_of(still.process.pid)
+    last = flight.collectives[-1] if flight is not None and flight.collectives else None
+    return last if last is not None and last.pending and in_backward(still.thread) else None
 
 
 # --- pipes and queues ----------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Process
-from unstuck.rules.hang.blocked import blocked
+from unstuck.rules import rank_words
+from unstuck.rules.hang.blocked import blocked, gradients_call
 from unstuck.rules.hang.standstill import Standstill
 from unstuck.rules.hang.waiting import collective_call
 from unstuck.rules.rank_positions import in_backward
@@ -33,14 +34,17 @@ from unstuck.rules.words import place, who
 
 def decide(case: Case) -> Iterable[Finding]:
     for still in blocked(case, "collective"):
-        call = collective_call(still.thread)
-        if call is None:
+        if not still.long:
+            continue  # what is proven about ranks, the rules about all of them say
+        frame, gradients = collective_call(still.thread), gradients_call(still)
+        call = frame.function if frame is not None else rank_words.kind(gradients) if gradients is not None else ""
+        if not call:
             continue
         yield still.finding(
             RULE,
-            title=f"{still.who} is waiting in {call.function} for a rank that does not join",
+            title=f"{still.who} is waiting in {call} for a rank that does not join",
             evidence=(
-                f"{still.who} has been in {call.function}, called at {place(still.frame)}, for {still.lasting}",
+                f"{still.who} has been in {call}, called at {place(still.frame)}, for {still.lasting}",
                 *(f"{who(p)} is {_doing(p)} at {place(p.user_frame)}" for p in _elsewhere(still)),
             ),
             fix="Let every rank make the same collective calls in the same order; look at the rank that is elsewhere.",

@@ -1,8 +1,9 @@
 """collectives-differ: ranks wait in different calls, each for the others to join its own.
 
 What it sees
-    Every rank stands in a collective, and they do not fit together: another function, another group, another shape,
-    dtype or source rank.
+    Ranks made different calls as their call of the same number in a group: another function, shape, dtype or source
+    rank; or every rank stands in a call, and these do not fit together: other groups, two `recv` without a `send`,
+    another model in DistributedDataParallel.
 
 Why it matters
     Ranks are matched by the order of their calls, not by their names. Calls that do not match wait for each other
@@ -16,7 +17,7 @@ Fix
     The same calls, in the same order, with the same shapes, on every rank; with two groups, in the same order too.
 
 When it is wrong
-    Never seen. It speaks only where every rank stands in a call and none has moved.
+    Never seen. It speaks only where every rank stands in a call and none has moved, or where the run died.
 """
 
 from __future__ import annotations

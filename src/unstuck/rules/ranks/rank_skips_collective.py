@@ -1,8 +1,8 @@
 """rank-skips-collective: ranks wait in a collective that one of them never calls.
 
 What it sees
-    Some ranks stand in a collective (all_reduce, barrier, the backward pass of DistributedDataParallel); another rank
-    of the same group has not called it, and is somewhere else.
+    Some ranks stand in a collective (all_reduce, barrier, the backward pass of DistributedDataParallel, new_group) or
+    in a `recv` or `send`; another rank of the same group has not made its call, and is somewhere else.
 
 Why it matters
     A collective returns only when every rank of its group has called it. The others stand still, with their GPUs,
@@ -37,8 +37,7 @@ def decide(case: Case) -> Iterable[Finding]:
     found = separation(case, "skips")
     if found is None:
         return
-    branch = found.branch
-    elsewhere = "is in another call" if found.missing.call is not None else "is elsewhere"
+    branch, caught = found.branch, found.swallowed
     yield RULE.finding(
         severity="error",
         confidence=found.confidence,
@@ -46,15 +45,27 @@ def decide(case: Case) -> Iterable[Finding]:
         evidence=(
             *found.roll_call,
             f"they parted at the `if` at {place(branch)}" if branch is not None else "",
+            f"rank {found.missing.rank} caught {caught[1]} from {place(caught[0])}, and made no step of that batch"
+            if caught is not None
+            else "",
             found.lasting,
         ),
-        where=found.where(branch),
-        fix="Let every rank make this call: move it out of the `if`, or give the rank that has nothing to add a zero."
-        if branch is not None
-        else f"Find out why {found.who_is_missing} {elsewhere}; every rank must make the same calls in the same order.",
+        where=found.where(branch or (caught[0] if caught is not None else None)),
+        fix=_fix(found, branch is not None, caught is not None),
         seen_by=found.seen_by,
         also=found.also(),
     )
+
+
+def _fix(found: Separation, branch: bool, caught: bool) -> str:
+    if branch:
+        return (
+            "Let every rank make this call: move it out of the `if`, or let a rank that has nothing to add give a zero."
+        )
+    if caught:
+        return "Let a rank that drops a batch make the step all the same, with another batch, or let all ranks drop it."
+    elsewhere = "is in another call" if found.missing.call is not None else "is elsewhere"
+    return f"Find out why {found.who_is_missing} {elsewhere}; every rank must make the same calls in the same order."
 
 
 def _not_made(found: Separation) -> str:

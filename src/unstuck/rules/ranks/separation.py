@@ -14,7 +14,7 @@ from unstuck.rules.rank_positions import Position, World, exclude_each_other, nu
 from unstuck.rules.words import seconds
 
 Kind = Literal["uneven", "left", "differ", "skips"]
-CPU_SECONDS = 0.05  # of a whole process between two looks: less is not work
+CPU_SECONDS, CPU_SHARE = 0.05, 0.01  # of a whole process between two looks: gloo's thread wakes 100 times a second
 OF_TRAINING = ("ddp_parameters", "ddp_broadcast", "ddp_gradients")
 
 
@@ -108,6 +108,18 @@ class Separation:
         )
 
     @property
+    def swallowed(self) -> tuple[Frame, str] | None:
+        """An error in the data of the missing rank that its script caught, and went on without a step: where and what.
+        Not where the others caught one as well."""
+        failed = {f.pid: f for f in self.case.batches_failed}
+        own = failed.get(self.missing.flight.pid)
+        if own is None or not self.missing.alive or any(p.flight.pid in failed for p in self.waiting):
+            return None
+        chain = (own.raised, *own.raised.chain)
+        frame = next((frame for raised in chain for frame in raised.frames if frame[3]), None)
+        return None if frame is None else (Frame(frame[0], frame[1], frame[2], user=True), chain[0].type)
+
+    @property
     def _began(self) -> Frame | None:
         sites = (joined.site for joined in self.case.worlds_joined if joined.pid == self.missing.flight.pid)
         site = next(sites, None)
@@ -193,15 +205,16 @@ def _proven(world: World, waiting: list[Position], absent: list[Position]) -> bo
     if len(looks) < 2:
         return not pids
     before, after = ({process.pid: process for process in look.processes} for look in looks)
-    return all(_at_rest(before.get(pid), after.get(pid)) for pid in pids)
+    idle = max(CPU_SECONDS, CPU_SHARE * (looks[1].at - looks[0].at))
+    return all(_at_rest(before.get(pid), after.get(pid), idle) for pid in pids)
 
 
-def _at_rest(before: Process | None, after: Process | None) -> bool:
+def _at_rest(before: Process | None, after: Process | None, idle: float) -> bool:
     """Its main thread did not run between two looks, and the process did no work."""
     if before is None or after is None or not before.threads or not after.threads:
         return False
     worked = sum(t.cpu for t in after.threads) - sum(t.cpu for t in before.threads)
-    return before.threads[0].switches == after.threads[0].switches and worked < CPU_SECONDS
+    return before.threads[0].switches == after.threads[0].switches and worked < idle
 
 
 def _long(case: Case, position: Position) -> bool:

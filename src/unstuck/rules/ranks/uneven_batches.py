@@ -1,8 +1,8 @@
 """uneven-batches: one rank has no batches left while the others still train on theirs.
 
 What it sees
-    A rank has come to the end of its loader; others are in the middle of the same pass, and wait in a collective for
-    it.
+    A rank has come to the end of its loader; others are in the middle of the same pass, with more batches to come, and
+    wait in a collective for it, or died of its end.
 
 Why it matters
     Each step of the training is a collective. A rank with fewer batches makes fewer of them: at the end of the epoch

@@ -144,8 +144,10 @@ def _reason(forming: Forming) -> Reason | None:
             f"{len(came)} of {world} ranks called init_process_group; {rank_words.ranks(missing)} did not",
             f"Start {count(world, 'rank')}, or set WORLD_SIZE (world_size) to the number that is started.",
         )
+    gave_up = [f.rank or 0 for f in ranks if forming.failed is not None and f.pid == forming.failed.pid]
+    met = f"{rank_words.ranks(gave_up)} could not meet the others" if gave_up else "all ranks came, but did not meet"
     return Reason(
-        f"{rank_words.ranks(forming.numbers)} came, but did not meet at {forming.address or 'their store'}",
+        f"{met} at {forming.address or 'their store'}",
         f"all {world} ranks called init_process_group",
         "Give MASTER_ADDR and MASTER_PORT (or init_method) an address of rank 0 that every rank can reach, and a port "
         "that nobody else uses.",

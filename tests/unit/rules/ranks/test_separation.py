@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from unstuck.model import Case, Collective, Exit, Flight, Frame, LastPass, Look, Process, RankGroup, Stall, Thread, Wait
-from unstuck.recorder.records.deaths import Died, Raised
+from unstuck.recorder.records.deaths import BatchFailed, Died, Raised
 from unstuck.recorder.records.loaders import LoaderSettings
 from unstuck.rules.diagnose import diagnose
 
@@ -184,6 +184,20 @@ def test_fewer_batches_on_one_rank() -> None:
 )
 def test_which_passes_are_uneven(ended: LastPass, length: int | None, batch: int, expected: bool) -> None:
     assert ("uneven-batches" in rules(uneven(ended, length=length, batch=batch))) is expected
+
+
+def test_an_error_in_the_data_that_was_caught() -> None:
+    """Each caught one of its own: then it is no difference."""
+    flights, processes = waiting()
+    flights.append(rank(3, call(number=6, left=49.0), call("barrier", line=20)))
+    processes.append(process(3, C10D, user(20)))
+    raised = Raised(type="ValueError", frames=[(SCRIPT, 33, "load", True)])
+    alone = replace(case(flights, processes), batches_failed=(BatchFailed(pid=103, raised=raised),))
+    first = diagnose(alone).findings[0]
+    assert (first.rule, first.where.line) == ("rank-skips-collective", 33)
+    assert any("caught ValueError from train.py:33" in line for line in first.evidence)
+    everyone = tuple(BatchFailed(pid=100 + n, raised=raised) for n in range(4))
+    assert diagnose(replace(alone, batches_failed=everyone)).findings[0].where.line != 33
 
 
 def test_two_that_receive_wait_for_each_other() -> None:
