@@ -42,7 +42,7 @@ _cpu_before = 0
 _weight = 1
 _sample_at = _sampled = 0
 FULL_STEPS = 64  # so many at first
-OFTEN, SELDOM = 31, 255  # then one in thirty-two, and one in 256
+OFTEN, SELDOM = 31, 255  # then one in thirty-two, and one in 256, on average
 SHORT, MANY_STEPS = 2_000_000, 8192  # … where steps are shorter than these nanoseconds, after so many
 SLOW = 20_000_000  # nanoseconds: a step that takes so long can well bear being sampled
 
@@ -221,7 +221,7 @@ def turn() -> None:
         words[place + 5] = max(0, cpu - _cpu_before - state[OURS])
         words[place + 6], words[place + 7] = state[SIZE], made
         few = made > MANY_STEPS and now - _step_began - state[OURS] < SHORT
-        _sample_at = (made | (SELDOM if few else OFTEN)) + 1
+        _sample_at = made + _distance(made, SELDOM if few else OFTEN)
     slow = was_full and now - _step_began >= SLOW
     state[FULL] = int(made < FULL_STEPS or slow or made >= _sample_at)
     state[DUE] = 0 if state[FULL] else _sample_at
@@ -236,6 +236,12 @@ def fetched(began: int, sample: int, samples: int, failed: bool) -> None:
     now, place = monotonic_ns(), at.RING + _ring_place() * at.STEP_WORDS
     words[place], words[place + 1], words[place + 2] = now, now - began, sample
     words[place + 3], words[place + 4] = samples, int(failed)
+
+
+def _distance(made: int, often: int) -> int:
+    """To the next sampled step: half to one and a half times as far as on average. At even distances, and passes that
+    are as long, each would be the first of its pass, which starts the workers."""
+    return (often + 1) // 2 + (made * 2654435769 >> 20 & often)
 
 
 def sample_due() -> bool:

@@ -94,11 +94,18 @@ class Verdicts:
         return self._withdraw(verdict for verdict in self.all if _disproved_by_end(verdict.finding))
 
     def case_to_keep(self, case: Case) -> Case:
-        """The Case as it was when the standing findings were made, with how the run is now."""
+        """The Case as it was when the standing findings were made, with how the run is now, and how far it has come."""
         if self._scene is None or all(verdict.finding.withdrawn for verdict in self.all):
             return case
+        now = {flight.pid: flight for flight in case.flights}
+        made = [(was, now.get(was.pid, was)) for was in self._scene.flights]
         return replace(
-            self._scene, outcome=case.outcome, exits=case.exits, seconds=case.seconds, probes_off=case.probes_off
+            self._scene,
+            outcome=case.outcome,
+            exits=case.exits,
+            seconds=case.seconds,
+            probes_off=case.probes_off,
+            flights=tuple(replace(was, step=late.step, epoch=late.epoch) for was, late in made),
         )
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.supervise.findings import finding
-from unstuck.model import Case, Exit, Finding, Look, Outcome, Process, Severity, Stall
+from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Process, Severity, Stall
 from unstuck.rules.diagnose import Diagnosis
 from unstuck.supervise.verdicts import Change, Verdicts, as_reported, is_quiet
 
@@ -155,6 +155,14 @@ def test_the_scene_of_a_finding_is_kept_with_how_the_run_ended() -> None:
     kept = verdicts.case_to_keep(interrupted)
     assert (kept.stalls, kept.looks) == (STILL.stalls, STILL.looks)
     assert (kept.outcome, kept.seconds, kept.exits) == ("interrupted", 99.0, interrupted.exits)
+
+
+def test_the_scene_of_a_finding_is_kept_with_how_far_the_run_has_come() -> None:
+    verdicts = Verdicts()
+    say(verdicts, SLOW, case=replace(STILL, flights=(Flight(MAIN, step=325, epoch=11, batch=6), Flight(OTHER, step=7))))
+    finished = replace(ended("finished"), flights=(Flight(MAIN, step=384, epoch=12),))
+    main, other = verdicts.case_to_keep(finished).flights
+    assert (main.step, main.epoch, main.batch, other.step) == (384, 12, 6, 7)
 
 
 def test_without_a_standing_finding_the_last_case_is_kept() -> None:
