@@ -75,10 +75,10 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "model_compiled": ("learning",),  # (): once
     "saved_tensor_hooks_used": ("learning",),  # (): once
     # What the supervisor asks for.
-    "asked_loops": ("loops",),  # (frame)
+    "asked_loops": ("loops",),  # (frame; when, if not "asked")
     "asked_growth": ("growth",),  # (frame)
     # How things end.
-    "process_failed": ("failures",),  # (error): a process ends of it
+    "process_failed": ("failures", "loops"),  # (error): a process ends of it
     "thread_failed": ("failures",),  # (error, thread or None)
     "left_by_exit": ("failures",),  # (status, frame): os._exit
     "child_ended": ("failures",),  # (pid, code): of multiprocessing, not 0

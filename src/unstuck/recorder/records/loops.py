@@ -108,6 +108,17 @@ class Assignment(Struct):
     guards: list[Condition] = []
 
 
+class Held(Struct):
+    """A loop further out that holds the iterator which a `for` goes through and uses up, and that does nothing to
+    renew it: its first round gets everything, the others nothing."""
+
+    name: str = ""  # that it has there
+    type: str = ""
+    frame: int = 0  # number of the function of the loop further out,
+    line: int = 0  # and where that loop begins
+    made: Site | None = None  # the line that made it; None: not known
+
+
 class Iterated(Struct):
     """What a `for` iterates over."""
 
@@ -118,6 +129,7 @@ class Iterated(Struct):
     length: int | None = None
     item_site: Site | None = None  # of `by_index`: the `__getitem__`
     maker: Site | None = None  # of what never ends: the line of the user's function that makes it so
+    held: list[Held] = []  # where it can be gone through once only, and no way out is before its end; nearest first
 
 
 class Counter(Struct):
@@ -158,6 +170,7 @@ class LoopSnapshot(Record):
     """The loops around one moment of the training, innermost function first."""
 
     step: int = 0
+    when: Literal["asked", "early", "died"] = "asked"  # in the first steps, where no loader is used; of an exception
     passes: int = 0  # over any loader, begun so far
     frames: list[LoopFrame] = []
 
