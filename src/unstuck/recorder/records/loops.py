@@ -129,6 +129,7 @@ class Iterated(Struct):
     length: int | None = None
     item_site: Site | None = None  # of `by_index`: the `__getitem__`
     maker: Site | None = None  # of what never ends: the line of the user's function that makes it so
+    stays_true: str = ""  # the test of a `while` at that line, where its body keeps it true whatever happens
     held: list[Held] = []  # where it can be gone through once only, and no way out is before its end; nearest first
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
 from .parsed_source import Function, beneath, function_alone, is_generator, own_nodes
+from .stays_true import stays_true
 
 MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")
@@ -55,15 +56,16 @@ def endless_statement(function: Function) -> ast.stmt | None:
         statement = placed.statement
         if isinstance(statement, ast.Return):
             return None  # perhaps it never comes further than this
-        if not placed.guards and _yields_forever(statement):
+        if not placed.guards and _yields_forever(statement, function):
             return statement
     return None
 
 
-def _yields_forever(statement: ast.stmt) -> bool:
+def _yields_forever(statement: ast.stmt, function: Function) -> bool:
     if isinstance(statement, ast.While):
         always = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
-        return always and _gives(statement) and not is_left(statement)
+        left = not _gives(statement) or is_left(statement)
+        return not left and (always or stays_true(statement, function))
     if isinstance(statement, ast.For):
         return _is_round(statement.iter) and _gives(statement) and not is_left(statement)
     given = statement.value if isinstance(statement, ast.Expr) else None
@@ -105,9 +107,10 @@ def _is_of_library(function: FunctionType) -> bool:
     return type(module) is str and module.partition(".")[0] in _LIBRARIES
 
 
-def _endless(tree: ast.AST, name: str) -> bool:
+def _endless(tree: Function, name: str) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.While) and _gives(node) and not _bounded(node.test) and not is_left(node):
+        goes_on = isinstance(node, ast.While) and _gives(node) and not is_left(node)
+        if goes_on and (not _bounded(node.test) or stays_true(node, tree)):  # type: ignore[attr-defined,arg-type]
             return True
         if isinstance(node, ast.expr) and _is_round(node):
             return True

@@ -106,7 +106,9 @@ def _generated(function: Function, file: str, written: str) -> Iterated:
     again = endless_statement(function)
     if again is None:
         return Iterated(text=written, type="generator")
-    return Iterated(text=written, type="generator", ends=False, maker=(file, again.lineno, function.name))
+    site = (file, again.lineno, function.name)
+    tested = text(again.test) if isinstance(again, ast.While) and not isinstance(again.test, ast.Constant) else ""
+    return Iterated(text=written, type="generator", ends=False, maker=site, stays_true=tested)
 
 
 def _until_none(call: ast.Call, scope: Scope, written: str) -> Iterated:
