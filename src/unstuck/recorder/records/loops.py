@@ -176,6 +176,34 @@ class LoopSnapshot(Record):
     frames: list[LoopFrame] = []
 
 
+Drawn = Literal["samples", "values"]
+
+
+class Remade(Struct):
+    """Code in a loop that makes the batch of each step, and why that is always the same one."""
+
+    how: Literal[
+        "reseeded",  # it seeds its generator each time
+        "restarted",  # it takes the first element of a new iterator
+        "not moved",  # it cuts at a position that nothing moves
+    ] = "reseeded"
+    call: str = ""  # in the loop
+    text: str = ""  # of what does it,
+    site: Site | None = None  # and where that is
+    drawn: Drawn = "samples"  # by the generator: which samples of the data, or the values themselves
+
+
+class SameGiven(Record):
+    """Where no loader is used: the model got batches with the same contents, each made anew."""
+
+    site: Site | None = None  # that calls the model
+    same: int = 0  # in a row, after the first; 0: another one came
+    rows: int = 0  # of the batch
+    first: int = 0  # step of the first of them
+    step: int = 0
+    remade: Remade = Remade()
+
+
 class Grower(Struct):
     """A container, or a tensor's graph, that is longer than at the snapshot before."""
 

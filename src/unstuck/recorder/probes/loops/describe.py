@@ -10,8 +10,7 @@ import ast
 import builtins
 import itertools
 from dataclasses import replace
-from functools import lru_cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Literal
 
 from ... import flight, journal, lengths, user_code
@@ -24,10 +23,9 @@ from .conditions import condition, names_in, shown
 from .expressions import Scope, scope_of
 from .iterated import iterated
 from .one_shot import Place, held_by
-from .parsed_source import LOOPS, SCOPES, TRY, Placed, beneath, expression, text
+from .parsed_source import TRY, LoopNode, Placed, around_line, beneath, expression, text
 from .statements import assignments, keeps_to_itself, owner_of
 
-LoopNode = ast.While | ast.For | ast.AsyncFor
 When = Literal["asked", "early", "died"]
 
 MOST_FRAMES = 12  # that are described
@@ -77,7 +75,7 @@ def _frames(stack: list[tuple[FrameType, int | None]]) -> list[LoopFrame]:
     for frame, line in stack:
         code = frame.f_code
         if line is not None and user_code.is_user_file(code.co_filename):
-            function, around = _around(code, line)
+            function, around = around_line(code, line)
             if around:
                 generator = bool(code.co_flags & 0x220)  # an asynchronous one, too
                 name, scope, number = user_code.name_of(code), scope_of(frame), id(frame)
@@ -101,26 +99,6 @@ def _described(frame: FrameType, places: list[Place], number: int) -> LoopFrame:
         local=sorted(code.co_varnames)[:MOST_NAMES] if code.co_name != "<module>" else None,
         loops=[_loop(places, number, which) for which in range(len(place.around))],
     )
-
-
-@lru_cache(maxsize=512)
-def _around(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
-    """The function that runs, and its loops around a line, outermost first."""
-    tree = parsed_source.tree_of(code.co_filename)
-    function: ast.AST | None = tree if code.co_name == "<module>" else parsed_source.definition(code)
-    if tree is None or function is None:
-        return ast.Module([], []), []
-    loops: list[LoopNode] = []
-    waiting = list(ast.iter_child_nodes(function))
-    while waiting:
-        node = waiting.pop()
-        first = getattr(node, "lineno", line)
-        if isinstance(node, (*SCOPES, ast.expr)) or not first <= line <= (getattr(node, "end_lineno", None) or line):
-            continue
-        if isinstance(node, LOOPS) and line <= (node.body[-1].end_lineno or line):
-            loops.append(node)
-        waiting.extend(ast.iter_child_nodes(node))
-    return function, sorted(loops, key=lambda loop: (loop.lineno, loop.col_offset))
 
 
 def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
