@@ -20,6 +20,7 @@ PROBES = {  # name: module beneath `probes`, class
     "passes": ("data.passes", "Passes"),
     "fingerprints": ("data.fingerprints", "Fingerprints"),
     "data": ("data.batch_statistics", "BatchStatistics"),
+    "same batches": ("data.same_given", "SameBatches"),
     "aliases": ("data.aliases", "Aliases"),
     "handles": ("data.shared_handles", "SharedHandles"),
     "dataset state": ("data.dataset_state", "DatasetState"),
@@ -58,8 +59,11 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "after_step": ("learning",),  # (optimizer or None, its steps)
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
-    "model_given": ("data",),  # (arguments, frame): the outermost module is called
-    "graph_given": ("data",),  # (tensor, frame, plain): weights are, as the graph shows; `plain`: there is no module
+    "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called
+    "graph_given": (
+        "data",
+        "same batches",
+    ),  # (tensor, frame, plain): weights are, as the graph shows; `plain`: there is no module
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
@@ -75,10 +79,10 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "model_compiled": ("learning",),  # (): once
     "saved_tensor_hooks_used": ("learning",),  # (): once
     # What the supervisor asks for.
-    "asked_loops": ("loops",),  # (frame)
+    "asked_loops": ("loops",),  # (frame; when, if not "asked")
     "asked_growth": ("growth",),  # (frame)
     # How things end.
-    "process_failed": ("failures",),  # (error): a process ends of it
+    "process_failed": ("failures", "loops"),  # (error): a process ends of it
     "thread_failed": ("failures",),  # (error, thread or None)
     "left_by_exit": ("failures",),  # (status, frame): os._exit
     "child_ended": ("failures",),  # (pid, code): of multiprocessing, not 0

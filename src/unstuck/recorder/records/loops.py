@@ -108,6 +108,17 @@ class Assignment(Struct):
     guards: list[Condition] = []
 
 
+class Held(Struct):
+    """A loop further out that holds the iterator which a `for` goes through and uses up, and that does nothing to
+    renew it: its first round gets everything, the others nothing."""
+
+    name: str = ""  # that it has there
+    type: str = ""
+    frame: int = 0  # number of the function of the loop further out,
+    line: int = 0  # and where that loop begins
+    made: Site | None = None  # the line that made it; None: not known
+
+
 class Iterated(Struct):
     """What a `for` iterates over."""
 
@@ -118,6 +129,8 @@ class Iterated(Struct):
     length: int | None = None
     item_site: Site | None = None  # of `by_index`: the `__getitem__`
     maker: Site | None = None  # of what never ends: the line of the user's function that makes it so
+    stays_true: str = ""  # the test of a `while` at that line, where its body keeps it true whatever happens
+    held: list[Held] = []  # where it can be gone through once only, and no way out is before its end; nearest first
 
 
 class Counter(Struct):
@@ -158,8 +171,37 @@ class LoopSnapshot(Record):
     """The loops around one moment of the training, innermost function first."""
 
     step: int = 0
+    when: Literal["asked", "early", "died"] = "asked"  # in the first steps, where no loader is used; of an exception
     passes: int = 0  # over any loader, begun so far
     frames: list[LoopFrame] = []
+
+
+Drawn = Literal["samples", "values"]
+
+
+class Remade(Struct):
+    """Code in a loop that makes the batch of each step, and why that is always the same one."""
+
+    how: Literal[
+        "reseeded",  # it seeds its generator each time
+        "restarted",  # it takes the first element of a new iterator
+        "not moved",  # it cuts at a position that nothing moves
+    ] = "reseeded"
+    call: str = ""  # in the loop
+    text: str = ""  # of what does it,
+    site: Site | None = None  # and where that is
+    drawn: Drawn = "samples"  # by the generator: which samples of the data, or the values themselves
+
+
+class SameGiven(Record):
+    """Where no loader is used: the model got batches with the same contents, each made anew."""
+
+    site: Site | None = None  # that calls the model
+    same: int = 0  # in a row, after the first; 0: another one came
+    rows: int = 0  # of the batch
+    first: int = 0  # step of the first of them
+    step: int = 0
+    remade: Remade = Remade()
 
 
 class Grower(Struct):

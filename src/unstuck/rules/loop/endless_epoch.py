@@ -3,7 +3,8 @@
 What it sees
     A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
     gives the same samples again and again, and its code shows no end; or a plain `for` goes over a dataset by its
-    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end, `itertools.cycle`, or
+    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end (`while True`, or a test
+    that stays true because the position in it is wrapped by `%` or set to 0 again), `itertools.cycle`, or
     `iter(read, None)` with a function that never returns None. And nothing in the loop that draws from it can end the
     drawing.
 
@@ -257,7 +258,8 @@ def _never_runs_out(loop: Loop) -> Finding:
         where,
         f"the loop at line {loop.line} never ends: {name} {how}",
         f"{loop.steps_since:,} steps were made in one pass over `{through.text}` in {seconds(loop.seconds_since)}, and "
-        + (f"line {maker[1]} of {name} has no way out" if maker else "it never runs out"),
+        + (f"line {maker[1]} of {name} has no way out" if maker else "it never runs out")
+        + (f": what its body assigns keeps `{through.stays_true}` true" if through.stays_true else ""),
         f"Let {name} end after one pass over the data, or leave the loop at line {loop.line} by a count of steps.",
         loop,
     )

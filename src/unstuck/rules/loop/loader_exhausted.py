@@ -1,14 +1,18 @@
 """loader-exhausted: after the first pass the loader gives nothing more.
 
 What it sees
-    A loader that has given batches in an earlier pass ends at once in a later one.
+    A loader that has given batches in an earlier pass ends at once in a later one. Or, where a script makes its batches
+    itself: a generator, `zip`, `map`, `csv.reader` or another iterator that can be gone through once is made before the
+    epochs, and each epoch goes through the same one.
 
 Why it matters
     Every further epoch is empty. A script that counts epochs finishes early with a fraction of the training; one that
     counts steps loops forever without making any.
 
 Evidence
-    How many passes gave batches, how many since gave none, and at which step the training stopped.
+    How many passes gave batches, how many since gave none, and at which step the training stopped. For an iterator of
+    the script's own: its type, the loop over the epochs that holds it, and that nothing in this loop makes a new one
+    and nothing leaves the inner loop before the iterator's end.
 
 Fix
     The dataset keeps a generator, an open file or a position that is used up after one pass: create it again in
@@ -16,16 +20,20 @@ Fix
     inside the loop over the epochs.
 
 When it is wrong
-    A stream that should be read once, where the script tries once more only to see that it is empty.
+    A stream that should be read once, where the script tries once more only to see that it is empty. An iterator of
+    the script's own is reported only when the run has ended, or has died in a later epoch; not where the loop over the
+    epochs has a `break` or `return`, since it may have been left after the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.loaders import LoaderState
 from unstuck.rules.loader_reports import latest
+from unstuck.rules.loop.used_up import UsedUp, used_up
 from unstuck.rules.rule import Rule
 
 MIN_CALLS_AFTER_END = 2  # of the iterator; one is how a loop notices that it must create a new one
@@ -33,6 +41,7 @@ MIN_CALLS_AFTER_END = 2  # of the iterator; one is how a loop notices that it mu
 
 def decide(case: Case) -> Iterable[Finding]:
     yield from _iterators(case)
+    yield from map(_own, used_up(case))
     for report in latest(case, case.empty_passes):
         state, dataset = report.state, report.dataset
         if not state.full_passes:
@@ -83,4 +92,39 @@ def _iterators(case: Case) -> Iterable[Finding]:
         return  # loaders that are drawn together end together: one finding is enough
 
 
-RULE = Rule("loader-exhausted", "loop", decide, explains=frozenset(("stop-condition-never-met", "endless-epoch")))
+def _own(found: UsedUp) -> Finding:
+    inner, outer, held = found.inner, found.outer, found.held
+    where = at = replace(inner.where(), step=found.step)
+    if held.made is not None:
+        where = replace(at, file=held.made[0], line=held.made[1], function=held.made[2])
+    rounds = f"the first of {found.rounds:,} rounds" if found.rounds > 1 else "the first round"
+    what = f"a {held.type}" if held.type[:1] not in "aeiou" else f"an {held.type}"
+    return RULE.finding(
+        severity="error",
+        confidence=0.95,
+        title=f"`{held.name}` is used up after {rounds} of `{outer.text}`: the others get nothing from it",
+        evidence=(
+            f"`{inner.text}` (line {inner.line}) goes through {what}, which can be gone through once, and nothing "
+            "leaves this loop before its last element",
+            f"the loop at line {outer.line} goes through the same one in every round: it holds it in `{held.name}`, "
+            "and nothing in it makes a new one",
+            f"the training ended at step {found.step:,}"
+            + (f": with {found.died_in} it got nothing, and died" if found.died_in else ""),
+        ),
+        where=where,
+        fix=Fix(
+            f"Make the iterator inside the loop at line {outer.line}, once for each round; or keep what it gives in a "
+            "list before that loop, if it fits into memory"
+            + (f"; or let {held.type}.__iter__ start over." if held.type[:1].isupper() else ".")
+        ),
+        seen_by="flight",
+        also=(at,) if at != where else (),
+    )
+
+
+RULE = Rule(
+    "loader-exhausted",
+    "loop",
+    decide,
+    explains=frozenset(("stop-condition-never-met", "endless-epoch", "uncaught-exception")),
+)

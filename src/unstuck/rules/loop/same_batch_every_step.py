@@ -2,7 +2,10 @@
 
 What it sees
     The contents of the batches that the loader gives are identical step after step, although the loader has more than
-    one batch: usually `next(iter(loader))`, which begins a new pass each time and takes its first batch.
+    one batch: usually `next(iter(loader))`, which begins a new pass each time and takes its first batch. Or, where a
+    script makes its batches itself: what the model gets is made anew in each step with the same contents, by code that
+    seeds its generator each time, takes the first element of a new generator (`next(batches(data))`), or cuts at a
+    position that nothing moves.
 
 Why it matters
     The model memorises one batch: the loss falls, and on all other data it stays as bad as it was.
@@ -13,19 +16,23 @@ Evidence
     the beginning of a pass, later about one in thirty-two.
 
 Fix
-    Create the iterator once, before the loop, or write `for batch in loader`.
+    Create the iterator once, before the loop, or write `for batch in loader`; create and seed the generator once;
+    advance the position.
 
 When it is wrong
     Overfitting one batch on purpose is usually done with a batch kept in a variable, which is not seen here, or with a
     dataset of one batch, which is not reported; nor is a library that begins the passes. Synthetic data that is the
-    same for every index is information only.
+    same for every index is information only. Without a loader, full-batch training and one batch on purpose have the
+    same contents too: only the code decides, and a tensor that is kept and given again is never reported. Where no
+    samples are picked but values are made up from one seed, it is a warning: points that stay the same may be meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.loops import SameGiven
 from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 
@@ -33,6 +40,8 @@ MIN_SAME = 7  # identical batches after the first
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    given = {(record.pid, record.site): record for record in case.same_given}  # the last of each place
+    yield from [_made_anew(record) for record in given.values() if record.same >= MIN_SAME][:1]
     for report in latest(case, case.same_batches):
         state = report.state
         if state.same < MIN_SAME or state.length == 1 or not state.step:
@@ -69,6 +78,44 @@ def decide(case: Case) -> Iterable[Finding]:
             fix=Fix(fix),
             seen_by="flight",
         )
+
+
+def _made_anew(record: SameGiven) -> Finding:
+    remade = record.remade
+    file, line, name = remade.site or record.site or ("", 0, "")
+    why, fix = {
+        "reseeded": (
+            f"{name} seeds its generator in every step",
+            f"Create and seed the generator once, before the loop, and use it in every step: `{remade.text}` (line "
+            f"{line}) makes it give the same numbers again.",
+        ),
+        "restarted": (
+            f"`{remade.text}` takes the first batch of a new iterator in every step",
+            "Create the iterator once, before the loop (`stream = …`, then `next(stream)`), or write `for batch in …`.",
+        ),
+        "not moved": (
+            "nothing moves the position at which it is cut",
+            f"Advance the position in `{remade.text}` (line {line}) in every step, and start over at the end.",
+        ),
+    }[remade.how]
+    where = Where(file, line, name, pid=record.pid, step=record.step)
+    at = Where(*(record.site or (file, line, name)), pid=record.pid, step=record.step)
+    return RULE.finding(
+        severity="error" if remade.drawn == "samples" else "warning",
+        confidence=0.95 if remade.drawn == "samples" else 0.8,
+        title=f"every step trains on the same batch: {why}",
+        evidence=(
+            f"{record.same + 1} batches of {record.rows:,} samples that the model got from step {record.first:,} to "
+            f"{record.step:,} were compared: their first samples were byte for byte the same",
+            f"`{remade.call}` makes the batch anew in every step, by `{remade.text}` (line {line})"
+            if remade.call != remade.text
+            else f"`{remade.call}` (line {line}) makes the batch anew in every step",
+        ),
+        where=where,
+        fix=Fix(fix),
+        seen_by="flight",
+        also=(at,) if at != where else (),
+    )
 
 
 RULE = Rule("same-batch-every-step", "loop", decide, explains=frozenset(("loader-rebuilt-every-step",)))

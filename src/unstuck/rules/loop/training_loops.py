@@ -114,13 +114,14 @@ def moments(case: Case) -> Iterator[Moment]:
     """The last description of each process, each loop with its earlier ones."""
     by_pid: dict[int, list[LoopSnapshot]] = {}
     for snapshot in case.loop_snapshots:
-        by_pid.setdefault(snapshot.pid, []).append(snapshot)
+        if snapshot.when == "asked":
+            by_pid.setdefault(snapshot.pid, []).append(snapshot)
     for *before, last in by_pid.values():
         known: dict[tuple[object, ...], list[Loop]] = {}
         for snapshot in before:
-            for loop in _loops(snapshot):
+            for loop in loops_of(snapshot):
                 known.setdefault(loop.key, []).append(loop)
-        loops = [replace(loop, earlier=tuple(known.get(loop.key, ()))) for loop in _loops(last)]
+        loops = [replace(loop, earlier=tuple(known.get(loop.key, ()))) for loop in loops_of(last)]
         yield Moment(
             last,
             tuple(loop for loop in loops if not loop.frame.generator),
@@ -128,6 +129,6 @@ def moments(case: Case) -> Iterator[Moment]:
         )
 
 
-def _loops(snapshot: LoopSnapshot) -> Iterator[Loop]:
+def loops_of(snapshot: LoopSnapshot) -> Iterator[Loop]:
     for frame in reversed(snapshot.frames):
         yield from (Loop(snapshot, frame, described) for described in frame.loops)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from unstuck.model import Case, Finding
 from unstuck.recorder.records.loaders import LoaderSettings, SameBatch
+from unstuck.recorder.records.loops import Remade, SameGiven
 from unstuck.rules.loop import same_batch_every_step
 
 SITE = ("/job/train.py", 30, "main")
+RESEEDED = Remade(
+    how="reseeded", call="get_batch()", text="Generator().manual_seed(0)", site=("/job/train.py", 12, "get_batch")
+)
 
 
 def same(**more: Any) -> SameBatch:
@@ -60,3 +65,23 @@ def test_a_pass_a_step() -> None:
 )
 def test_what_is_not_the_same_batch_every_step(record: SameBatch) -> None:
     assert not list(same_batch_every_step.decide(Case(same_batches=(record,))))
+
+
+def given(same: int = 15, step: int = 60, remade: Remade = RESEEDED) -> SameGiven:
+    return SameGiven(pid=5, site=SITE, same=same, rows=16, first=2, step=step, remade=remade)
+
+
+def test_batches_that_a_script_makes_itself() -> None:
+    (finding,) = same_batch_every_step.decide(Case(same_given=(given(),)))
+    assert finding.title == "Every step trains on the same batch: get_batch seeds its generator in every step"
+    assert finding.severity == "error"
+    assert finding.where.line == 12
+
+
+def test_values_that_are_made_up_from_one_seed_may_be_meant() -> None:
+    (finding,) = same_batch_every_step.decide(Case(same_given=(given(remade=replace(RESEEDED, drawn="values")),)))
+    assert finding.severity == "warning"
+
+
+def test_another_batch_came_later() -> None:
+    assert not list(same_batch_every_step.decide(Case(same_given=(given(), given(same=0, step=90)))))

@@ -10,8 +10,7 @@ import ast
 import builtins
 import itertools
 from dataclasses import replace
-from functools import lru_cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Literal
 
 from ... import flight, journal, lengths, user_code
@@ -23,10 +22,11 @@ from . import parsed_source
 from .conditions import condition, names_in, shown
 from .expressions import Scope, scope_of
 from .iterated import iterated
-from .parsed_source import LOOPS, SCOPES, TRY, Placed, beneath, expression, text
+from .one_shot import Place, held_by
+from .parsed_source import TRY, LoopNode, Placed, around_line, beneath, expression, text
 from .statements import assignments, keeps_to_itself, owner_of
 
-LoopNode = ast.While | ast.For | ast.AsyncFor
+When = Literal["asked", "early", "died"]
 
 MOST_FRAMES = 12  # that are described
 MOST_NAMES = 1000  # of a function
@@ -42,65 +42,68 @@ class Loops(Probe):
 
     name = "loops"
 
-    def asked_loops(self, frame: FrameType) -> None:
+    def forget(self) -> None:
+        self._holding = False  # a loop holds an iterator that its first round uses up
+
+    def asked_loops(self, frame: FrameType, when: When = "asked") -> None:
+        self._describe([(each, each.f_lineno) for each in user_code.frames(frame)], when)
+
+    def process_failed(self, error: BaseException) -> None:
+        """In which round of such a loop it was."""
+        traced: list[tuple[FrameType, int | None]] = []
+        step = error.__traceback__ if self._holding else None
+        while step is not None and len(traced) < user_code.MOST_FRAMES:
+            traced.append((step.tb_frame, step.tb_lineno))
+            step = step.tb_next
+        self._describe(traced[::-1], "died")
+
+    def _describe(self, stack: list[tuple[FrameType, int | None]], when: When) -> None:
         try:
-            frames = _frames(frame)
+            frames = _frames(stack)
             if frames:
+                held = (loop.iterates.held for frame in frames for loop in frame.loops)
+                self._holding = self._holding or any(held)
                 passes = flight.words[at.W_LOADERS]
-                journal.tell(LoopSnapshot(step=flight.steps(), passes=passes, frames=frames))
+                journal.tell(LoopSnapshot(step=flight.steps(), when=when, passes=passes, frames=frames))
         except RecursionError:  # the user's stack is nearly full: perhaps next time
             pass
 
 
-def _frames(frame: FrameType) -> list[LoopFrame]:
-    described: list[LoopFrame] = []
-    for caller in user_code.frames(frame):
-        code = caller.f_code
-        if caller.f_lineno is not None and user_code.is_user_file(code.co_filename):
-            function, around = _around(code, caller.f_lineno)
+def _frames(stack: list[tuple[FrameType, int | None]]) -> list[LoopFrame]:
+    """`stack`: each frame with its line, the innermost first."""
+    found: list[tuple[FrameType, Place]] = []
+    for frame, line in stack:
+        code = frame.f_code
+        if line is not None and user_code.is_user_file(code.co_filename):
+            function, around = around_line(code, line)
             if around:
-                described.append(_described(caller, function, around))
-        if len(described) == MOST_FRAMES:
+                generator = bool(code.co_flags & 0x220)  # an asynchronous one, too
+                name, scope, number = user_code.name_of(code), scope_of(frame), id(frame)
+                place = Place(number, code.co_filename, line, name, function, around, scope, generator)
+                found.append((frame, place))
+        if len(found) == MOST_FRAMES:
             break
-    return described
+    places = [place for _, place in found]
+    return [_described(frame, places, number) for number, (frame, _) in enumerate(found)]
 
 
-def _described(frame: FrameType, function: ast.AST, around: list[LoopNode]) -> LoopFrame:
-    code, scope = frame.f_code, scope_of(frame)
-    generator = bool(code.co_flags & 0x220)  # an asynchronous one, too
+def _described(frame: FrameType, places: list[Place], number: int) -> LoopFrame:
+    code, place = frame.f_code, places[number]
     return LoopFrame(
         file=user_code.absolute(code.co_filename),
-        line=frame.f_lineno,
-        function=user_code.name_of(code),
-        number=id(frame),
-        generator=generator,
-        called_by=id(frame.f_back) if generator and frame.f_back is not None else 0,
+        line=place.line,
+        function=place.name,
+        number=place.number,
+        generator=place.generator,
+        called_by=id(frame.f_back) if place.generator and frame.f_back is not None else 0,
         local=sorted(code.co_varnames)[:MOST_NAMES] if code.co_name != "<module>" else None,
-        loops=[_loop(node, function, code.co_filename, scope) for node in around],
+        loops=[_loop(places, number, which) for which in range(len(place.around))],
     )
 
 
-@lru_cache(maxsize=512)
-def _around(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
-    """The function that runs, and its loops around a line, outermost first."""
-    tree = parsed_source.tree_of(code.co_filename)
-    function: ast.AST | None = tree if code.co_name == "<module>" else parsed_source.definition(code)
-    if tree is None or function is None:
-        return ast.Module([], []), []
-    loops: list[LoopNode] = []
-    waiting = list(ast.iter_child_nodes(function))
-    while waiting:
-        node = waiting.pop()
-        first = getattr(node, "lineno", line)
-        if isinstance(node, (*SCOPES, ast.expr)) or not first <= line <= (getattr(node, "end_lineno", None) or line):
-            continue
-        if isinstance(node, LOOPS) and line <= (node.body[-1].end_lineno or line):
-            loops.append(node)
-        waiting.extend(ast.iter_child_nodes(node))
-    return function, sorted(loops, key=lambda loop: (loop.lineno, loop.col_offset))
-
-
-def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> DescribedLoop:
+def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
+    place = places[here]
+    node, function, file, scope = place.around[which], place.function, place.file, place.scope
     exits = [*_exits(node, scope), *_caught(node, function)]
     test = condition(node.test, scope) if isinstance(node, ast.While) else Condition()
     head = names_in(test) if isinstance(node, ast.While) else parsed_source.names(node.target)
@@ -125,7 +128,7 @@ def _loop(node: LoopNode, function: ast.AST, file: str, scope: Scope) -> Describ
         loop,
         kind="for",
         text=f"for {text(node.target)} in {text(node.iter)}"[:200],
-        iterates=iterated(node.iter, scope),
+        iterates=replace(iterated(node.iter, scope), held=[] if exits else held_by(places, here, which)),
         targets=[Side(text=name, value=shown(scope.find(expression(name)))) for name in names],
         counts=_counter(node, scope),
     )

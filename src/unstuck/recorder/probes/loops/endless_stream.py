@@ -13,7 +13,7 @@ from typing import Any
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
 from .parsed_source import Function, beneath, function_alone, is_generator, own_nodes
-from .unchanging_test import never_changes
+from .stays_true import stays_true
 
 MOST_FUNCTIONS = 40  # of the stream that are read
 ROUNDS = ("cycle", "count", "repeat")
@@ -64,8 +64,8 @@ def endless_statement(function: Function) -> ast.stmt | None:
 def _yields_forever(statement: ast.stmt, function: Function) -> bool:
     if isinstance(statement, ast.While):
         always = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
-        always = always or never_changes(statement, function)
-        return always and _gives(statement) and not is_left(statement)
+        left = not _gives(statement) or is_left(statement)
+        return not left and (always or stays_true(statement, function))
     if isinstance(statement, ast.For):
         return _is_round(statement.iter) and _gives(statement) and not is_left(statement)
     given = statement.value if isinstance(statement, ast.Expr) else None
@@ -107,12 +107,11 @@ def _is_of_library(function: FunctionType) -> bool:
     return type(module) is str and module.partition(".")[0] in _LIBRARIES
 
 
-def _endless(tree: ast.AST, name: str) -> bool:
+def _endless(tree: Function, name: str) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.While) and _gives(node) and not is_left(node):
-            fixed = isinstance(tree, ast.FunctionDef) and never_changes(node, tree)
-            if fixed or not _bounded(node.test):
-                return True
+        goes_on = isinstance(node, ast.While) and _gives(node) and not is_left(node)
+        if goes_on and (not _bounded(node.test) or stays_true(node, tree)):  # type: ignore[attr-defined,arg-type]
+            return True
         if isinstance(node, ast.expr) and _is_round(node):
             return True
         if isinstance(node, ast.YieldFrom) and _itself(node.value, name):

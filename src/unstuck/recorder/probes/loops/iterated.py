@@ -45,7 +45,8 @@ def iterated(node: ast.expr, scope: Scope, calls: int = MOST_CALLS) -> Iterated:
         ends = _call_ends(name, node.args)
         return Iterated(text=written, ends=ends) if found is None else _made(node, found, scope, calls)
     if isinstance(node, _WRITTEN_OUT):
-        return Iterated(text=written, ends=True)
+        listed = isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(e, ast.Starred) for e in node.elts)
+        return Iterated(text=written, ends=True, length=len(node.elts) if listed else None)  # type: ignore[union-attr]
     return _thing(node, scope.find(node), scope, calls)
 
 
@@ -105,7 +106,9 @@ def _generated(function: Function, file: str, written: str) -> Iterated:
     again = endless_statement(function)
     if again is None:
         return Iterated(text=written, type="generator")
-    return Iterated(text=written, type="generator", ends=False, maker=(file, again.lineno, function.name))
+    site = (file, again.lineno, function.name)
+    tested = text(again.test) if isinstance(again, ast.While) and not isinstance(again.test, ast.Constant) else ""
+    return Iterated(text=written, type="generator", ends=False, maker=site, stays_true=tested)
 
 
 def _until_none(call: ast.Call, scope: Scope, written: str) -> Iterated:
@@ -149,7 +152,7 @@ def _thing(node: ast.expr, thing: Any, scope: Scope, calls: int) -> Iterated:
         return Iterated(text=written)
     kind = type(thing)
     if id(kind) in _BOUNDED or is_numpys(thing):
-        return Iterated(text=written, ends=True, type=class_name(kind))
+        return Iterated(text=written, ends=True, type=class_name(kind), length=lengths.length(thing))
     if id(kind) in _ROUND:
         return Iterated(text=written, ends=False, type=class_name(kind))
     if kind is GeneratorType:

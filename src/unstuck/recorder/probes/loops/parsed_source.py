@@ -20,6 +20,7 @@ from ... import user_code
 from ...objects import class_dict, mro_of, some_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+LoopNode = ast.While | ast.For | ast.AsyncFor
 Guards = tuple[tuple[ast.expr | str, bool], ...]
 """Conditions, or a text where there is none, and the value that leads on."""
 
@@ -182,6 +183,26 @@ def _bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], Guards, bool]
     elif isinstance(statement, ast.Match):
         for case in statement.cases:
             yield case.body, ((f"case {text(case.pattern)}", True),), False
+
+
+@lru_cache(maxsize=512)
+def around_line(code: CodeType, line: int) -> tuple[ast.AST, list[LoopNode]]:
+    """The function that runs, and its loops around a line, outermost first."""
+    tree = tree_of(code.co_filename)
+    function: ast.AST | None = tree if code.co_name == "<module>" else definition(code)
+    if tree is None or function is None:
+        return ast.Module([], []), []
+    loops: list[LoopNode] = []
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        first = getattr(node, "lineno", line)
+        if isinstance(node, (*SCOPES, ast.expr)) or not first <= line <= (getattr(node, "end_lineno", None) or line):
+            continue
+        if isinstance(node, LOOPS) and line <= (node.body[-1].end_lineno or line):
+            loops.append(node)
+        waiting.extend(ast.iter_child_nodes(node))
+    return function, sorted(loops, key=lambda loop: (loop.lineno, loop.col_offset))
 
 
 # --- pieces of source as text --------------------------------------------------------------------------------------

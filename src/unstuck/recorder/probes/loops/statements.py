@@ -22,7 +22,7 @@ Assigned = dict[str, list[Assignment]]
 
 MOST_ASSIGNMENTS = 32  # of a name; one more stands for all others
 _HEADS = (*LOOPS, *WITH, *TRY, *SCOPES, ast.If, ast.Match)
-_MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
+MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
 _PLAIN_OWNERS = ids(dict, SimpleNamespace)
 _HARMLESS_BASES = ("typing", "abc", "enum", "collections")
 
@@ -31,7 +31,7 @@ _HARMLESS_BASES = ("typing", "abc", "enum", "collections")
 
 
 @lru_cache(maxsize=8192)
-def _gives(statement: ast.stmt) -> dict[str, Given]:
+def gives(statement: ast.stmt) -> dict[str, Given]:
     """Names that the statement gives a value, as written, and how."""
     return {text(target): kind for target, kind in reversed(list(_targets(statement)))}
 
@@ -91,7 +91,7 @@ def _stored(function: Function) -> tuple[tuple[str, ast.stmt], ...]:
 
 
 @lru_cache(maxsize=32)
-def _stores(tree: ast.Module) -> dict[str, list[tuple[Function, ast.stmt]]]:
+def stores(tree: ast.Module) -> dict[str, list[tuple[Function, ast.stmt]]]:
     """The same of all functions of a file, by that part."""
     by_part: dict[str, list[tuple[Function, ast.stmt]]] = {}
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
@@ -120,14 +120,14 @@ def assignments(
     other functions of the file are marked `elsewhere`; of these, the ones that make an object do not count."""
     assigned: Assigned = {name: [] for name in sorted(wanted)}
     for placed in beneath(body):
-        for name, kind in _gives(placed.statement).items():
+        for name, kind in gives(placed.statement).items():
             if name in assigned:
                 _add(assigned[name], placed, kind, scope)
     read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
     _in_closures(assigned, body, scope)
     for name, given in assigned.items():
-        for other, statement in _stores(tree).get(_last_part(expression(name)), ()):
-            if _same(other, function) or other.name in _MAKING or other in read or len(given) > MOST_ASSIGNMENTS:
+        for other, statement in stores(tree).get(_last_part(expression(name)), ()):
+            if _same(other, function) or other.name in MAKING or other in read or len(given) > MOST_ASSIGNMENTS:
                 continue
             if not _in_callback(other, statement, name, given, scope):
                 line = parsed_source.first_line(statement)
@@ -139,7 +139,7 @@ def _in_callback(method: Function, statement: ast.stmt, name: str, given: list[A
     """It is in a method of an object that the loop's function holds, and could be read as if it stood here."""
     body = as_seen(method, statement, name, scope)
     for placed in beneath(body or []):
-        kind = _gives(placed.statement).get(name)
+        kind = gives(placed.statement).get(name)
         if kind is not None and placed.statement.lineno == statement.lineno:
             _add(given, placed, kind, scope, elsewhere=True)
             return True
@@ -176,14 +176,14 @@ def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Sc
             continue
         node = expression(name)
         for method in parsed_source.methods_of(owner):
-            if method.name in _MAKING or method.name == inside:
+            if method.name in MAKING or method.name == inside:
                 continue
             read.append(method)
             if all(part != _last_part(node) for part, _ in _stored(method)):
                 continue
             call = _only_call(body, node.value, method.name)  # type: ignore[attr-defined]
             for placed in beneath(seen_from(method, node.value, call)):  # type: ignore[attr-defined]
-                kind = _gives(placed.statement).get(name)
+                kind = gives(placed.statement).get(name)
                 if kind is not None:
                     _add(given, placed, kind, scope, elsewhere=True)
     return read
@@ -200,7 +200,7 @@ def _in_closures(assigned: Assigned, body: list[ast.stmt], scope: Scope) -> None
             continue
         call, (source, owner, shared) = found[0]
         for placed in beneath(seen_from(source, owner, call, shared)):
-            kind = _gives(placed.statement).get(name)
+            kind = gives(placed.statement).get(name)
             if kind is not None:
                 _add(given, placed, kind, scope, elsewhere=True)
 
@@ -208,7 +208,7 @@ def _in_closures(assigned: Assigned, body: list[ast.stmt], scope: Scope) -> None
 def keeps_to_itself(name: str, tree: ast.Module) -> bool:
     """A name of a closure that one function alone changes."""
     kept, _, function = name.partition(" in ")
-    return bool(function) and {other.name for other, _ in _stores(tree).get(kept, ())} == {function}
+    return bool(function) and {other.name for other, _ in stores(tree).get(kept, ())} == {function}
 
 
 def _only_call(body: list[ast.stmt], owner: ast.expr, method: str) -> ast.Call | None:

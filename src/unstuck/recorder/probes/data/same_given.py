@@ -1,0 +1,103 @@
+"""Whether what the model gets is the same in every step, where a script makes its batches itself.
+
+A tensor that the model gets again and again is meant to be: only batches that are made anew, with the same contents,
+count, and only where the code of the loop shows that another one was meant each time.
+"""
+
+from __future__ import annotations
+
+import sys
+from ctypes import c_char
+from types import FrameType
+from typing import Any
+from weakref import ref
+
+from ... import flight, journal, loading, tensors, user_code
+from ...probe import Probe
+from ...records.loops import SameGiven
+
+MOST_PLACES = 8  # at which a model is called
+MOST_LEAVES = 4  # tensors of a batch
+MOST_ROWS = 8  # samples of a batch that are compared
+MOST_BYTES = 4096  # of these
+MIN_SAME = 7  # batches in a row like the one before
+
+
+class Given:
+    """What was given at one place."""
+
+    def __init__(self) -> None:
+        self.print: Any = None
+        self.tensors: list[Any] = []
+        self.same, self.first, self.step = 0, 0, -1
+        self.record: SameGiven | None = None
+
+
+class SameBatches(Probe):
+    name = "same batches"
+    governed = frozenset(("graph_given", "model_given"))
+
+    def forget(self) -> None:
+        self._places: dict[Any, Given] = {}
+        self._step, self._calls = -1, 0
+
+    def model_given(self, arguments: tuple[Any, ...], frame: FrameType | None) -> None:
+        if sys.modules["torch"].is_grad_enabled():
+            self._look(arguments, frame)
+
+    def graph_given(self, tensor: Any, frame: FrameType | None, plain: bool) -> None:
+        if plain:
+            self._look(tensor, frame)
+
+    def _look(self, batch: Any, frame: FrameType | None) -> None:
+        if loading.everything():
+            return
+        step = flight.steps()
+        self._calls = self._calls + 1 if step == self._step else 0
+        self._step = step
+        key = user_code.site_of(frame), self._calls
+        known = self._places.get(key)
+        if known is None:
+            if len(self._places) >= MOST_PLACES:
+                return
+            known = self._places[key] = Given()
+        found = [leaf for _, leaf in tensors.plain_tensors(batch)][:MOST_LEAVES]
+        self._compare(known, found, frame, key[0])
+
+    def _compare(self, known: Given, found: list[Any], frame: FrameType | None, site: Any) -> None:
+        new = not any(old() is tensor for old in known.tensors for tensor in found)
+        shown = tuple(map(_print, found))
+        step = flight.steps()
+        if not found or None in shown or shown != known.print or not new:
+            if known.record is not None and known.record.same:
+                journal.tell(SameGiven(site=site, step=step))
+            known.record, known.same, known.first = None, 0, step
+        elif step > known.step:
+            known.same += 1
+            if known.same >= MIN_SAME and not (known.same + 1) & known.same:
+                self._tell(known, int(found[0].shape[0]), frame, site)
+        known.print, known.step, known.tensors = shown, step, [ref(tensor) for tensor in found]
+
+    def _tell(self, known: Given, rows: int, frame: FrameType | None, site: Any) -> None:
+        from ..loops import batch_maker
+
+        made = batch_maker.remade(frame, rows)
+        if made is not None:
+            known.record = SameGiven(
+                site=site, same=known.same, rows=rows, first=known.first, step=flight.steps(), remade=made
+            )
+            journal.tell(known.record)
+
+
+def _print(tensor: Any) -> int | None:
+    """Of its first rows; None where it cannot be read, has a gradient, or is the same number everywhere."""
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided or not tensor.is_cpu or tensor.requires_grad or not tensor.dim():
+        return None
+    with torch.no_grad():
+        some = tensor[:MOST_ROWS].contiguous()
+    count = some.numel() * some.element_size()
+    if not count or not some.data_ptr():
+        return None
+    raw: bytes = (c_char * count).from_address(some.data_ptr())[:: max(1, count // MOST_BYTES) | 1]
+    return None if raw.count(raw[:1]) == len(raw) else hash((raw, tuple(tensor.shape)))
