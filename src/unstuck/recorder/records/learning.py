@@ -43,6 +43,8 @@ class Optimizer(Struct):
     settings: dict[str, Setting] = {}
     cosines: list[float] = []  # of the updates of two consecutive sampled steps: below 0 they undo each other
     site: Site | None = None  # where it was made
+    stale: int = 0  # pairs of its steps with the first one's gradients still there at every backward between,
+    checked: int = 0  # of so many
 
 
 class BuiltOptimizer(Struct):

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ... import dispatch, flight, governor, gpu, journal, loading
+from ... import dispatch, flight, governor, gpu, journal, loading, stepping
 from ... import layout as at
 from ...probe import Probe
 from ...records.learning import FlatOperation, Learning
@@ -260,6 +260,8 @@ class LearningProbe(Probe):
         if optimizer is not None:
             entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the hook has counted this one
             entry.stepped()
+        else:
+            entry.stale, entry.checked = stepping.by_hand.leftovers.counts()
         self.updates.after(optimizer, entry)
         self.observed.after_step(optimizer)
         if count >= self._next_look:
