@@ -248,6 +248,16 @@ class FlatOperation(Struct):
     site: Site | None = None
 
 
+Lost = Literal["dropped", "rebound", "copy"]  # never used; given to the variable of a loop; written into a copy
+
+
+class LostUpdate(Struct):
+    """A line that computes new weights, and no weight gets them."""
+
+    site: Site
+    how: Lost
+
+
 class Learning(Record):
     """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
@@ -273,6 +283,8 @@ class Learning(Record):
     observed: int = 0  # steps watched from their modules
     modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
+    lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
+    passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode
     compiled: bool = False
