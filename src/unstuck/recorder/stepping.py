@@ -8,6 +8,7 @@ from _weakref import ref
 
 from . import dispatch, flight, hiding, resting
 from . import layout as at
+from .leftovers import Leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def updated(leaves: list[Leaf]) -> bool:
 class ByHand:
     """Updates that no optimizer makes."""
 
-    __slots__ = ("_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "made")
+    __slots__ = (
+        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "leftovers", "made",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.forget()
@@ -67,6 +70,7 @@ class ByHand:
 
     def forget(self) -> None:
         self._leaves: list[Leaf] = []
+        self.leftovers = Leftovers()
         self._before = self._optimizers = self.made = 0
         self._looked = self._missed = 0
         """Backward passes made at the last look, and those that no optimizer has stepped after since it was seen to."""
@@ -90,13 +94,16 @@ class ByHand:
         settle()
         return self.active
 
-    def before_backward(self, leaves: list[Any]) -> bool:
-        """True: parameters have changed since the backward pass before: a step was made."""
+    def before_backward(self, leaves: list[Any], *, adds: bool) -> bool:
+        """True: parameters have changed since the backward pass before: a step was made. `adds`: this pass adds to the
+        gradients of its leaves."""
         if self.inside and flight.state[flight.BACKWARDS] - self._before <= MANY:
             return False
         with hiding.Hidden():
             stepped = updated(self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
+            if adds and self.made + stepped <= flight.FULL_STEPS:
+                self.leftovers.before(self._leaves)
         if stepped:
             self._catch_up()
         self.made += stepped

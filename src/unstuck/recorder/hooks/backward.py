@@ -197,7 +197,7 @@ def before(given: Any, frame: FrameType) -> None:
         if flight.full() or len(_reader.values) > GATHERED // 2:
             _reader.hand_over()
         if stepping.by_hand.looks():
-            _count_by_hand(stepping.leaves_of(root) if root is not None else [])
+            _count_by_hand(stepping.leaves_of(root) if root is not None else [], adds=True)
         frame = _caller(frame)
         if flight.full():
             dispatch.module("loading").note_ahead()
@@ -214,9 +214,11 @@ def before(given: Any, frame: FrameType) -> None:
 def after() -> None:
     """After a backward pass in a sampled step: an update written by hand may clear its gradients at once."""
     flight.enter(at.BETWEEN)
-    if flight.state[flight.PROBED] and stepping.by_hand.active:
+    if stepping.by_hand.active:
         with hiding.Hidden():
-            dispatch.emit("after_backward")
+            stepping.by_hand.leftovers.after()
+            if flight.state[flight.PROBED]:
+                dispatch.emit("after_backward")
 
 
 def read_apart(root: Any, frame: FrameType) -> None:
@@ -255,7 +257,7 @@ MAX_INPUTS = 64  # tensors that one call of `grad` may be about, as far as they 
 def before_grad(given: Any, inputs: Any, frame: FrameType) -> None:
     """Its loss is read as that of a backward pass is."""
     with hiding.Hidden():
-        _count_by_hand([each for each in _tensors(inputs) if each.is_leaf])
+        _count_by_hand([each for each in _tensors(inputs) if each.is_leaf], adds=False)
         root = given if type(given) is sys.modules["torch"].Tensor else None  # the compiler gives a list
         if root is None or root.numel() != 1:
             return
@@ -282,9 +284,9 @@ def _tensors(inputs: Any) -> list[Any]:
     return [each for each in given if type(each) in (torch.Tensor, torch.nn.Parameter)]
 
 
-def _count_by_hand(leaves: list[Any]) -> None:
+def _count_by_hand(leaves: list[Any], *, adds: bool) -> None:
     """Before a backward pass where no optimizer is at work: a step, if the parameters have changed since the last."""
-    if leaves and stepping.by_hand.before_backward(leaves):
+    if leaves and stepping.by_hand.before_backward(leaves, adds=adds):
         if flight.full():
             dispatch.emit("after_step", None, stepping.by_hand.made)
         stepping.count()

@@ -43,6 +43,8 @@ class Optimizer(Struct):
     settings: dict[str, Setting] = {}
     cosines: list[float] = []  # of the updates of two consecutive sampled steps: below 0 they undo each other
     site: Site | None = None  # where it was made
+    stale: int = 0  # pairs of its steps with the first one's gradients still there at every backward between,
+    checked: int = 0  # of so many
 
 
 class BuiltOptimizer(Struct):
@@ -247,6 +249,16 @@ class FlatOperation(Struct):
     site: Site | None = None
 
 
+Lost = Literal["dropped", "rebound", "copy"]  # never used; given to the variable of a loop; written into a copy
+
+
+class LostUpdate(Struct):
+    """A line that computes new weights, and no weight gets them."""
+
+    site: Site
+    how: Lost
+
+
 class Learning(Record):
     """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
@@ -272,6 +284,8 @@ class Learning(Record):
     observed: int = 0  # steps watched from their modules
     modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
+    lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
+    passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode
     compiled: bool = False

@@ -2,7 +2,9 @@
 
 What it sees
     Backward passes, and an optimizer for the parameters they reach whose `step` never ran; or whose steps found no
-    gradient, because the gradients were cleared between `backward` and `step`.
+    gradient, because the gradients were cleared between `backward` and `step`. Or no optimizer at all, no weight that
+    ever changes, and a line that computes new weights which nothing gets: `p = p - lr * g` in a loop gives the name `p`
+    to the result and leaves the weight as it was.
 
 Why it matters
     No weight ever changes: the loss stays where it was at the start, and the whole run is wasted.
@@ -11,12 +13,15 @@ Evidence
     The number of backward passes and steps, whether the gradients were cleared in between, and that no weight moved.
 
 Fix
-    Call `optimizer.step()` after `backward()`, before the gradients are cleared.
+    Call `optimizer.step()` after `backward()`, before the gradients are cleared. By hand, change the weight in place
+    under `torch.no_grad()`: `p -= lr * g`.
 
 When it is wrong
     Accumulating over very many batches looks the same until the first step; so during the run this is reported only
     where the gradients were thrown away, or after hundreds of backward passes. Weights that the script updates by hand
-    move, and are not reported.
+    move, and are not reported. Without an optimizer a finding needs both: weights that were measured not to move, and
+    the line; gradients that are only looked at (attribution, Fisher information, benchmarks) have no such line. New
+    weights that any code reads (the fast weights of meta-learning) are not lost.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.learning import BuiltOptimizer, Learning, Parameter
+from unstuck.recorder.records.learning import BuiltOptimizer, Learning, LostUpdate, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import counted, line, loss_site, where
 
@@ -35,10 +40,31 @@ MIN_BACKWARDS_OTHER = 100  # where another optimizer steps: this one may be mean
 MIN_STEPS = 10  # without a gradient
 
 
+LOST = {  # what becomes of an update, and what to do instead
+    "dropped": (
+        "drops them",
+        "Write the result into the weight, under `torch.no_grad()`: `p -= lr * g`, or `p.copy_(new)`.",
+    ),
+    "rebound": (
+        "only gives them to the loop's variable",
+        "Change the weight in place, under `torch.no_grad()`: `p -= lr * g` (or `p.sub_(lr * g)`). `p = p - lr * g` "
+        "makes a new tensor and leaves the weight as it was.",
+    ),
+    "copy": (
+        "writes them into a copy",
+        "Update the weights themselves, without `clone()` or `copy`; or write the copy back after the update "
+        "(`p.copy_(new)` under `torch.no_grad()`, or `load_state_dict`).",
+    ),
+}
+
+
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         if (learning.scaler is not None and learning.scaler.updates) or learning.leaf_losses:
             continue
+        lost = learning.lost_update
+        if lost is not None and not learning.built and not learning.optimizers and _stands_still(learning):
+            yield _lost(learning, lost)
         for optimizer in learning.built:
             held = [p for p in learning.parameters if p.held == optimizer.number and p.in_graph]
             if not held or any(parameter.moved for parameter in held):
@@ -57,6 +83,35 @@ def _long_enough(case: Case, learning: Learning, optimizer: BuiltOptimizer) -> b
         return learning.backwards >= MIN_BACKWARDS_FINISHED
     cleared = optimizer.clears >= 0.5 * learning.backwards
     return learning.backwards >= (MIN_BACKWARDS_CLEARED if cleared else MIN_BACKWARDS)
+
+
+def _passes(learning: Learning) -> int:
+    """`autograd.grad` is no backward pass, but its losses count."""
+    return max(learning.backwards, *(loss.count for loss in learning.losses), 0)
+
+
+def _stands_still(learning: Learning) -> bool:
+    reached = [parameter for parameter in learning.parameters if parameter.in_graph]
+    still = bool(reached) and not any(parameter.moved for parameter in reached)
+    return still and not learning.passing and _passes(learning) >= MIN_BACKWARDS_CLEARED
+
+
+def _lost(learning: Learning, lost: LostUpdate) -> Finding:
+    site, passes = loss_site(learning), _passes(learning)
+    reached = [parameter for parameter in learning.parameters if parameter.in_graph]
+    lost_as, fix = LOST[lost.how]
+    return RULE.finding(
+        severity="error",
+        confidence=0.95,
+        title=f"{passes:,} times gradients were computed, but no weight ever changes: {line(lost.site)} {lost_as}",
+        evidence=(
+            f"{passes:,} losses at {line(site)} had gradients for {counted(reached)}, and none of these has moved",
+            f"{line(lost.site)} computes new weights and {lost_as}",
+            "no optimizer was made",
+        ),
+        where=where(learning, lost.site),
+        fix=fix,
+    )
 
 
 def _cleared_too_early(held: list[Parameter]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.learning.ownership import built, case, said
-from unstuck.recorder.records.learning import BuiltOptimizer
+from unstuck.recorder.records.learning import BuiltOptimizer, Optimizer
 from unstuck.rules.learning import gradients_never_cleared
 
 
@@ -31,3 +31,22 @@ def test_gradients_cleared_once_an_epoch() -> None:
 )
 def test_gradients_that_are_cleared_some_way(optimizer: BuiltOptimizer) -> None:
     assert not said(gradients_never_cleared.RULE, case(built=[optimizer]))
+
+
+def test_updates_written_by_hand() -> None:
+    by_hand = Optimizer(steps=300, stale=60, checked=62)
+    (finding,) = said(gradients_never_cleared.RULE, case(built=[], optimizers=[by_hand]))
+    assert (finding.severity, finding.where.line) == ("error", 30)
+    assert "p.grad = None" in finding.fix.text
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        Optimizer(steps=300, stale=31, checked=62),
+        Optimizer(steps=300, stale=5, checked=5),
+        Optimizer(kind="SGD", steps=300, stale=62, checked=62),  # judged as it was built, with its calls of zero_grad
+    ],
+)
+def test_updates_that_clear(optimizer: Optimizer) -> None:
+    assert not said(gradients_never_cleared.RULE, case(built=[], optimizers=[optimizer]))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.learning.ownership import built, case, parameter, said
-from unstuck.recorder.records.learning import Parameter
+from unstuck.recorder.records.learning import LostUpdate, Optimizer, Parameter
 from unstuck.recorder.records.numerics import Scaler
 from unstuck.rules.learning import optimizer_never_steps
 
@@ -38,3 +38,29 @@ def test_no_step_yet(parameters: list[Parameter], more: dict[str, Any]) -> None:
 def test_gradients_cleared_before_the_step() -> None:
     (finding,) = said(optimizer_never_steps.RULE, case(parameter(moved=False, none=40)))
     assert "gone when the optimizer steps" in finding.title
+
+
+LOST = LostUpdate(site=("train.py", 33, "main"), how="rebound")
+
+
+def test_an_update_that_reaches_no_weight() -> None:
+    more: dict[str, Any] = {"built": [], "backwards": 0, "lost_update": LOST}
+    (finding,) = said(optimizer_never_steps.RULE, case(still(held=None), **more))
+    assert (finding.severity, finding.where.line) == ("error", 33)
+    assert "300 losses at train.py:30" in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"parameters": [parameter(owner=None)]},  # it moves
+        {"passing": 12},  # inputs get gradients, or weights are made anew
+        {"optimizers": [Optimizer(steps=40)]},  # written by hand, elsewhere
+        {"lost_update": None},  # gradients that are only looked at
+        {"losses": [], "backwards": 12},
+        {"built": [built()]},
+    ],
+)
+def test_weights_that_nobody_means_to_change(more: dict[str, Any]) -> None:
+    known: dict[str, Any] = {"built": [], "lost_update": LOST, "parameters": [still(held=None)], **more}
+    assert not said(optimizer_never_steps.RULE, case(**known))

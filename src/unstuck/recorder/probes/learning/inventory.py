@@ -36,6 +36,7 @@ class Inventory:
         self.kept_in: list[KeptInList] = []
         self.strays: list[Stray] = []
         self.first_weights: Site | None = None
+        self.passing = 0  # leaves of graphs that are gone
 
     @property
     def gone(self) -> bool:
@@ -46,6 +47,7 @@ class Inventory:
         known, holders = self._all.known, self._optimizers.holders()
         used = {key: entry for key, entry in known.items() if entry.in_graph or entry.owner is not None}
         living = [(key, entry) for key, entry in used.items() if entry.ref() is not None]
+        self.passing = len(used) - len(living)
         largest = {key for key, _ in sorted(living, key=lambda item: -item[1].numel)[:MAX_PARAMETERS]}
         self._chosen = {key: entry for key, entry in living if key in largest}
         for entry in self._chosen.values():

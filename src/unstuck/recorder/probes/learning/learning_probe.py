@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from ... import dispatch, flight, governor, gpu, journal, loading
+from ... import dispatch, flight, governor, gpu, journal, loading, stepping
 from ... import layout as at
 from ...probe import Probe
-from ...records.learning import FlatOperation, Learning
+from ...records.learning import FlatOperation, Learning, LostUpdate
 from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
 from . import graph_reading, script_lines
@@ -72,9 +72,11 @@ class LearningProbe(Probe):
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
+        self.lost_update: LostUpdate | None = None
         self.compiled = False
         self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
         self._named = 0  # parameters known when names were last looked for
+        self._searched = False  # an update that is lost was looked for in the source
         self._watching = False  # each loss is handed over with its graph
         self._next_telling = self._next_look = FIRST_STEPS
         """Steps until the next telling, and until who owns what is looked at once more."""
@@ -188,8 +190,21 @@ class LearningProbe(Probe):
             return
         with torch.no_grad():
             self._read(root, frame)
-        if not self.optimizers.stepping() and flight.state[flight.BACKWARDS] >= self._next_telling:
+        if not self.optimizers.stepping() and self._passes() >= self._next_telling:
+            self._look_for_update(frame)
             self.tell()
+
+    def _passes(self) -> int:
+        """Backward passes, or calls of `autograd.grad`."""
+        return max(flight.state[flight.BACKWARDS], *(series.count for series in self.losses.series.values()), 0)
+
+    def _look_for_update(self, frame: FrameType) -> None:
+        """Nothing steps: the script may have an update of its own that goes wrong."""
+        if not self._searched and not self.optimizers.built:
+            from . import lost_update
+
+            self._searched = True
+            self.lost_update = lost_update.find(frame)
 
     def _read(self, root: Any, frame: FrameType) -> None:
         graph = graph_reading.read(root.grad_fn)
@@ -265,6 +280,8 @@ class LearningProbe(Probe):
         if optimizer is not None:
             entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the hook has counted this one
             entry.stepped()
+        else:
+            entry.stale, entry.checked = stepping.by_hand.leftovers.counts()
         self.updates.after(optimizer, entry)
         self.observed.after_step(optimizer)
         if count >= self._next_look:
@@ -304,8 +321,7 @@ class LearningProbe(Probe):
 
     def tell(self, *, news: bool = False) -> None:
         """Write the record; without `news`, only if the last time was long enough ago."""
-        backwards = flight.state[flight.BACKWARDS]
-        steps = max((entry.steps for entry in self.optimizers.stepping()), default=backwards)
+        steps = max((entry.steps for entry in self.optimizers.stepping()), default=self._passes())
         now = monotonic()
         pause = min(MAX_PAUSE, max(MIN_PAUSE, 0.5 * (self._told_at - self._first_told_at)))
         if not news and now - self._told_at < pause:
@@ -356,6 +372,8 @@ class LearningProbe(Probe):
             observed=observed.observed,
             modes=observed.modes.by_root,
             cut=observed.cut,
+            lost_update=self.lost_update,
+            passing=inventory.passing,
             leaf_losses=observed.leaf_losses,
             eval_site=self.lines.eval_call() if observed.modes.idle else None,
             compiled=self.compiled,

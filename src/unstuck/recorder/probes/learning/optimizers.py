@@ -161,7 +161,7 @@ class Optimizer:
     def record(self, number: int) -> records.Optimizer:
         return records.Optimizer(
             number=number, kind=self.kind, steps=self.steps, lrs=self.lrs, settings=self.settings,
-            cosines=self.cosines[-COSINES:], site=self.site,
+            cosines=self.cosines[-COSINES:], site=self.site, stale=self.stale, checked=self.checked,
         )  # fmt: skip
 
     def built_record(self, number: int) -> BuiltOptimizer:

@@ -155,7 +155,7 @@ def _in_class(kind: type, pattern: re.Pattern[str]) -> Site | None:
 def only_line(operation: str, frame: FrameType | None) -> Site | None:
     """The one line of the user's source that has such an operation; None where there are several, or none."""
     calls, operator = OPERATIONS.get(operation, ((), None))
-    sites = [site for file in _files(frame) for site in _uses(file, calls, operator)] if calls else []
+    sites = [site for file in user_files(frame) for site in _uses(file, calls, operator)] if calls else []
     return sites[0] if len({site[:2] for site in sites}) == 1 else None
 
 
@@ -195,7 +195,7 @@ def _loss_call(op: str, frame: FrameType) -> Site | None:
     """The only call of a loss function in the files of the script, by its name or by that of the module made of it;
     where there are several, the only one that is not in a function that evaluates."""
     function, module = LOSSES[op]
-    files = _files(frame)
+    files = user_files(frame)
     sites = {site for file in files for site in _uses(file, (function,))}
     if not sites:
         made = [name for file in files for name in _made(file, module)]
@@ -250,7 +250,7 @@ def called(call: ast.Call) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _files(frame: FrameType | None) -> list[str]:
+def user_files(frame: FrameType | None) -> list[str]:
     """Files of the user's: those on the stack, then those of imported modules."""
     found = {caller.f_code.co_filename: None for caller in user_code.frames(frame)}
     for module in list(sys.modules.values()):
@@ -260,12 +260,18 @@ def _files(frame: FrameType | None) -> list[str]:
     return [file for file in found if user_code.is_user_file(file)][:MAX_FILES]
 
 
-def _nodes(file: str) -> Iterator[tuple[ast.AST, str]]:
-    """All nodes of a file in their order, each with the function or class it is in."""
+def parsed(file: str) -> ast.Module | None:
     try:
         with open(file, "rb") as source:
-            tree = ast.parse(source.read(MAX_BYTES))
+            return ast.parse(source.read(MAX_BYTES))
     except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _nodes(file: str) -> Iterator[tuple[ast.AST, str]]:
+    """All nodes of a file in their order, each with the function or class it is in."""
+    tree = parsed(file)
+    if tree is None:
         return
     waiting: list[tuple[ast.AST, str]] = [(tree, "<module>")]
     while waiting:
