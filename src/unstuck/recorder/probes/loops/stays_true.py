@@ -89,7 +89,7 @@ class _Reading:
         return not parts & (touched | self.changed)
 
     def owns_all(self) -> bool:
-        """It tests a position that never moves, or counts what the function made itself: nobody else can change that."""
+        """It tests a position that never moves, or counts what the function itself made: nobody else changes that."""
         tested = [self._defined.get(node.id) for node in ast.walk(self._loop.test) if isinstance(node, ast.Name)]
         if any(isinstance(value, ast.Constant) for value in tested):
             return True
