@@ -11,6 +11,7 @@ GrowerKind = Literal[
     "cycle",  # what itertools.cycle keeps of its first pass
     "hooks",  # of a module
     "graph",  # the autograd graph of one tensor
+    "tensor",  # one that is joined with more each time
 ]
 
 

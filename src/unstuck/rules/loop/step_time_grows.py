@@ -19,7 +19,7 @@ Fix
 When it is wrong
     Longer sequences and larger batches: where batches grow nothing is reported. Where no DataLoader shows their size
     something else must be seen to grow, and even then this is information, not a warning: a curriculum or a buffer on
-    its way to its full size would look the same.
+    its way to its full size would look the same. Hooks, and a tensor that each step is joined with more, are proof.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ WARM_UP_STEPS = 10
 MIN_STEPS = 200
 MIN_STEPS_PER_QUARTER = 4
 MIN_RATIO = 2.5  # of the last quarter to the first
+MIN_RATIO_JOINED = 4.0  # the same, where a tensor grows: a buffer that fills up is not that long
 MIN_QUARTER_RATIO = 1.1  # of each quarter to the one before: what has levelled off is not growing
 MIN_LATE_SHARE = 0.5  # of the rise, after the second quarter (a line has two thirds): cold caches make one jump
 MIN_RISE_SECONDS = 1.5e-3  # of CPU time: less is within what a busy machine adds to a step
@@ -119,9 +120,13 @@ def _finding(case: Case, pid: int, quarters: list[Quarter], grower: Grower | Non
     small, large = _size(quarters[0]), _size(quarters[3])
     size_known = min(small, large) > 0
     where = grower_site(grower) if grower is not None and grower.site else _loop_site(case, pid)
+    joined = (
+        grower is not None and grower.kind == "tensor" and _cpu(quarters[3]) >= MIN_RATIO_JOINED * _cpu(quarters[0])
+    )
+    proven = joined or (grower is not None and grower.kind == "hooks")
     return RULE.finding(
-        severity="warning" if size_known or (grower is not None and grower.kind == "hooks") else "info",
-        confidence=0.9 if size_known else 0.6,
+        severity="warning" if size_known or proven else "info",
+        confidence=0.9 if size_known or proven else 0.6,
         title="each step takes longer than the one before, by now "
         f"{_cpu(quarters[3]) / _cpu(quarters[0]):.1f} times as long as at first",
         evidence=(
@@ -138,8 +143,9 @@ def _finding(case: Case, pid: int, quarters: list[Quarter], grower: Grower | Non
 
 
 def _suspects(case: Case, pid: int) -> list[Grower]:
-    """Hooks first, then graphs, then what is longest: work that grows walks through something that does."""
-    return sorted(growers(case, pid), key=lambda each: (each.kind != "hooks", each.kind != "graph", -each.now))
+    """Hooks first, then graphs and tensors, then what is longest: work that grows walks through something that does."""
+    order = ("hooks", "graph", "tensor", "container", "cycle")
+    return sorted(growers(case, pid), key=lambda each: (order.index(each.kind), -each.now))
 
 
 def _fix(grower: Grower | None, part: str) -> str:
@@ -148,6 +154,8 @@ def _fix(grower: Grower | None, part: str) -> str:
     if grower.kind == "hooks" or grower.graph:
         return grower_fix(grower)
     name = grower.path.partition(" in ")[0]
+    if grower.kind == "tensor":
+        return f"Keep only the newest part of {name} when you join it with more (`torch.cat([new, {name}])[:size]`)."
     return f"Do not walk through all of {name} in every step: keep a running value, or bound it (deque(maxlen=…))."
 
 

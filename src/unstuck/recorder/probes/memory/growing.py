@@ -38,6 +38,8 @@ _FILLING = frozenset(
     ("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push", "store", "cycle")
 )
 
+_JOINING = frozenset(("cat", "concat", "concatenate", "vstack", "hstack", "append"))
+
 
 class Known:
     """How long one container was: at first, and at the last snapshot."""
@@ -114,6 +116,10 @@ class Growing:
             site=self._site(by_hook),
         )
 
+    def is_joined(self) -> bool:
+        """The script adds to it: a batch or a sequence that happens to be longer is no growth."""
+        return self._site(None) is not None
+
     def _site(self, by_hook: Reached | None) -> Site | None:
         """The statement that fills it. If a hook knows it by another name, then that is where it is filled."""
         item = self._item
@@ -145,6 +151,8 @@ class Snapshot:
                 # Not the elements of a list: that one grows, or it does not.
                 if len(with_graph) < MOST_GRAPHS and not item.element and thing.grad_fn is not None:
                     with_graph.append(item)
+                if not item.element and len(self.kept) < MOST_KNOWN:
+                    self._tensor(item)
                 continue
             count = length(thing)
             if count > 0 and len(self.kept) < MOST_KNOWN:
@@ -179,6 +187,15 @@ class Snapshot:
         grown = Growing(item, known, "cycle" if item.written.startswith("itertools.cycle ") else "container")
         self._weigh(grown, [value for _, value in some_items(item.thing)[-LATEST:]])
         self.growing.append(grown)
+
+    def _tensor(self, item: Reached) -> None:
+        """One that is made anew of itself and more each time: another object, by the same name."""
+        path, count = f"size of {item.path}", int(item.thing.numel())
+        known = self.kept[path] = self._before.get(path) or Known(0, count, self.step)
+        grown = Growing(item, known, "tensor")
+        if known.grown(count, self.step) and grown.is_joined():
+            grown.holds, grown.bytes = "numbers", int(item.thing.element_size())
+            self.growing.append(grown)
 
     def _weigh(self, grown: Growing, latest: list[Any]) -> None:
         """Type of the elements, bytes of the tensors of one, and whether they carry a graph: from its latest ones."""
@@ -266,8 +283,9 @@ def _grown_by(node: ast.AST) -> Iterator[str]:
 
 
 def _is_in(name: str, value: ast.expr) -> bool:
-    """`history = history + [loss]`, `history = [*history, loss]`."""
-    if not isinstance(value, (ast.BinOp, ast.List)):
+    """`history = history + [loss]`, `history = [*history, loss]`, `keys = torch.cat([keys, new])`."""
+    joins = isinstance(value, ast.Call) and _last(value.func) in _JOINING
+    if not joins and not isinstance(value, (ast.BinOp, ast.List)):
         return False
     return any(_last(part) == name for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute)))
 
