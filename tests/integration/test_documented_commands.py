@@ -41,6 +41,7 @@ NOT_RUN = {  # beginning of a command: why it cannot be run here
     "pipx install": "needs pipx, and would change the home of the person",
     "kubectl": "needs a cluster",
     "srun": "needs SLURM",
+    "unstuck report node1 ": "needs the folders of two machines; test_ranks.py reads such ones",
     "unstuck report node0/": "needs the folders of two machines; test_ranks.py reads such ones",
     "unstuck attach 4711 --watch": "watches until the run ends; test_attach_corpus.py does",
 }
