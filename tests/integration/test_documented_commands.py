@@ -39,8 +39,10 @@ SLEEPS = "import time, torch\ntime.sleep(600)\n"
 NOT_RUN = {  # beginning of a command: why it cannot be run here
     "pip install": "would change the environment of the tests",
     "pipx install": "needs pipx, and would change the home of the person",
+    "make ": "sets up an environment, or runs these very tests; test_docs.py looks for the targets",
     "kubectl": "needs a cluster",
     "srun": "needs SLURM",
+    "unstuck report node1 ": "needs the folders of two machines; test_ranks.py reads such ones",
     "unstuck report node0/": "needs the folders of two machines; test_ranks.py reads such ones",
     "unstuck attach 4711 --watch": "watches until the run ends; test_attach_corpus.py does",
 }
