@@ -26,7 +26,7 @@ from unstuck.recorder.records.loaders import (
     WorkerDataset,
     WorkersStarted,
 )
-from unstuck.recorder.records.loops import GrowthSnapshot, LibraryLoop, LoopSnapshot, LossGraph, NotebookCell
+from unstuck.recorder.records.loops import EventFile, GrowthSnapshot, LibraryLoop, LoopSnapshot, LossGraph, NotebookCell
 from unstuck.recorder.records.ranks import ReductionUnfinished, WorldJoined
 
 from .process import Flight, Look, Pace, Phase, Step
@@ -227,6 +227,7 @@ class Case:
     data_waits: tuple[DataWait, ...] = ()
     gpu_copies: tuple[GpuCopies, ...] = ()
     loop_snapshots: tuple[LoopSnapshot, ...] = ()
+    event_files: tuple[EventFile, ...] = ()
     cells: tuple[NotebookCell, ...] = ()
     library_loops: tuple[LibraryLoop, ...] = ()
     growth_snapshots: tuple[GrowthSnapshot, ...] = ()
