@@ -27,6 +27,7 @@ from unstuck.recorder.records.loaders import (
     WorkersStarted,
 )
 from unstuck.recorder.records.loops import (
+    EventFile,
     GrowthSnapshot,
     LibraryLoop,
     LoopSnapshot,
@@ -235,6 +236,7 @@ class Case:
     gpu_copies: tuple[GpuCopies, ...] = ()
     loop_snapshots: tuple[LoopSnapshot, ...] = ()
     same_given: tuple[SameGiven, ...] = ()
+    event_files: tuple[EventFile, ...] = ()
     cells: tuple[NotebookCell, ...] = ()
     library_loops: tuple[LibraryLoop, ...] = ()
     growth_snapshots: tuple[GrowthSnapshot, ...] = ()

@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 OURS = "/proc/self/io"
 _LOCKING = frozenset(("fcntl.flock", "fcntl.lockf"))
 _EVENTS = frozenset(("open", "time.sleep", "socket.connect")) | _LOCKING
+EVENT_FILE, MAX_EVENT_FILES = b"/events.out.tfevents.", 64  # TensorBoard's own writer names it in bytes
 _CUT = slice(0, at.TARGET_SIZE)
 
 
 class Attempts:
-    __slots__ = ("_active", "_attempts", "_locks", "_place", "_sleeps")
+    __slots__ = ("_active", "_attempts", "_event_files", "_locks", "_place", "_sleeps")
 
     def __init__(self) -> None:
         self._active, self._locks = True, False
         self._place = -1
         self._attempts = self._sleeps = 0
+        self._event_files: set[bytes] = set()
 
     def install(self) -> None:
         sys.addaudithook(self._hear)
@@ -64,6 +66,17 @@ class Attempts:
         w[at.W_ATTEMPTS] = self._attempts
         w[at.W_ATTEMPTS_AT] = place
         flight.write_text(at.W_TARGET_LENGTH, at.TARGET_AT, at.TARGET_SIZE, target)
+        if type(target) is bytes and EVENT_FILE in target and target not in self._event_files:
+            self._note_event_file(target)
+
+    def _note_event_file(self, path: bytes) -> None:
+        """The training writes for TensorBoard, which opens its file anew for each write: once is enough."""
+        from . import journal
+        from .records.loops import EventFile
+
+        if len(self._event_files) < MAX_EVENT_FILES and len(path) < at.TARGET_SIZE:
+            self._event_files.add(path)
+            journal.write(EventFile(path=user_code.absolute(path.decode(errors="surrogateescape"))))
 
     def last(self) -> str:
         """What the sample in work opened, or connected to, last."""

@@ -12,7 +12,6 @@ from functools import partial
 from unstuck.families import STANDING
 from unstuck.supervise.clock import SLOW_PACE, TICK
 from unstuck.supervise.early_word import EarlyWord, cause_in_words
-from unstuck.supervise.event_folders import EventFolders
 from unstuck.supervise.readings import PartsOff, Readings
 from unstuck.supervise.unrecorded import Unrecorded
 
@@ -49,7 +48,6 @@ class Watch:
         self.parts = PartsOff(output.line, verbose=options.verbose)
         self.readings = Readings(root, flights, options.stall_after, self.parts)
         self.unrecorded = Unrecorded(root, flights)
-        self.event_folders = EventFolders(root)
         self._early = EarlyWord(self.readings.clock.scale)
         self.ending = False
         """We are ending it: what moves now moves because of us."""
@@ -88,7 +86,6 @@ class Watch:
         if self.interrupted or self.ending:
             return False
         self.parts.attempt("unrecorded", self._tell_unrecorded, now)
-        self.parts.attempt("TensorBoard", self.event_folders.tick, now)
         self.readings.measure(now)
         recovered = self._recovered()
         due = self._look_where_due()
@@ -212,7 +209,6 @@ class Watch:
 
     def tell(self, outcome: Outcome = "running", exits: tuple[Exit, ...] = (), *, stopping: bool = False) -> None:
         """Save everything, and show what was found."""
-        self.parts.attempt("TensorBoard", self.event_folders.look)
         self.save(outcome, exits)
         self.show(outcome, exits, stopping=stopping)
 
@@ -234,7 +230,8 @@ class Watch:
         if not findings:
             return
         case, diagnosis, redact = self._case_to_keep(outcome, exits), Diagnosis(findings), self.options.redact
-        for folder in sorted(self.event_folders.found):
+        files = self.evidence.case(outcome, exits).event_files  # at the end: a writer may open its file only then
+        for folder in sorted({os.path.dirname(file.path) for file in files}):
             from unstuck.report.tensorboard import write_events
 
             self._write("TensorBoard", folder, partial(write_events, folder, case, diagnosis, redact=redact))

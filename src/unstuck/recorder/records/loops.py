@@ -30,6 +30,12 @@ class LibraryLoop(Record):
     metrics: list[str] = []  # names under which values were logged, as far as seen
 
 
+class EventFile(Record):
+    """A file that the training writes for TensorBoard."""
+
+    path: str
+
+
 class NotebookCell(Record):
     """A cell of a notebook, and the name under which it was compiled. Run again unchanged, it has the same name."""
 
