@@ -37,11 +37,12 @@ class StepRecord:
     def state_dict(self) -> dict[str, Any]:
         """For a checkpoint. Snapshots are not in it: the checkpoint is one."""
         counts = {name: getattr(self, name) for name in COUNTS}
-        return {"norms": self._history.norms, "in_a_row": [self._bad_in_a_row, self._good_in_a_row], **counts}
+        norms = {"norms": self._history.norms, "highest": self._history.highest}
+        return {**norms, "in_a_row": [self._bad_in_a_row, self._good_in_a_row], **counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         try:
-            history = NormHistory(float(norm) for norm in state["norms"])
+            history = NormHistory((float(norm) for norm in state["norms"]), float(state["highest"]))
             bad, good = (int(number) for number in state["in_a_row"])
             counts = {name: type(getattr(self, name))(state[name]) for name in COUNTS}
         except (KeyError, TypeError, ValueError) as error:

@@ -41,13 +41,16 @@ class Window:
 class NormHistory:
     """Norms as they were before anything was clipped."""
 
-    def __init__(self, norms: Iterable[float] = ()) -> None:
+    def __init__(self, norms: Iterable[float] = (), highest: float = 0.0) -> None:
         self._all: deque[float] = deque(maxlen=LEVEL_STEPS + SPREAD_STEPS)
         self._level, self._above = Window(LEVEL_STEPS), Window(SPREAD_STEPS)
         self.limit = math.inf
         """A norm above it is out of proportion,"""
         self.usual = math.inf
         """and is cut down to this: what only a tenth of the last steps exceed."""
+        self.highest = highest
+        """What was usual at its highest: norms of a training that has converged are tiny, and one that its first steps
+        had does no harm then."""
         for norm in norms:
             self.add(norm)
 
@@ -62,7 +65,8 @@ class NormHistory:
         if len(self._all) >= MIN_STEPS:
             scatter = self._above.tenths(9) / TENTH
             self.usual = math.exp(self._level.tenths(9))
-            self.limit = self.usual * max(MIN_TIMES, math.exp(min(MAX_SCORE * scatter, 600)))
+            self.highest = max(self.highest, self.usual)
+            self.limit = max(self.highest, self.usual * max(MIN_TIMES, math.exp(min(MAX_SCORE * scatter, 600))))
 
     @property
     def norms(self) -> list[float]:

@@ -34,7 +34,7 @@ def test_the_wider_norms_scatter_the_more_passes() -> None:
 def test_a_falling_level_does_not_hide_a_spike() -> None:
     """Norms that fall by three orders of magnitude have no scatter for it."""
     history = NormHistory(10 * 0.975**step * noise for step, noise in enumerate(steady(280)))
-    assert history.limit < 1.0
+    assert history.limit == history.highest  # a norm that the first steps had is let pass, one above it is not
 
 
 def test_single_spikes_change_nothing_and_a_new_level_is_taken_in() -> None:
@@ -60,3 +60,11 @@ def test_a_history_is_made_again_from_its_norms() -> None:
     again = NormHistory(history.norms)
     assert again.usual == history.usual
     assert again.limit == history.limit
+
+
+def test_what_was_usual_before_is_let_pass_after_the_training_has_converged() -> None:
+    history = NormHistory([0.5 * 0.95**step for step in range(300)])
+    first = NormHistory([0.5 * 0.95**step for step in range(30)])
+    assert history.usual < 1e-6
+    assert 0.3 < history.limit <= first.limit
+    assert NormHistory(history.norms, history.highest).limit == history.limit
