@@ -152,6 +152,7 @@ class DescribedLoop(Struct):
     text: str = ""
     first: int = 0  # line of the loop
     header: int = 0  # the last line of its head
+    last: int = 0  # the last line of its body
     test: Condition = Condition()  # of a `while`
     iterates: Iterated = Iterated()  # of a `for`, as the next two
     targets: list[Side] = []

@@ -21,8 +21,9 @@ Fix
 
 When it is wrong
     A stream that should be read once, where the script tries once more only to see that it is empty. An iterator of
-    the script's own is reported only when the run has ended, or has died in a later epoch; not where the loop over the
-    epochs has a `break` or `return`, since it may have been left after the first.
+    the script's own is reported only when the run has ended, has died in a later epoch, or goes round without making
+    another step; at the end not where the loop over the epochs has a `break` or `return`, since it may have been left
+    after the first.
 """
 
 from __future__ import annotations
@@ -108,8 +109,7 @@ def _own(found: UsedUp) -> Finding:
             "leaves this loop before its last element",
             f"the loop at line {outer.line} goes through the same one in every round: it holds it in `{held.name}`, "
             "and nothing in it makes a new one",
-            f"the training ended at step {found.step:,}"
-            + (f": with {found.died_in} it got nothing, and died" if found.died_in else ""),
+            f"the last training step was step {found.step:,}" + (f": {found.shown}" if found.shown else ""),
         ),
         where=where,
         fix=Fix(
@@ -126,5 +126,5 @@ RULE = Rule(
     "loader-exhausted",
     "loop",
     decide,
-    explains=frozenset(("stop-condition-never-met", "endless-epoch", "uncaught-exception")),
+    explains=frozenset(("stop-condition-never-met", "endless-epoch", "uncaught-exception", "main-spins")),
 )

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 from unstuck.model import Case
 from unstuck.recorder.records.loops import Held
+from unstuck.rules.hang.standstill import standstills
+from unstuck.rules.hang.work import busy, looks_of
 from unstuck.rules.loop.tested_values import number_of, numbers_of
 from unstuck.rules.loop.training_loops import Loop, loops_of
+from unstuck.rules.words import seconds
+
+MIN_LOOKS = 3  # from outside, at a training that makes no step any more
 
 
 @dataclass(frozen=True)
@@ -19,36 +24,36 @@ class UsedUp:
     outer: Loop
     held: Held
     rounds: int  # that the outer loop has in all, as far as known
-    died_in: str  # the round that died of having got nothing; empty: none did
     step: int  # at which the training ended
+    shown: str = ""  # what was seen of a round that got nothing
 
 
 def used_up(case: Case) -> Iterator[UsedUp]:
-    """Each iterator once. What a later look shows to have gone on in a later round was not used up."""
+    """Each iterator once, as soon as a later round has come."""
     seen: set[tuple[object, ...]] = set()
+    for inner, outer, held, later in _candidates(case):
+        key = (inner.snapshot.pid, inner.frame.file, inner.line, held.name, held.line)
+        if key in seen or _went_on(inner, outer, later):
+            continue
+        shown, rounds = _died_in(case, inner, outer, later) or _spins(case, inner, outer), _rounds(inner, outer)
+        if shown or (case.outcome == "finished" and not case.interrupted and not outer.exits and rounds > 1):
+            seen.add(key)
+            pid, step = inner.snapshot.pid, inner.step
+            step = max((flight.step for flight in case.flights if flight.pid == pid), default=step)
+            yield UsedUp(inner, outer, held, rounds, step, shown)
+
+
+def _candidates(case: Case) -> Iterator[tuple[Loop, Loop, Held, list[list[Loop]]]]:
+    """Each `for` over such an iterator with the loop that holds it, and all loops at later moments."""
     for number, snapshot in enumerate(case.loop_snapshots):
-        later = [each for each in case.loop_snapshots[number + 1 :] if each.pid == snapshot.pid]
         loops = list(loops_of(snapshot))
-        step = max((flight.step for flight in case.flights if flight.pid == snapshot.pid), default=snapshot.step)
-        for inner in loops:
-            for held in inner.described.iterates.held:
-                outer = next((each for each in loops if _is_that(each, held)), None)
-                key = (snapshot.pid, inner.frame.file, inner.line, held.name, held.line)
-                if outer is None or key in seen or _went_on(inner, outer, [list(loops_of(each)) for each in later]):
-                    continue
-                died = [
-                    each for rest in later if rest.when == "died" for each in loops_of(rest) if _is_that(each, held)
-                ]
-                moved = next((each for each in died if _moved_on(outer, each)), None)
-                rounds = _rounds(outer)
-                finished = case.outcome == "finished" and not case.interrupted and not outer.exits and rounds > 1
-                if (moved is not None and case.outcome != "running") or finished:
-                    seen.add(key)
-                    yield UsedUp(inner, outer, held, rounds, _round(moved)[1] if moved is not None else "", step)
-
-
-def _is_that(loop: Loop, held: Held) -> bool:
-    return (loop.frame.number, loop.line) == (held.frame, held.line)
+        holding = [(inner, held) for inner in loops for held in inner.described.iterates.held]
+        rest = case.loop_snapshots[number + 1 :] if holding else ()
+        later = [list(loops_of(each)) for each in rest if each.pid == snapshot.pid]
+        for inner, held in holding:
+            for outer in loops:
+                if (outer.frame.number, outer.line) == (held.frame, held.line):
+                    yield inner, outer, held, later
 
 
 def _went_on(inner: Loop, outer: Loop, later: list[list[Loop]]) -> bool:
@@ -56,42 +61,77 @@ def _went_on(inner: Loop, outer: Loop, later: list[list[Loop]]) -> bool:
     for loops in later:
         again = any((each.frame.file, each.line) == (inner.frame.file, inner.line) for each in loops)
         around = next((each for each in loops if each.key == outer.key), None)
-        if again and around is not None and around.snapshot.when != "died" and _round(around) != _round(outer):
+        if again and around is not None and around.snapshot.when != "died" and _moved_on(inner, outer, around):
             return True
     return False
 
 
-def _round(loop: Loop) -> tuple[float | None, str]:
-    """Which round of the loop it is: what a `while` compares, or what a `for` assigns."""
-    compared = loop.described.test.compared if loop.is_while else None
+def _died_in(case: Case, inner: Loop, outer: Loop, later: list[list[Loop]]) -> str:
+    """The run died in a later round."""
+    died = [each for loops in later for each in loops if each.key == outer.key and each.snapshot.when == "died"]
+    for now in died if case.outcome != "running" else ():
+        if _moved_on(inner, outer, now):
+            return f"with {_round(inner, now)} it got nothing, and died"
+    return ""
+
+
+def _spins(case: Case, inner: Loop, outer: Loop) -> str:
+    """No step is made any more, and looks from outside find that the outer loop has begun another round."""
+    same = inner.frame.number == outer.frame.number
+    for still in standstills(case):
+        if still.process.pid != inner.snapshot.pid or not busy(still):
+            continue
+        innermost = [thread.frames[0] for _, thread in looks_of(still) if thread.frames]
+        lines = [frame.line or 0 for frame in innermost if frame.file == outer.frame.file]
+        begun = [line for line in lines if outer.line <= line < (inner.line if same else outer.line + 1)]
+        if begun and len(innermost) >= MIN_LOOKS:
+            return (
+                f"since then {len(begun)} of {len(innermost)} looks in {seconds(still.stall.standing)} found it at "
+                f"line {begun[-1]}, in a new round"
+            )
+    return ""
+
+
+def _inside(loop: Loop, line: int) -> bool:
+    return loop.described.header < line <= loop.described.last
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def _round(inner: Loop, outer: Loop) -> str:
+    """Which round of the outer loop it is, by what a `for` assigns, or what a `while` counts; empty: not known."""
+    compared = outer.described.test.compared if outer.is_while else None
     if compared is not None:
-        return number_of(compared.left), f"{compared.left.text} = {compared.left.value.text}"
-    sides = [side for side in loop.described.targets if side.value.kind in ("number", "text")]
-    number = number_of(sides[0]) if sides else None
-    return number, ", ".join(f"{side.text} = {side.value.text}" for side in sides)
+        counted = _counts(inner, outer, compared.left.text)
+        return f"{compared.left.text} = {compared.left.value.text}" if counted else ""
+    sides = [side for side in outer.described.targets if side.value.kind in ("number", "text")]
+    return ", ".join(f"{side.text} = {side.value.text}" for side in sides)
 
 
-def _moved_on(then: Loop, now: Loop) -> bool:
-    return bool(_round(now)[1]) and _round(now) != _round(then)
+def _counts(inner: Loop, outer: Loop, name: str) -> bool:
+    """Nothing but `name += 1`, once in each round of the outer loop."""
+    given = outer.assigned(name)
+    by_one = len(given) == 1 and given[0].text == f"{name} += 1" and not given[0].guards
+    return by_one and not (inner.frame.number == outer.frame.number and _inside(inner, given[0].line))
 
 
-def _rounds(loop: Loop) -> int:
+def _moved_on(inner: Loop, then: Loop, now: Loop) -> bool:
+    return bool(_round(inner, now)) and _round(inner, now) != _round(inner, then)
+
+
+def _rounds(inner: Loop, outer: Loop) -> int:
     """How many rounds a loop has from the first look at it on; 1 where that is not known."""
-    described, (value, _) = loop.described, _round(loop)
+    described = outer.described
     if described.counts is not None:
-        return described.counts.most - int(value) + 1 if value is not None else 1
-    if not loop.is_while:
+        values = [number_of(side) for side in described.targets if side.text == described.counts.name]
+        return described.counts.most - int(values[0]) + 1 if values and values[0] is not None else 1
+    if not outer.is_while:
         return described.iterates.length or 1
-    return _rounds_of_while(loop)
-
-
-def _rounds_of_while(loop: Loop) -> int:
-    """`while epoch < 5` with nothing but `epoch += 1` in it, on every way."""
-    compared = loop.described.test.compared
-    if compared is None or compared.op not in ("<", "<="):
+    compared = described.test.compared
+    if compared is None or compared.op not in ("<", "<=") or not _counts(inner, outer, compared.left.text):
         return 1
-    (value, most), given = numbers_of(compared), loop.assigned(compared.left.text)
-    by_one = len(given) == 1 and given[0].text == f"{compared.left.text} += 1" and not given[0].guards
-    if value is None or most is None or not by_one or loop.assigned(compared.right.text):
+    value, most = numbers_of(compared)
+    if value is None or most is None or outer.assigned(compared.right.text):
         return 1
     return int(most - value) + (compared.op == "<=")

@@ -205,6 +205,13 @@ AS_IT_MAY_BE = {
             if epoch == 0:
                 break
     """,
+    "steps, of which one pass has enough": """
+        stream, made = batches(ROWS), 0
+        while made < 8:
+            for row in stream:
+                step()
+                made += 1
+    """,
     "left by an error": """
         stream = zip(ROWS, ROWS)
         for epoch in range(3):

@@ -92,12 +92,15 @@ class SameBatches(Probe):
 def _print(tensor: Any) -> int | None:
     """Of its first rows; None where it cannot be read, has a gradient, or is the same number everywhere."""
     torch = sys.modules["torch"]
-    if tensor.layout is not torch.strided or not tensor.is_cpu or tensor.requires_grad or not tensor.dim():
+    if tensor.layout is not torch.strided or not tensors.readable(tensor) or tensor.requires_grad or not tensor.dim():
         return None
     with torch.no_grad():
         some = tensor[:MOST_ROWS].contiguous()
     count = some.numel() * some.element_size()
-    if not count or not some.data_ptr():
+    try:
+        if not count or not some.data_ptr():
+            return None
+    except RuntimeError:  # one of many that vmap goes through at once
         return None
     raw: bytes = (c_char * count).from_address(some.data_ptr())[:: max(1, count // MOST_BYTES) | 1]
     return None if raw.count(raw[:1]) == len(raw) else hash((raw, tuple(tensor.shape)))

@@ -117,6 +117,7 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
     loop = DescribedLoop(
         first=node.lineno,
         header=node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno,
+        last=node.body[-1].end_lineno or 0,
         exits=exits,
         assigned=assigned,
         accounted=[name for name in assigned if _is_accounted(name, tree, scope)],

@@ -102,6 +102,8 @@ class _Reading:
 
     def sum(self, node: ast.expr, deep: int = 4) -> Sum | None:
         """An expression as a sum of names; None where it is not known to be a whole number that stays what it is."""
+        if not is_small(node):
+            return None
         if isinstance(node, ast.Constant):
             return {"": node.value} if type(node.value) is int else None
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
