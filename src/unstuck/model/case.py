@@ -21,6 +21,7 @@ from unstuck.recorder.records.loaders import (
     OverLength,
     PassEnded,
     Repeats,
+    RewrittenData,
     SameBatch,
     ShortPasses,
     WorkerDataset,
@@ -245,6 +246,7 @@ class Case:
     data: tuple[DataSeen, ...] = ()  # the latest of each process
     scans: tuple[Scanned, ...] = ()
     aliased_batches: tuple[AliasedBatch, ...] = ()
+    rewritten_data: tuple[RewrittenData, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()

@@ -179,6 +179,21 @@ class AliasedBatch(LoaderState):
     value_after: Number | None = None
 
 
+class RewrittenData(Record):
+    """Batches that are views of one tensor, without a loader, and that come to the weights changed each time."""
+
+    shape: list[int] = []  # of that tensor
+    looks: int = 0  # batches looked at,
+    places: int = 0  # at so many places in it
+    again: int = 0  # times that a place came again with its data changed,
+    same: int = 0  # or as it had been
+    kept: int = 0  # times that a line wrote into it and left the batch just used as it was
+    line: Site | None = None  # during which the tensor changed
+    value_before: Number | None = None  # of one place, the number that changed most between two uses
+    value_after: Number | None = None
+    step: int = 0
+
+
 class MovedHandle(Record):
     """An open file whose offset moved while this process did not touch it."""
 

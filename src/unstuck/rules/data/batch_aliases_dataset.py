@@ -5,7 +5,8 @@ What it sees
     the next one. The default collate function copies; `batch_size=None`, and a `collate_fn` that returns the samples
     as they are, do not. It is an error once a later epoch got a sample as the training had left it, and modified it
     once more. Before that it is a warning; if writing again changes nothing, it is information. A stream is not
-    reported before that: it may read everything anew.
+    reported before that: it may read everything anew. Without a loader: batches are views (slices) of one tensor, and
+    the same places come to the weights changed each time, by a line that leaves the batch just used as it was.
 
 Why it matters
     Each epoch trains on what the epoch before left: normalized twice, noise upon noise, values that fade to nothing or
@@ -23,7 +24,8 @@ Fix
 When it is wrong
     If a dataset returns views so that the training can write to them: a store of states that is updated through its
     batches. What the dataset writes itself, or what is written under its name, does not count; if other threads run,
-    only changes in the batch in use count. Data on a GPU is not checked.
+    only changes in the batch in use count. Data on a GPU is not checked. Without a loader, a buffer that is filled anew
+    comes back with other data, and a state that is advanced changes after its use: neither is reported.
 """
 
 from __future__ import annotations
@@ -31,10 +33,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Where
-from unstuck.recorder.records.loaders import AliasedBatch, Number
+from unstuck.recorder.records.loaders import AliasedBatch, Number, RewrittenData
 from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 from unstuck.text import spot
+
+FIX = (
+    "Modify a copy: `x = x.clone()` before the first in-place operation, or use the operation that makes a new tensor "
+    "(`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`)."
+)
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -61,9 +68,33 @@ def decide(case: Case) -> Iterable[Finding]:
                 else "",
             ),
             where=Where(file, line, function, pid=batch.pid, sample=batch.sample, step=batch.step),
-            fix="Modify a copy: `x = x.clone()` before the first in-place operation, or use the operation that makes "
-            "a new tensor (`x = x + y` for `x += y`, `x.add(y)` for `x.add_(y)`).",
+            fix=FIX,
         )
+    for data in {data.pid: data for data in case.rewritten_data}.values():
+        yield _without_loader(data)
+
+
+def _without_loader(data: RewrittenData) -> Finding:
+    file, line, function = data.line or (None, None, None)
+    who = spot(*data.line[:2]) if data.line else "the training"
+    size = " × ".join(str(length) for length in data.shape)
+    before, after = data.value_before, data.value_after
+    return RULE.finding(
+        severity="error",
+        confidence=0.95 if data.line else 0.85,
+        title=f"{who} modifies the data in place: batches are views of it, and later epochs see changed data",
+        evidence=(
+            f"{data.looks} batches checked at {data.places} places were views of one tensor of {size}",
+            f"{_times(data.again)} a place came again with the same data changed, {_times(data.same)} as it had been",
+            f"in {data.kept} steps followed line by line, {who} wrote into it and left the batch just used as it was: "
+            "the next one is modified on its way to the model",
+            f"one number was {_text(before, 6)} and came as {_text(after, 6)} the next time"
+            if before is not None and after is not None
+            else "",
+        ),
+        where=Where(file, line, function, pid=data.pid, step=data.step),
+        fix=FIX,
+    )
 
 
 def _change(batch: AliasedBatch) -> str:

@@ -8,9 +8,7 @@ import pytest
 
 from tests.unit.rules.data.sharing import LOADER, MAIN
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.loaders import (
-    AliasedBatch,
-)
+from unstuck.recorder.records.loaders import AliasedBatch, RewrittenData
 from unstuck.rules.data import batch_aliases_dataset
 
 ALIASED: dict[str, Any] = {
@@ -63,3 +61,14 @@ def test_before_a_later_pass_is_given_what_was_left_and_changes_it_is_no_error(a
     assert (found.severity, found.where.line, found.where.sample) == ("info" if again else "warning", 33, 3)
     assert "later epochs see" not in found.title
     assert any(words in line for line in found.evidence)
+
+
+def test_without_a_loader_the_line_is_named() -> None:
+    data = RewrittenData(
+        pid=MAIN, shape=[4800, 12], looks=28, places=24, again=4, kept=2, line=("/p/train.py", 16, "main"),
+        value_before=0.5, value_after=2.25, step=90,
+    )  # fmt: skip
+    (found,) = batch_aliases_dataset.decide(Case(rewritten_data=(data,)))
+    assert (found.severity, found.where.line) == ("error", 16)
+    assert "views of one tensor of 4800 × 12" in found.evidence[0]
+    assert "was 0.5 and came as 2.25" in found.evidence[3]

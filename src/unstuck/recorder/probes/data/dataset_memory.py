@@ -99,6 +99,12 @@ def version(thing: Any) -> int | None:
     return None if not is_tensor(thing) or thing.is_inference() else int(thing._version)
 
 
+def base_of(tensor: Any) -> Any:
+    """What a plain tensor is a view of, if that is larger; else None."""
+    base = tensor._base if is_tensor(tensor) else None
+    return base if base is not None and base.numel() > tensor.numel() else None
+
+
 def is_tensor(thing: Any) -> bool:
     """A plain tensor, by its type alone; what else has an extent is an array, perhaps of a class of the user's."""
     torch = sys.modules["torch"]
