@@ -143,6 +143,17 @@ MAY_END = {
                 yield rows[i]
                 i += 1
     """,
+    "an attribute that others move": """
+        while self.at < self.count:
+            yield self.rows[self.at]
+            self.advance()
+    """,
+    "rows that are handed on": """
+        i = 0
+        while i < len(rows):
+            yield rows[i]
+            take_from(rows)
+    """,
     "a flag": """
         while not stopped:
             yield rows

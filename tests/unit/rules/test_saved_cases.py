@@ -96,7 +96,9 @@ def test_a_loop_described_once_proves_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_without_its_records_nothing_is_said_of_a_loop(name: str) -> None:
-    assert diagnose(replace(without_records(case_of(name)), flights=(), trends=())).findings == ()
+    """One that goes round without a step stands still, which is another matter."""
+    findings = diagnose(replace(without_records(case_of(name)), flights=(), trends=())).findings
+    assert [finding for finding in findings if finding.family != "hang"] == []
 
 
 @pytest.mark.parametrize("name", knots())

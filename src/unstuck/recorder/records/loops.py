@@ -153,7 +153,8 @@ class DescribedLoop(Struct):
     first: int = 0  # line of the loop
     header: int = 0  # the last line of its head
     last: int = 0  # the last line of its body
-    test: Condition = Condition()  # of a `while`
+    test: Condition = Condition()  # of a `while`, as the next one
+    stays_true: bool = False  # what its body assigns keeps its test true
     iterates: Iterated = Iterated()  # of a `for`, as the next two
     targets: list[Side] = []
     counts: Counter | None = None

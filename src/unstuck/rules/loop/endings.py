@@ -66,6 +66,7 @@ def why_test_holds(loop: Loop) -> Reason | None:
         return None
     return (
         _or_holds(loop, test)
+        or _kept_true(loop, test)
         or _jumped(loop, test, wanted=False)
         or _share_for_percent(loop, test, wanted=False)
         or _constant(loop, test)
@@ -142,6 +143,16 @@ def _or_holds(loop: Loop, test: Condition) -> Reason | None:
     if _far_past(bound) and all(_comes_no_nearer(loop, part) for part in holding):
         return Reason(past, f"{goes_on}: {values_of(kept)}, and it comes no nearer")
     return None
+
+
+def _kept_true(loop: Loop, test: Condition) -> Reason | None:
+    """What the body assigns keeps the test true: a counter that is wrapped, set back or clamped below the bound."""
+    names = [name for leaf, _ in leaves(test) for name in leaf.names]
+    given = [assignment for name in names for assignment in loop.assigned(name)]
+    if not loop.described.stays_true or any(assignment.elsewhere for assignment in given):
+        return None
+    by = f": `{given[-1].text}` (line {given[-1].line}) keeps it so" if given else ": nothing in the loop changes it"
+    return Reason(f"`{test.text}` stays true", by)
 
 
 def _jumped(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:

@@ -37,11 +37,12 @@ from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 
 MIN_SAME = 7  # identical batches after the first
+MIN_SAME_MADE = 3  # the same where the code that makes them shows why
 
 
 def decide(case: Case) -> Iterable[Finding]:
     given = {(record.pid, record.site): record for record in case.same_given}  # the last of each place
-    yield from [_made_anew(record) for record in given.values() if record.same >= MIN_SAME][:1]
+    yield from [_made_anew(record) for record in given.values() if record.same >= MIN_SAME_MADE][:1]
     for report in latest(case, case.same_batches):
         state = report.state
         if state.same < MIN_SAME or state.length == 1 or not state.step:

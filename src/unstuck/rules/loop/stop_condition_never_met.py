@@ -2,11 +2,11 @@
 
 What it sees
     The training makes steps, and the `while` (or endless `for`) around them has a test, or a way out, that can no
-    longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the
-    value it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration; a
-    `break` leaves only the inner loop; early stopping compares with NaN, or takes a worse value for the best; an
-    accuracy between 0 and 1 is compared with percents; a loss or an error is to fall below a bound and has stopped
-    falling far above it. A `for` over a range that lasts for hours more, a hundred
+    longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the value
+    it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration, or wrapped,
+    set back or clamped below its bound; a `break` leaves only the inner loop; early stopping compares with NaN, or
+    takes a worse value for the best; an accuracy between 0 and 1 is compared with percents; a loss or an error is to
+    fall below a bound and has stopped falling far above it. A `for` over a range that lasts for hours more, a hundred
     times what is done, counts as endless where the stop inside it can no longer come.
 
 Why it matters

@@ -18,6 +18,21 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
 
 
 ENDLESS = {
+    "counter-wrapped": """
+        def train(step_made):
+            step = 0
+            while step < 100:
+                step_made()
+                step = (step + 1) % 100
+    """,
+    "counter-clamped": """
+        TOTAL = 100
+        def train(step_made):
+            step = 0
+            while step < TOTAL:
+                step_made()
+                step = min(step + 1, TOTAL - 1)
+    """,
     "percents-in-a-property": """
         class Trainer:
             def __init__(self): self.history, self.target = [], 97.5
@@ -378,6 +393,23 @@ ENDLESS = {
 }
 
 ENDING = {
+    "counter-wrapped-beyond": """
+        def train(step_made):
+            step = 0
+            while step < 100:
+                step_made()
+                step = (step + 1) % 101
+    """,
+    "global-counter": """
+        step = 0
+        def count():
+            global step
+            step += 1
+        def train(step_made):
+            while step < 500:
+                step_made()
+                count()
+    """,
     "a-share-in-a-property": """
         class Trainer:
             def __init__(self): self.history, self.target = [], 0.9999

@@ -25,6 +25,7 @@ from .iterated import iterated
 from .one_shot import Place, held_by
 from .parsed_source import TRY, LoopNode, Placed, around_line, beneath, expression, text
 from .statements import assignments, keeps_to_itself, owner_of
+from .stays_true import stays_true
 
 When = Literal["asked", "early", "died"]
 
@@ -123,7 +124,8 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
         accounted=[name for name in assigned if _is_accounted(name, tree, scope)],
     )
     if isinstance(node, ast.While):
-        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=test)
+        kept = not isinstance(node.test, ast.Constant) and stays_true(node, function)  # type: ignore[arg-type]
+        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=test, stays_true=kept)
     names = parsed_source.names(node.target)
     return replace(
         loop,

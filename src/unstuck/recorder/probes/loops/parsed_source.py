@@ -274,7 +274,7 @@ def calls(node: ast.AST) -> bool:
     return not is_small(node) or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
 
 
-def own_nodes(function: Function) -> Iterator[ast.AST]:
+def own_nodes(function: Function | ast.Module) -> Iterator[ast.AST]:
     """Those of the function itself, not of functions and classes that are defined in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:

@@ -30,7 +30,7 @@ _LEAVING = (ast.Return, ast.Raise, ast.Await, ast.Try, ast.Global, ast.Nonlocal,
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context, ast.UnaryOp)
 
 
-def stays_true(loop: ast.While, function: Function) -> bool:
+def stays_true(loop: ast.While, function: Function | ast.Module) -> bool:
     """Nothing leaves the loop, and its test holds after every round if it held before."""
     inside = [node for statement in loop.body for node in ast.walk(statement)]
     if not is_small(loop.test) or any(isinstance(node, _LEAVING) for node in inside):
@@ -39,7 +39,7 @@ def stays_true(loop: ast.While, function: Function) -> bool:
         return False
     reading = _Reading(loop, function, inside)
     goals = reading.sums(loop.test, True)
-    if goals is None or not reading.is_fixed():
+    if goals is None or not reading.is_fixed(goals):
         return False
     if not any(reading.changed & goal.keys() for goal in goals) and not reading.owns_all():
         return False  # a queue that somebody else empties
@@ -57,7 +57,7 @@ def _own_breaks(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 class _Reading:
     """One loop: what its names are, and what each way through its body does to them."""
 
-    def __init__(self, loop: ast.While, function: Function, inside: list[ast.AST]) -> None:
+    def __init__(self, loop: ast.While, function: Function | ast.Module, inside: list[ast.AST]) -> None:
         self._loop, self._inside = loop, inside
         stored = (ast.Store, ast.Del)
         self.changed = {text(node) for node in inside if isinstance(getattr(node, "ctx", None), stored)}
@@ -72,8 +72,9 @@ class _Reading:
                 self._defined[name] = value
         self.atoms: set[str] = set()
 
-    def is_fixed(self) -> bool:
-        """What the tested names are compared with is the same in every round."""
+    def is_fixed(self, goals: Facts) -> bool:
+        """What the tested names are compared with is the same in every round. Where the loop moves none of them, an
+        attribute may be what others are to change."""
         touched = {
             text(node.func.value)
             for node in self._inside
@@ -81,12 +82,15 @@ class _Reading:
             if node.func.attr in _CHANGING or node.func.attr.endswith("_")
         }
         touched |= {name.partition("[")[0] for name in self.changed if "[" in name}
+        handed = [node for node in self._inside if isinstance(node, ast.Call) and text(node.func) not in _SIZES]
+        touched |= {text(argument) for node in handed for argument in node.args}
         touched |= {name for node in self._inside for name in _handed_out(node)}
         opaque = [ast.parse(atom, mode="eval") for atom in self.atoms if not atom.isidentifier()]
         parts = {
             text(node) for tree in opaque for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))
         }
-        return not parts & (touched | self.changed)
+        moved = any(self.changed & goal.keys() for goal in goals)
+        return not parts & (touched | self.changed) and (moved or not any("." in part for part in parts))
 
     def owns_all(self) -> bool:
         """It tests a position that never moves, or counts what the function itself made: nobody else changes that."""
