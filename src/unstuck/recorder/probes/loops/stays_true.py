@@ -39,7 +39,7 @@ def stays_true(loop: ast.While, function: Function | ast.Module) -> bool:
         return False
     reading = _Reading(loop, function, inside)
     goals = reading.sums(loop.test, True)
-    if goals is None or not reading.is_fixed(goals):
+    if goals is None or not reading.is_fixed():
         return False
     if not any(reading.changed & goal.keys() for goal in goals) and not reading.owns_all():
         return False  # a queue that somebody else empties
@@ -72,9 +72,8 @@ class _Reading:
                 self._defined[name] = value
         self.atoms: set[str] = set()
 
-    def is_fixed(self, goals: Facts) -> bool:
-        """What the tested names are compared with is the same in every round. Where the loop moves none of them, an
-        attribute may be what others are to change."""
+    def is_fixed(self) -> bool:
+        """What the tested names are compared with is the same in every round."""
         touched = {
             text(node.func.value)
             for node in self._inside
@@ -82,15 +81,12 @@ class _Reading:
             if node.func.attr in _CHANGING or node.func.attr.endswith("_")
         }
         touched |= {name.partition("[")[0] for name in self.changed if "[" in name}
-        handed = [node for node in self._inside if isinstance(node, ast.Call) and text(node.func) not in _SIZES]
-        touched |= {text(argument) for node in handed for argument in node.args}
         touched |= {name for node in self._inside for name in _handed_out(node)}
         opaque = [ast.parse(atom, mode="eval") for atom in self.atoms if not atom.isidentifier()]
         parts = {
             text(node) for tree in opaque for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))
         }
-        moved = any(self.changed & goal.keys() for goal in goals)
-        return not parts & (touched | self.changed) and (moved or not any("." in part for part in parts))
+        return not parts & (touched | self.changed)
 
     def owns_all(self) -> bool:
         """It tests a position that never moves, or counts what the function itself made: nobody else changes that."""
