@@ -1,9 +1,9 @@
 """Without a loader: are batches views of a tensor that lives on, and is each modified before every use?
 
-Of each batch that meets the weights some numbers are kept, by its place in memory. Where places come again with data
-changed, the lines of a few steps are followed: one that writes into the tensor, not under its own name, and leaves the
-batch just used as it is, modifies batches on their way to the model. A buffer that is filled anew comes back with other
-data, a state that is advanced changes after its use.
+Of each batch that meets the weights some numbers are kept, by its place in memory. Where places come again with the
+same data changed, the lines of a few steps are followed: one that writes into the tensor, not under its own name, and
+leaves the batch just used as it is, modifies batches on their way to the model. A buffer that is filled anew comes back
+with other data, a state that is advanced changes after its use.
 """
 
 from __future__ import annotations
