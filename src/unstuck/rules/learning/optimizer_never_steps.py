@@ -93,7 +93,7 @@ def _passes(learning: Learning) -> int:
 def _stands_still(learning: Learning) -> bool:
     reached = [parameter for parameter in learning.parameters if parameter.in_graph]
     still = bool(reached) and not any(parameter.moved for parameter in reached)
-    return still and not learning.passing and _passes(learning) >= MIN_BACKWARDS_CLEARED
+    return still and not learning.steps and not learning.passing and _passes(learning) >= MIN_BACKWARDS_CLEARED
 
 
 def _lost(learning: Learning, lost: LostUpdate) -> Finding:

@@ -44,7 +44,7 @@ LOST = LostUpdate(site=("train.py", 33, "main"), how="rebound")
 
 
 def test_an_update_that_reaches_no_weight() -> None:
-    more: dict[str, Any] = {"built": [], "backwards": 0, "lost_update": LOST}
+    more: dict[str, Any] = {"built": [], "steps": 0, "backwards": 0, "lost_update": LOST}
     (finding,) = said(optimizer_never_steps.RULE, case(still(held=None), **more))
     assert (finding.severity, finding.where.line) == ("error", 33)
     assert "300 losses at train.py:30" in finding.evidence[0]
@@ -54,6 +54,7 @@ def test_an_update_that_reaches_no_weight() -> None:
     "more",
     [
         {"parameters": [parameter(owner=None)]},  # it moves
+        {"steps": 40},
         {"passing": 12},  # inputs get gradients, or weights are made anew
         {"optimizers": [Optimizer(steps=40)]},  # written by hand, elsewhere
         {"lost_update": None},  # gradients that are only looked at
@@ -62,5 +63,5 @@ def test_an_update_that_reaches_no_weight() -> None:
     ],
 )
 def test_weights_that_nobody_means_to_change(more: dict[str, Any]) -> None:
-    known: dict[str, Any] = {"built": [], "lost_update": LOST, "parameters": [still(held=None)], **more}
+    known: dict[str, Any] = {"built": [], "steps": 0, "lost_update": LOST, "parameters": [still(held=None)], **more}
     assert not said(optimizer_never_steps.RULE, case(**known))

@@ -193,18 +193,21 @@ class LearningProbe(Probe):
         if not self.optimizers.stepping() and self._passes() >= self._next_telling:
             self._look_for_update(frame)
             self.tell()
+        elif not self.optimizers.built and not self.inventory.parameters():
+            self.inventory.look()  # there may be no time for another look before the model is gone
 
     def _passes(self) -> int:
         """Backward passes, or calls of `autograd.grad`."""
         return max(flight.state[flight.BACKWARDS], *(series.count for series in self.losses.series.values()), 0)
 
-    def _look_for_update(self, frame: FrameType) -> None:
+    def _look_for_update(self, frame: FrameType | None) -> None:
         """Nothing steps: the script may have an update of its own that goes wrong."""
         if not self._searched and not self.optimizers.built:
             from . import lost_update
 
             self._searched = True
-            self.lost_update = lost_update.find(frame)
+            sites = [series.site[0] for series in self.losses.series.values() if series.site is not None]
+            self.lost_update = lost_update.find(dict.fromkeys([*sites, *script_lines.user_files(frame)]))
 
     def _read(self, root: Any, frame: FrameType) -> None:
         graph = graph_reading.read(root.grad_fn)
@@ -338,6 +341,8 @@ class LearningProbe(Probe):
             if not self.optimizers.stepping() and not self.losses.series:
                 return
             self.copies.last()
+            if not self.optimizers.stepping() and self._passes() >= FIRST_STEPS:
+                self._look_for_update(None)
             if not self.inventory.gone:
                 self.inventory.look()
             journal.replace(self.record(), at.LEARNING)

@@ -7,8 +7,7 @@ one whose name is not read again, one that every caller drops, and one that is w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Iterable, Iterator
 
 from ... import user_code
 from ...records import Site
@@ -26,8 +25,8 @@ Scope = Function | ast.Module
 Loop = ast.For | ast.comprehension
 
 
-def find(frame: FrameType | None) -> LostUpdate | None:
-    for file in script_lines.user_files(frame):
+def find(files: Iterable[str]) -> LostUpdate | None:
+    for file in files:
         tree = script_lines.parsed(file)
         if tree is None:
             continue
