@@ -155,7 +155,7 @@ def serve(
     end.setblocking(False)
     os.lseek(page.descriptor, STACK_AT, os.SEEK_SET)
     faulthandler.register(STACK_SIGNAL, file=page.descriptor, all_threads=True, chain=False)
-    if "_unstuck_recorder" not in sys.modules and "unstuck.recorder.start" not in sys.modules:
+    if not _is_recorded():
         faulthandler.disable()  # so that torch's handlers, set next, come beneath ours
     collate_outside_shm()
     try:
@@ -163,6 +163,12 @@ def serve(
     finally:
         end.close()  # the training sees it now: threads that the dataset started may keep this process for long
         faulthandler.unregister(STACK_SIGNAL)
+
+
+def _is_recorded() -> bool:
+    """By `unstuck run`, or by `watch()`."""
+    guards = (sys.modules.get(f"{package}.guard") for package in ("_unstuck_recorder", "unstuck.recorder"))
+    return any(guard is not None and guard.installed() for guard in guards)
 
 
 def _die_with_training(lifeline: int) -> None:
