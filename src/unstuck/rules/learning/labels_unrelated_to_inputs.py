@@ -59,6 +59,8 @@ def decide(case: Case) -> Iterable[Finding | Question]:
         seen = [each for each in case.data if each.pid == learning.pid][-1:]
         loaders = [data for each in seen for data in each.loaders if data.trains]
         found = next((each for data in loaders if (each := _judge(learning, head, data, outcome)) is not None), None)
+        if found is not None and found.severity == "warning" and case.outcome == "died":
+            return  # it has another trouble
         if found is None and any(data.relation is not None for data in loaders):
             return  # they do belong together, as far as can be seen
         yield found or Question(
