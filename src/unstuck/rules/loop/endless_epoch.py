@@ -133,15 +133,16 @@ def _beyond_length(report: LoaderReport[OverLength], length: int, loop: Loop) ->
 
 
 def _repeating(report: LoaderReport[Repeats], loop: Loop) -> Finding:
-    state, sampler = report.state, report.settings.sampler_site
-    drawn = not state.iterable and sampler is not None
-    dataset = sampler[2].partition(".")[0] if drawn and sampler else report.dataset
+    state, settings = report.state, report.settings
+    sites, what = (settings.dataset_site, settings.sampler_site), report.dataset
+    if not state.iterable and settings.sampler_site is not None:  # the order of its samples is what has no end
+        sites, what = sites[::-1], settings.sampler_site[2].partition(".")[0]
     return _finding(
-        report.where(*(sampler, report.settings.dataset_site)[:: 1 if drawn else -1]),
-        f"the epoch never ends: {dataset} starts over instead of ending",
+        report.where(*sites),
+        f"the epoch never ends: {what} starts over instead of ending",
         f"this pass has given {state.batches:,} batches in {seconds(state.seconds)}, and {state.own:,} of "
         f"{state.rows:,} samples compared had already come in the same pass",
-        f"Let {dataset}.__iter__ end after one pass, or count the steps and leave the loop at line {loop.line}.",
+        f"Let {what}.__iter__ end after one pass, or count the steps and leave the loop at line {loop.line}.",
         loop,
     )
 

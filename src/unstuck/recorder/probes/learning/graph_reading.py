@@ -202,4 +202,4 @@ def saved(node: Any, name: str) -> Any:
 
 def signed(value: Any) -> int | None:
     """Of a number that a node keeps as an unsigned one."""
-    return int(value) - (1 << 64) * (int(value) >> 63) if type(value) is int else None
+    return kept_sizes.signed(value) if type(value) is int else None

@@ -31,11 +31,11 @@ def shape(node: Any, left: int = MAX_BENEATH) -> list[int] | None:
     if name in REDUCED:
         return _reduced(list(own or ()), getattr(node, "_saved_dim", None), getattr(node, "_saved_keepdim", False))
     if name == "SelectBackward" and own:
-        return _without(list(own), [_signed(node._saved_dim)])
+        return _without(list(own), [signed(node._saved_dim)])
     if name == "SqueezeBackward" and own:
         dim = getattr(node, "_saved_dim", None)
         ones = [at for at, size in enumerate(own) if size == 1]
-        return _without(list(own), ones if dim is None else [at for at in ones if at == _signed(dim) % len(own)])
+        return _without(list(own), ones if dim is None else [at for at in ones if at == signed(dim) % len(own)])
     given = [following for following, _ in node.next_functions if following is not None]
     if not left or len(given) != (1 if name in SAME or name == "UnsqueezeBackward" else 2):
         return None
@@ -43,7 +43,7 @@ def shape(node: Any, left: int = MAX_BENEATH) -> list[int] | None:
     if shapes[0] is None or shapes[-1] is None:
         return None
     if name == "UnsqueezeBackward":
-        at = _signed(node._saved_dim) % (len(shapes[0]) + 1)
+        at = signed(node._saved_dim) % (len(shapes[0]) + 1)
         return [*shapes[0][:at], 1, *shapes[0][at:]]
     if name in BOTH:
         return _broadcast(shapes[0], shapes[-1])
@@ -53,7 +53,7 @@ def shape(node: Any, left: int = MAX_BENEATH) -> list[int] | None:
 def _reduced(sizes: list[int], dims: Any, keep: bool) -> list[int] | None:
     if dims is None:
         return []
-    gone = [_signed(dim) % len(sizes) for dim in dims] if sizes else []
+    gone = [signed(dim) % len(sizes) for dim in dims] if sizes else []
     return [1 if at in gone else size for at, size in enumerate(sizes)] if keep else _without(sizes, gone)
 
 
@@ -68,5 +68,6 @@ def _broadcast(first: list[int], second: list[int]) -> list[int]:
     return [max(x, y) for x, y in zip(a, b, strict=True)]
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """Of a number that a node keeps as an unsigned one."""
     return number - (1 << 64) * (number >> 63)

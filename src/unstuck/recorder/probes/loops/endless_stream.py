@@ -109,10 +109,10 @@ def _is_of_library(function: FunctionType) -> bool:
 
 def _endless(tree: Function, name: str) -> bool:
     for node in ast.walk(tree):
-        goes_on = isinstance(node, ast.While) and _gives(node) and not is_left(node)
-        if goes_on and (not _bounded(node.test) or stays_true(node, tree)):  # type: ignore[attr-defined,arg-type]
-            return True
-        if isinstance(node, ast.expr) and _is_round(node):
+        if isinstance(node, ast.While) and _gives(node) and not is_left(node):
+            if not _bounded(node.test) or stays_true(node, tree):
+                return True
+        elif isinstance(node, ast.expr) and _is_round(node):
             return True
         if isinstance(node, ast.YieldFrom) and _itself(node.value, name):
             return True
