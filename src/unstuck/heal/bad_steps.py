@@ -45,6 +45,8 @@ class StepRecord:
             history = NormHistory((float(norm) for norm in state["norms"]), float(state["highest"]))
             bad, good = (int(number) for number in state["in_a_row"])
             counts = {name: type(getattr(self, name))(state[name]) for name in COUNTS}
+            if not 0 < counts["rate"] <= 1:
+                raise ValueError(f"a rate of {counts['rate']}")
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not the state of an unstuck.guard: {type(error).__name__}: {error}") from error
         self._history, self._bad_in_a_row, self._good_in_a_row = history, bad, good

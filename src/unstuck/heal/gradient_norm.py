@@ -10,7 +10,7 @@ import torch
 
 def gradients_of(optimizer: Any) -> list[Any]:
     groups = optimizer.param_groups
-    return [p.grad for group in groups for p in group["params"] if p.grad is not None]
+    return [grad for group in groups for p in group["params"] if (grad := p.grad) is not None]
 
 
 def total_norm(gradients: list[Any]) -> Any:

@@ -105,8 +105,7 @@ class Guard(StepRecord):
 
     def _settle(self) -> None:
         """Take the norms of ordinary steps in, and say below which square of a norm the next ones are ordinary."""
-        for total in self._fresh:
-            self._history.add(math.sqrt(total))
+        self._history.add(*map(math.sqrt, self._fresh))
         self._good_in_a_row += len(self._fresh)
         self._fresh.clear()
         settled = self.active and self.rate == 1.0 and not self._bad_in_a_row and self._good_in_a_row

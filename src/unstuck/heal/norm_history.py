@@ -51,21 +51,25 @@ class NormHistory:
         self.highest = highest
         """What was usual at its highest: norms of a training that has converged are tiny, and one that its first steps
         had does no harm then."""
-        for norm in norms:
-            self.add(norm)
+        self.add(*norms)
 
-    def add(self, norm: float) -> None:
-        if not 0 < norm < math.inf:
-            return
-        self._all.append(norm)
-        value = math.log(norm)
-        if len(self._level.recent) >= MIN_STEPS // 2:
-            self._above.add(value - self._level.tenths(5))
-        self._level.add(value)
-        if len(self._all) >= MIN_STEPS:
-            scatter = self._above.tenths(9) / TENTH
-            self.usual = math.exp(self._level.tenths(9))
-            self.highest = max(self.highest, self.usual)
+    def add(self, *norms: float) -> None:
+        """One for each step, in their order. Limits are worked out once, after the last."""
+        level, above, top = self._level, self._above, -math.inf
+        for norm in norms:
+            if not 0 < norm < math.inf:
+                continue
+            self._all.append(norm)
+            value = math.log(norm)
+            if len(level.recent) >= MIN_STEPS // 2:
+                above.add(value - level.tenths(5))
+            level.add(value)
+            if len(self._all) >= MIN_STEPS:
+                top = max(top, level.tenths(9))
+        if top > -math.inf:
+            scatter = above.tenths(9) / TENTH
+            self.usual = math.exp(level.tenths(9))
+            self.highest = max(self.highest, math.exp(top))
             self.limit = max(self.highest, self.usual * max(MIN_TIMES, math.exp(min(MAX_SCORE * scatter, 600))))
 
     @property

@@ -41,6 +41,9 @@ class Plateau:
         for name, epochs in (("patience", patience), ("stop_after", stop_after)):
             if (epochs is not None or name == "patience") and (type(epochs) is not int or epochs < 1):
                 raise ValueError(f"Plateau: {name} must be a whole number of epochs, 1 or more, not {epochs!r}")
+        for name, number in (("factor", factor), ("min_rate", min_rate), ("min_change", min_change)):
+            if not isinstance(number, (int, float)):
+                raise TypeError(f"Plateau: {name} must be a number, not {number!r}")
         if not 0 < factor < 1:
             raise ValueError(f"Plateau: factor must lie between 0 and 1, not {factor!r}: rates are multiplied by it")
         if mode not in ("min", "max"):
@@ -143,6 +146,8 @@ class Plateau:
         return {name: getattr(self, name) for name in KEPT}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not isinstance(state, dict):
+            raise ValueError(f"not the state of an unstuck.Plateau, but {state!r:.80}")
         missing = [name for name in KEPT if name not in state]
         if missing:
             raise ValueError(f"not the state of an unstuck.Plateau: it lacks {', '.join(missing)}")

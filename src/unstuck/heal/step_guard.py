@@ -24,8 +24,11 @@ def guard(
     running statistics (BatchNorm) that a bad batch made NaN are restored. After `max_bad` bad steps in a row: an error.
     """
     for name, value in (("back_off_after", back_off_after), ("max_bad", max_bad)):
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        if (value is not None or name != "max_bad") and (type(value) is not int or value < 1):
             raise ValueError(f"guard(): {name} must be a whole number of steps, 1 or more, not {value!r}")
+    for name, flag in (("clip", clip), ("rollback", rollback)):
+        if type(flag) is not bool:
+            raise TypeError(f"guard(): {name} must be True or False, not {flag!r}")
     if isinstance(optimizer, (list, tuple, dict)):
         raise TypeError("guard() takes one optimizer: call it once for each")
     if not callable(getattr(optimizer, "step", None)) or not isinstance(getattr(optimizer, "param_groups", None), list):

@@ -265,6 +265,51 @@ def test_sparse_and_half_precision_gradients() -> None:
     assert guard.skipped == 1
 
 
+KINDS: dict[str, Callable[[], Any]] = {
+    "sparse": lambda: torch.sparse_coo_tensor([[1, 3]], [0.1, 0.2], (6,), check_invariants=False),
+    "half": lambda: torch.full((6,), 0.1, dtype=torch.float16),
+    "half, beyond its range when squared": lambda: torch.full((6,), 300.0, dtype=torch.float16),
+    "bfloat16": lambda: torch.full((6,), 0.1, dtype=torch.bfloat16),
+    "double": lambda: torch.full((6,), 0.1, dtype=torch.float64),
+    "complex": lambda: torch.full((6,), 0.1 + 0.1j),
+    "strided": lambda: torch.full((3, 4), 0.1).t()[::2],
+    "expanded": lambda: torch.tensor([0.1]).expand(6).clone()[:6:2],
+    "of one": lambda: torch.tensor(0.1),
+    "empty": lambda: torch.zeros(0),
+}
+
+
+@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in KINDS.items()])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e4])
+def test_any_kind_of_gradient_is_judged_in_the_midst_of_ordinary_steps(make: Callable[[], Any], bad: float) -> None:
+    """Beside an ordinary one, once in front of it and once after it."""
+    for position in (0, 1):
+        odd, plain = nn.Parameter(torch.zeros_like(make().to_dense())), nn.Parameter(torch.zeros(5))
+        both = [odd, plain] if position == 0 else [plain, odd]
+        optimizer = torch.optim.SGD(both, 1e-6)
+        guard = unstuck.guard(optimizer)
+
+        def step(times: float = 1.0, parts: tuple[Any, Any] = (odd, plain), opt: Any = optimizer) -> None:
+            gradient = make()
+            if gradient.numel() > 0:
+                elements = gradient._values() if gradient.is_sparse else gradient
+                elements[(slice(-1, None),) * elements.dim()] *= times
+            else:
+                times, gradient = 1.0, gradient * times
+            parts[0].grad, parts[1].grad = gradient, torch.full((5,), 0.1)
+            opt.step()
+
+        for _ in range(45):
+            step()
+        assert (guard.steps, guard.skipped, guard.clipped) == (45, 0, 0)
+        step(bad)
+        empty = make().numel() == 0
+        overflows = bad == 1e4 and not math.isfinite(float((make().to_dense() * bad).abs().max())) if not empty else 0
+        skipped = not empty and (not math.isfinite(bad) or overflows)
+        assert (guard.skipped, guard.clipped) == (int(skipped), int(not empty and not skipped))
+        assert all(bool(torch.isfinite(p).all()) for p in both)
+
+
 # --- what follows from bad steps --------------------------------------------------------------------------------
 
 
@@ -375,8 +420,11 @@ def test_its_state_goes_through_a_checkpoint() -> None:
     fresh.load_state_dict(torch.load(file, weights_only=True)["guard"])
     assert fresh.state_dict() == guard.state_dict()
     assert (fresh._history.limit, fresh._history.usual) == (guard._history.limit, guard._history.usual)
-    with pytest.raises(ValueError, match=r"not the state of an unstuck\.guard"):
-        fresh.load_state_dict({"norms": [1.0]})
+    whole = guard.state_dict()
+    for wrong in (None, {"norms": [1.0]}, {**whole, "rate": 0.0}, {**whole, "rate": math.nan}, {**whole, "steps": "x"}):
+        with pytest.raises(ValueError, match=r"not the state of an unstuck\.guard"):
+            fresh.load_state_dict(wrong)  # type: ignore[arg-type]
+    assert fresh.state_dict() == whole
 
 
 def test_it_can_be_removed() -> None:
@@ -403,6 +451,14 @@ def test_bad_input() -> None:
     for value in (0, -1, 1.5, True, "3"):
         with pytest.raises(ValueError, match="back_off_after must be a whole number"):
             unstuck.guard(optimizer, back_off_after=value)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="max_bad must be a whole number"):
+            unstuck.guard(optimizer, max_bad=value)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="back_off_after must be a whole number"):
+        unstuck.guard(optimizer, back_off_after=None)  # type: ignore[arg-type]
+    flags: list[dict[str, Any]] = [{"clip": 1.0}, {"clip": None}, {"rollback": "yes"}]
+    for options in flags:
+        with pytest.raises(TypeError, match="must be True or False, not"):
+            unstuck.guard(optimizer, **options)
     with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module"):
         unstuck.guard(optimizer, model=3)
     assert "step" not in optimizer.__dict__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,15 @@ class Endless:
         ({"retries": -1}, "retries must be a whole number of 0 or more, not -1"),
         ({"retries": 1.5}, "retries must be"),
         ({"retries": True}, "retries must be"),
+        ({"on_bad_sample": None}, "on_bad_sample must be one of"),
+        ({"sample_timeout": float("nan"), "num_workers": 1}, "sample_timeout must be"),
         ({"max_restarts": None}, "max_restarts must be"),
+        ({"max_restarts": -1}, "max_restarts must be"),
         ({"max_bad": -1}, "max_bad must be a number of samples"),
         ({"max_bad": 1.5}, "max_bad must be"),
         ({"max_bad": float("nan")}, "max_bad must be"),
+        ({"max_bad": None}, "max_bad must be"),
+        ({"max_bad": "1%"}, "max_bad must be"),
         ({"quarantine": "/nowhere/bad.jsonl"}, "cannot be written: No such file or directory"),
         ({"quarantine": "/"}, "cannot be written: Is a directory"),
     ],
@@ -55,6 +61,11 @@ class Endless:
 def test_unusable_values(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         unstuck.DataLoader(Squares(), **options)
+
+
+def test_a_quarantine_that_is_no_path() -> None:
+    with pytest.raises(TypeError, match="quarantine must be the path of a file, not 3"):
+        unstuck.DataLoader(Squares(), quarantine=3)  # type: ignore[arg-type]
 
 
 def test_a_dataset_without_a_length() -> None:
@@ -78,6 +89,18 @@ def test_a_dataset_that_cannot_be_pickled() -> None:
         iter(unstuck.DataLoader(data, num_workers=1, multiprocessing_context="spawn"))
 
 
+@pytest.mark.parametrize("option", ["collate_fn", "worker_init_fn"])
+def test_a_function_that_cannot_be_pickled_is_named(option: str) -> None:
+    options: dict[str, Any] = {option: lambda given: given}
+    loader = unstuck.DataLoader(Plain(), num_workers=1, multiprocessing_context="forkserver", **options)
+    with (
+        pytest.warns(UserWarning, match="Got pickle error"),
+        pytest.raises(Exception, match=f"what was passed as {option} cannot be pickled"),
+    ):
+        iter(loader)
+    assert multiprocessing.active_children() == []
+
+
 def test_a_quarantine_that_can_no_longer_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -86,6 +109,35 @@ def test_a_quarantine_that_can_no_longer_be_written(tmp_path: Path) -> None:
     folder.rmdir()
     with pytest.raises(LoaderError, match="Nothing is left out that cannot be written down"):
         list(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("why", ["unwritable", "too many"])
+def test_nothing_comes_after_the_error_until_the_next_epoch(workers: int, why: str, tmp_path: Path) -> None:
+    """A training that catches errors of batches does not go on with a part of the data."""
+    file = tmp_path / "folder" / "bad.jsonl"
+    file.parent.mkdir()
+    limit = 0 if why == "too many" else 1
+    loader = unstuck.DataLoader(
+        Squares(), batch_size=2, num_workers=workers, on_bad_sample="skip", max_bad=limit, quarantine=file
+    )
+    if why == "unwritable":
+        file.unlink()
+        file.parent.rmdir()
+    batches, came, errors = iter(loader), [], 0
+    while True:
+        try:
+            came.append(next(batches).tolist())
+        except StopIteration:
+            break
+        except LoaderError:
+            errors += 1
+    assert len(came) + errors == 10
+    assert errors >= 6  # a worker may have sent some before it was known
+    if why == "unwritable":
+        file.parent.mkdir()
+        assert sum(len(batch) for batch in loader) == 19
+        assert len(file.read_text().splitlines()) == 1
 
 
 def test_a_quarantine_on_a_full_disk_has_no_half_line(tmp_path: Path) -> None:
@@ -215,6 +267,9 @@ def test_a_state_between_two_epochs_begins_a_new_one() -> None:
     [
         (None, "not a state of unstuck.DataLoader"),
         ({"epoch": 3}, "not a state of unstuck.DataLoader"),
+        ({"unstuck": 1}, "not a state of unstuck.DataLoader"),
+        ({**unstuck.DataLoader(Plain()).state_dict(), "done": "x"}, "not a state of unstuck.DataLoader"),
+        ({**unstuck.DataLoader(Plain()).state_dict(), "random": 3}, "not a state of unstuck.DataLoader"),
     ],
 )
 def test_something_that_is_no_state(state: Any, message: str) -> None:
@@ -226,8 +281,10 @@ def test_the_state_of_another_dataset() -> None:
     loader = unstuck.DataLoader(Plain(), batch_size=4, shuffle=True)
     list(some(loader, 2))
     state = loader.state_dict()
+    other = unstuck.DataLoader(Plain(30), batch_size=4, shuffle=True)
     with pytest.raises(ValueError, match="samples was 20, is 30; batches was 5, is 8"):
-        unstuck.DataLoader(Plain(30), batch_size=4, shuffle=True).load_state_dict(state)
+        other.load_state_dict(state)
+    assert sorted(key for batch in other for key in batch.tolist()) == list(range(30))
     with pytest.raises(ValueError, match="batch_size was 4, is 5"):
         unstuck.DataLoader(Plain(), batch_size=5, shuffle=True).load_state_dict(state)
 
@@ -240,3 +297,4 @@ def test_the_state_of_another_order() -> None:
     other.load_state_dict(loader.state_dict())
     with pytest.raises(ValueError, match="the sampler draws other samples"):
         list(other)
+    assert len(list(other)) == 5

@@ -98,6 +98,13 @@ def test_bad_input() -> None:
     for options, words in wrong:
         with pytest.raises(ValueError, match=words):
             unstuck.Plateau(**options)
+    numbers: list[dict[str, Any]] = [{"factor": "0.1"}, {"min_rate": None}, {"min_change": "1%"}]
+    for options in numbers:
+        with pytest.raises(TypeError, match="must be a number, not"):
+            unstuck.Plateau(**options)
+    for state in (None, {}, {"epoch": 3}):
+        with pytest.raises(ValueError, match=r"not the state of an unstuck\.Plateau"):
+            unstuck.Plateau().load_state_dict(state)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="takes an optimizer"):
         unstuck.Plateau(torch.nn.Linear(1, 1))
     with pytest.raises(ValueError, match="nothing was added"):

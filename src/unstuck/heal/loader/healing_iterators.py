@@ -13,7 +13,7 @@ from torch.utils.data.dataloader import (
 )
 
 from .care import NOTHING, Care
-from .quarantine import BadSample, Quarantine
+from .quarantine import BadSample, LoaderError, Quarantine
 from .resume import Progress
 from .sample_care import Found, SampleCare
 from .worker_pool import Answer, WorkerPool
@@ -114,6 +114,8 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # torch is
         self._samples = SampleCare(healing.care, [0] * 8)
         self._samples.take(self._dataset_fetcher, self._iterable)
         self._number = -1
+        self._failure: LoaderError | None = None
+        """Why this epoch cannot go on."""
         resumed = self._progress.resumed
         self._to_drop = resumed["done"] if resumed and self._iterable else 0
 
@@ -122,6 +124,8 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # torch is
             return super()._next_index()
         self._number += 1
         self._index = self._progress.draw(self._number, super()._next_index, self._generator)
+        if self._failure is not None:
+            raise self._failure
         self._healing.quarantine.drawn += len(self._index) if self._auto_collation else 1
         return self._index
 
@@ -149,7 +153,11 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # torch is
         key = bad.position if self._iterable else self._index if samples is None else samples[bad.position]
         other = None if bad.replaced_by is None or samples is None else samples[bad.replaced_by]
         quarantine, batch = self._healing.quarantine, None if self._iterable else self._number
-        quarantine.add(BadSample(key, bad.reason, bad.what, bad.traceback, None, batch, quarantine.epoch, other))
+        try:
+            quarantine.add(BadSample(key, bad.reason, bad.what, bad.traceback, None, batch, quarantine.epoch, other))
+        except LoaderError as error:
+            self._failure = error
+            raise
 
 
 def iterator_of(loader: Any, healing: Healing) -> Any:

@@ -52,6 +52,8 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]  # torch is
                 "sample_timeout needs num_workers of 1 or more: a sample that hangs in the training's own process "
                 "cannot be ended"
             )
+        if quarantine is not None and not isinstance(quarantine, (str, os.PathLike)):
+            raise TypeError(f"quarantine must be the path of a file, not {quarantine!r}")
         path = None if quarantine is None else os.path.abspath(quarantine)
         if path is not None:
             check_writable(path)

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 1
+PARTS: dict[str, type | tuple[type, ...]] = {
+    "unstuck": int,
+    "done": int,
+    "also": list,
+    "checksum": int,
+    "random": (dict, type(None)),
+    "loader": dict,
+}
 UNHASHED = 2  # version of marshal whose bytes depend on nothing but the values
 
 
@@ -142,7 +150,8 @@ def about(loader: Any) -> dict[str, Any]:
 
 
 def check(state: Any, loader: Any) -> None:
-    if not isinstance(state, dict) or state.get("unstuck") != VERSION:
+    whole = isinstance(state, dict) and all(isinstance(state.get(name), kinds) for name, kinds in PARTS.items())
+    if not whole or state["unstuck"] != VERSION:
         raise ValueError("this is not a state of unstuck.DataLoader: pass what state_dict() returned")
     then, now = state["loader"], about(loader)
     changed = [f"{name} was {then.get(name)}, is {now[name]}" for name in now if then.get(name) != now[name]]

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections import deque
+from multiprocessing.reduction import ForkingPickler
 
 from torch._utils import ExceptionWrapper
 from torch.utils.data import _utils
@@ -19,7 +20,7 @@ from torch.utils.data import _utils
 from . import blame, shared_storages
 from .care import NOTHING, Care
 from .quarantine import Act, BadSample, LoaderError, Quarantine, WorkersKeepDying, tell
-from .seat import END_SECONDS, Seat, Task, parents_ends
+from .seat import END_SECONDS, UNPICKLABLE, Seat, Task, parents_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,8 +133,13 @@ class WorkerPool:
         return start
 
     def unpicklable(self, error: BaseException) -> pickle.PicklingError:
-        dataset, method = type(self._starts[0]["dataset"]).__name__, self.context.get_start_method()
-        return pickle.PicklingError(f"{dataset} cannot be pickled, which workers started by {method!r} need: {error}")
+        what, method = type(self._starts[0]["dataset"]).__name__, self.context.get_start_method()
+        for name, option in (("collate_fn", "collate_fn"), ("init_fn", "worker_init_fn")):
+            try:
+                ForkingPickler.dumps(self._starts[0][name])
+            except UNPICKLABLE:
+                what = f"what was passed as {option}"
+        return pickle.PicklingError(f"{what} cannot be pickled, which workers started by {method!r} need: {error}")
 
     # --- what is watched -----------------------------------------------------------------------------------
 
