@@ -101,7 +101,13 @@ def _ddp_steps(torch: Any) -> tuple[Callable[[], object], Callable[[], object]]:
     def steps(wrapper: Any) -> Callable[[], object]:
         torch.manual_seed(0)
         model, x = wrapper(torch.nn.Linear(16, 1)), torch.ones(4, 16)
-        return lambda: model(x).sum().backward()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+
+        def step() -> None:  # of the optimizer too: backward passes without one are all looked at, as the first steps
+            model(x).sum().backward()
+            optimizer.step()
+
+        return step
 
     return steps(kind), steps(twin)
 

@@ -59,7 +59,7 @@ def _annotated(call: Collective) -> Collective:
     if not call.file:
         return call
     (frame,) = _source.annotate((Frame(call.file, call.line, call.function),))
-    return replace(call, arms=frame.arms, leaves=frame.leaves)
+    return replace(call, arms=frame.arms, guards=frame.guards, leaves=frame.leaves)
 
 
 def _row(w: list[int], serial: int) -> list[int] | None:

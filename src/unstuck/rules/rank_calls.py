@@ -59,6 +59,14 @@ def arguments(call: Collective) -> tuple[object, ...]:
     return (call.dtype, call.shape, call.dimensions, source) if call.kind in ALIKE else (source,)
 
 
+def called_before(one: Position, other: Position) -> bool:
+    """The first has called, earlier, what the other is in now: both come by that line."""
+    call = other.call
+    assert call is not None
+    sites = {(past.file, past.line, past.kind) for past in one.flight.collectives[:-1]}
+    return (call.file, call.line, call.kind) in sites and bool(call.file)
+
+
 def first_misfit(world: World) -> tuple[list[Position], Position] | None:
     """Ranks that made one call, and one that made another as its call of the same number; as they were in these.
 

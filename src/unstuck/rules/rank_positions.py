@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 from unstuck.model import Case, Collective, Flight, Frame, Look, Process, Stall, Thread
 from unstuck.recorder.records.deaths import Died, Raised
@@ -14,6 +15,8 @@ from unstuck.text import spot
 COLLECTIVES = tuple(f"torch/distributed/{name}.py" for name in ("distributed_c10d", "rendezvous", "utils"))
 OF_DDP = "_distributed_broadcast_coalesced"  # in the file of its forward pass, too
 BACKWARD = ("torch/autograd/graph.py", "torch/autograd/__init__.py")
+NOT_OF_PEERS = ("KeyboardInterrupt", "SystemExit")
+BEGINS = "multiprocessing/process.py"  # what a forked rank has outside of it is its parent's
 MAX_LINES = 6  # of a roll-call: of more groups the smallest are summed up
 
 
@@ -40,7 +43,8 @@ class Position:
     def frames(self) -> tuple[Frame, ...]:
         """Of the user's code, outermost first; of a dead rank the line of its last call."""
         if self.thread is not None:
-            return tuple(frame for frame in reversed(self.thread.frames) if frame.user)
+            own = takewhile(lambda frame: not frame.file.endswith(BEGINS), self.thread.frames)
+            return tuple(frame for frame in reversed(tuple(own)) if frame.user)
         return (_frame_of(self.call),) if self.call is not None and self.call.file else ()
 
     @property
@@ -98,6 +102,15 @@ class World:
     def unseen(self) -> list[int]:
         """Ranks of the world of which nothing is known: on other machines, or never started."""
         return [rank for rank in range(self.size) if rank not in self.positions]
+
+    @cached_property
+    def broken(self) -> bool:
+        """The run died; or ranks died in a call while the script above them only waited for their ends, and ended well.
+        Not where they were started anew since, as a script does that shrinks its world after a failure."""
+        if self.case.outcome != "finished":
+            return self.case.outcome == "died"
+        lost = [p.died.at for p in self.positions.values() if p.died and p.call and p.error not in NOT_OF_PEERS]
+        return bool(lost) and all(p.flight.forming < min(lost) for p in self.positions.values())
 
     @property
     def living(self) -> Iterator[Position]:
@@ -234,7 +247,8 @@ def _in_that_step(flight: Flight, announced: Collective) -> bool:
 
 
 def _frame_of(call: Collective) -> Frame:
-    return Frame(call.file, call.line, call.function, user=True, arms=call.arms, leaves=call.leaves)
+    facts = {"arms": call.arms, "guards": call.guards, "leaves": call.leaves}
+    return Frame(call.file, call.line, call.function, user=True, **facts)  # type: ignore[arg-type]
 
 
 def _forming(flight: Flight) -> Collective | None:

@@ -15,11 +15,12 @@ from unstuck.observer.collective_dumps import dumped
 from unstuck.recorder.records.ranks import WorldJoined
 
 SCRIPT = """
-import sys, torch, torch.distributed as dist
+import sys, time, torch, torch.distributed as dist
 from torch._C._distributed_c10d import _dump_fr_trace
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1] + "/meet", rank=0, world_size=1)
 dist.all_reduce(torch.ones(3, 4))
 dist.broadcast(torch.ones(2, dtype=torch.int64), src=0)
+time.sleep(1)  # a thread of torch's notes their ends, a moment later
 open(sys.argv[1] + "/trace_0", "wb").write(_dump_fr_trace())
 """
 

@@ -19,6 +19,7 @@ from . import ddp_refusals, process_groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
 FUNCTIONS = {  # of torch.distributed: the kind it is
@@ -50,6 +51,7 @@ TENSOR = ("input_tensor", "tensor", "output", "tensors", "output_tensor_list")  
 PEER = ("src", "dst", "group_src", "group_dst")
 MAX_SIZE = (1 << 31) - 1
 NEW_GROUP = at.COLLECTIVES.index("new_group")
+GRADIENTS = at.COLLECTIVES.index("ddp_gradients") | at.PENDING
 _ROW = Packing(f"{at.COLLECTIVE_WORDS}q")
 
 
@@ -77,14 +79,14 @@ class Ring:
             return 0
         if made:  # not one of the numbered: ranks that are not to be in it may do without the call
             self.groups.made += 1
-            return self._write(kind, known.number, self.groups.made)
+            return self._write(kind, known.number, self.groups.made, sys._getframe(1))
         known.count += 1
-        return self._write(kind, known.number, known.count)
+        return self._write(kind, known.number, known.count, sys._getframe(1))
 
-    def _write(self, kind: int, group: int, number: int) -> int:
+    def _write(self, kind: int, group: int, number: int, frame: FrameType) -> int:
         serial = self.serial = self.serial + 1
         place = at.COLLECTIVES_AT + (serial - 1) % at.COLLECTIVES_KEPT * at.COLLECTIVE_WORDS
-        site, now, steps = self.groups.site(sys._getframe(2)), monotonic_ns(), flight.state[flight.STEPS]
+        site, now, steps = self.groups.site(frame), monotonic_ns(), flight.state[flight.STEPS]
         _ROW.pack_into(self.words, place * 8, serial, group, number, kind, at.NONE, now, 0, site, 0, 0, 0, steps)
         self.words[at.W_COLLECTIVES] = serial
         return place
@@ -102,7 +104,7 @@ class Ring:
             self.settle()
         known = self.groups.of(group)
         if known is not None:
-            self._write(at.COLLECTIVES.index("ddp_gradients") | at.PENDING, known.number, known.count + 1)
+            self._write(GRADIENTS, known.number, known.count + 1, _caller_of_module())
             self.announced, self._backwards = self.serial, _passes()
 
     def settle(self) -> None:
@@ -116,6 +118,13 @@ class Ring:
             self.groups.counted(words[place + at.C_GROUP])
         elif announced == self.serial:
             self.serial -= 1
+
+
+def _caller_of_module() -> FrameType:
+    """Called by `announce`: the frame that leads to whoever called the module, without those in between where they are
+    torch's as usual. Each frame that is looked at must be made, and that takes longer than all else here."""
+    frame = sys._getframe(5)  # announce, _post_forward, forward, _call_impl, _wrapped_call_impl
+    return frame if frame.f_globals.get("__name__") == "torch.nn.modules.module" else sys._getframe(1)
 
 
 def _passes() -> tuple[int, int]:
@@ -269,15 +278,16 @@ def _wrap_started(dist: Any, name: str, kind: int, ring: Any) -> None:
 def _wrap_announced(kind: Any, ring: Any) -> None:
     """The forward pass of DistributedDataParallel prepares the averaging of gradients."""
     original, torch = kind._post_forward, sys.modules["torch"]
-
-    def announce(model: Any) -> None:
-        if torch.is_grad_enabled() and model.require_backward_grad_sync:
-            ring.announce(model.process_group)
+    grad_enabled = torch.is_grad_enabled
 
     @wraps(original)
     def _post_forward(self: Any, output: Any) -> Any:
         if not torch.compiler.is_dynamo_compiling():
-            guard.attempt("gradients of DDP", announce, self)
+            try:
+                if grad_enabled() and self.require_backward_grad_sync:
+                    ring.announce(self.process_group)
+            except Exception as fault:
+                guard.off("gradients of DDP", fault)
         return original(self, output)
 
     hiding.stand_aside(_post_forward)  # type: ignore[arg-type]  # as above

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from unstuck.model import Case, Frame, LastPass, Process, SeenBy, Where
-from unstuck.recorder.records import Site
+from unstuck.model import Case, Frame, Process, SeenBy, Where
 from unstuck.rules import rank_words
-from unstuck.rules.rank_calls import absent, arguments, first_misfit
+from unstuck.rules.rank_calls import absent, arguments, called_before, first_misfit
 from unstuck.rules.rank_positions import Position, World, exclude_each_other, numbers, own_arm, parting, world_of
+from unstuck.rules.ranks.fewer_rounds import ended_sooner, left_training
 from unstuck.rules.words import seconds
 
 Kind = Literal["uneven", "left", "differ", "skips"]
 CPU_SECONDS, CPU_SHARE = 0.05, 0.01  # of a whole process between two looks: gloo's thread wakes 100 times a second
 OF_TRAINING = ("ddp_parameters", "ddp_broadcast", "ddp_gradients")
-
-
-class Ended(NamedTuple):
-    """A pass that is over on one rank, and not on another."""
-
-    site: Site
-    batches: int
-    more: int | None  # batches of the other rank, where known
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,8 @@ class Separation:
     @property
     def who_waits(self) -> str:
         shown = numbers(self.waiting)
-        return f"{rank_words.ranks(shown)} {rank_words.verb(shown, 'waits', 'wait')}"
+        waits = rank_words.verb(shown, "waits", "wait") if self.waiting[0].alive else "waited"
+        return f"{rank_words.ranks(shown)} {waits}"
 
     @property
     def who_is_missing(self) -> str:
@@ -142,20 +134,22 @@ def separation(case: Case, kind: Kind) -> Separation | None:
 
 def find(case: Case) -> Separation | None:
     world = world_of(case)
-    if world is None or case.outcome == "finished":
+    if world is None or (case.outcome == "finished" and not world.broken):
         return None
     held = [position for position in world.positions.values() if _waits(world, position)]
     waiting = _reference(held) if held else []
     missed = absent(world, waiting[0]) if held else []
     proven = bool(held) and _proven(world, waiting, missed)
-    if held and not proven and not _long(case, waiting[0]):
+    if held and not proven and not _long(world, waiting[0]):
         return None
-    misfit = first_misfit(world) if missed or case.outcome == "died" else None
+    misfit = first_misfit(world) if missed or world.broken else None
     if misfit is not None and not (missed and _of_now(world, misfit)):
         waiting, missed = misfit[0], [misfit[1]]
     if not missed:
         return None
     missing = min(missed, key=lambda p: (p.alive, p.call is not None, p.rank))
+    if ended_sooner(case, waiting[0], missing) or left_training(case, waiting[0], missing):  # the other one is right
+        waiting, missing, missed = [missing], waiting[0], waiting
     return Separation(case, world, _kind(world, waiting[0], missing), waiting, missing, missed, proven)
 
 
@@ -167,7 +161,7 @@ def _of_now(world: World, misfit: tuple[list[Position], Position]) -> bool:
 def _waits(world: World, position: Position) -> bool:
     """It stands in a call of several ranks; or it died of one, which then never ended."""
     if not position.alive:
-        return world.case.outcome == "died" and position.call is not None
+        return world.broken and position.call is not None
     call = position.call
     return call is not None and call.kind != "init_process_group" and position.standing >= world.case.times.proven
 
@@ -217,11 +211,11 @@ def _at_rest(before: Process | None, after: Process | None, idle: float) -> bool
     return before.threads[0].switches == after.threads[0].switches and worked < idle
 
 
-def _long(case: Case, position: Position) -> bool:
+def _long(world: World, position: Position) -> bool:
     """By the clock alone, as for any standstill."""
-    stall, times = position.stall, case.times
+    case, stall, times = world.case, position.stall, world.case.times
     if not position.alive:
-        return case.outcome == "died"
+        return world.broken
     if stall is None:
         return False
     if (case.interrupted or case.asked) and stall.suspect:
@@ -236,7 +230,8 @@ def _long(case: Case, position: Position) -> bool:
 def _kind(world: World, waiting: Position, missing: Position) -> Kind:
     if ended_sooner(world.case, missing, waiting):
         return "uneven"
-    if (not missing.alive and missing.call is None) or leaves(missing, waiting):
+    gone = not missing.alive and missing.call is None
+    if gone or leaves(missing, waiting) or left_training(world.case, missing, waiting):
         return "left"
     if missing.call is None or waiting.call is None:
         return "skips"
@@ -249,15 +244,7 @@ def _kind(world: World, waiting: Position, missing: Position) -> Kind:
         return "differ"
     if parted is not None and (own_arm(*parted) or own_arm(*reversed(parted))):
         return "skips"
-    return "skips" if _called_before(missing, waiting) or _called_before(waiting, missing) else "differ"
-
-
-def _called_before(one: Position, other: Position) -> bool:
-    """The first has called, earlier, what the other is in now: both come by that line."""
-    call = other.call
-    assert call is not None
-    sites = {(past.file, past.line, past.kind) for past in one.flight.collectives[:-1]}
-    return (call.file, call.line, call.kind) in sites and bool(call.file)
+    return "skips" if called_before(missing, waiting) or called_before(waiting, missing) else "differ"
 
 
 def leaves(missing: Position, waiting: Position) -> bool:
@@ -267,27 +254,4 @@ def leaves(missing: Position, waiting: Position) -> bool:
     if missing.flight.step < waiting.flight.step or (_trains(waiting) and not missing.flight.loaders):
         return True
     # It used to make the call that the others are in, and they have never made its last one.
-    return missing.call is not None and _called_before(missing, waiting) and not _called_before(waiting, missing)
-
-
-def ended_sooner(case: Case, one: Position, other: Position) -> Ended | None:
-    """The pass that the first has come to the end of while the other, in the same one, has more batches."""
-    theirs = {site: (last, length) for site, last, length in _passes(case, other)}
-    for site, last, _ in _passes(case, one):
-        same, length = theirs.get(site, (None, None))
-        if last.batches is None or same is None or same.batches is not None or same.number != last.number:
-            continue
-        # Of a stream nobody knows the length. One that skipped a step of as many batches has made fewer of them.
-        more = other.flight.batch > last.batches or last.steps >= last.batches
-        if length > last.batches if length is not None else more:
-            return Ended(site, last.batches, length)
-    return None
-
-
-def _passes(case: Case, position: Position) -> Iterator[tuple[Site, LastPass, int | None]]:
-    """The last pass over each loader, by the line of its loop; and the length of that loader."""
-    loaders = {s.number: s for s in case.loaders if s.pid == position.flight.pid and s.site is not None}
-    for last in position.flight.passes:
-        settings = loaders.get(last.loader)
-        if settings is not None and settings.site is not None:
-            yield settings.site, last, settings.length
+    return missing.call is not None and called_before(missing, waiting) and not called_before(waiting, missing)
