@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -23,10 +24,11 @@ WARM, COUNTED = 16, 96
 """Steps of a block that are not counted, and that are."""
 FIRST_SECONDS, FIRST_STEPS = 15.0, 60_000
 """Of the hooked training, before the first block: what is spent in advance is spent, the first losses are all read."""
+LENGTHS = {"1 ms": 1e-3, "3 ms": 3e-3, "10 ms": 1e-2}
 EVERY_FETCH = 8
 """Of so many batches one is timed where it is fetched."""
-WIDTHS = {"1 ms": 220, "3 ms": 480, "10 ms": 950}
-"""Of a model of three layers, at which a step takes about so long on one core."""
+CALIBRATING = 32
+"""Steps whose median decides how wide the model is that takes so many milliseconds a step on this machine."""
 
 
 def main() -> None:
@@ -35,12 +37,12 @@ def main() -> None:
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    twins = Twins()
+    twins = Twins(kind)
     with tempfile.TemporaryDirectory() as folder:
         from unstuck.recorder import flight
 
         start.start(folder)
-        made = {yes: twins.steps(kind, yes) for yes in random.sample((True, False), 2)}
+        made = {yes: twins.steps(yes) for yes in random.sample((True, False), 2)}
         for steps in made.values():  # in this order too: what is made later lies elsewhere
             next(steps)
         hooked, plain = made[True], made[False]
@@ -115,10 +117,12 @@ def pair(hooked: Iterator[None], plain: Iterator[None], state: list[int], away: 
     return found
 
 
-def _block(steps: Iterator[None], state: list[int], full: int, since_sampled: list[int]) -> Iterator[tuple[int, float]]:
+def _block(
+    steps: Iterator[None], state: list[int], full: int, since_sampled: list[int], counted: int = COUNTED
+) -> Iterator[tuple[int, float]]:
     clock = time.perf_counter_ns
     before = clock()
-    for number in range(WARM + COUNTED):
+    for number in range(WARM + counted):
         since_sampled[0] = 0 if state[full] else since_sampled[0] + 1
         next(steps)
         now = clock()
@@ -130,19 +134,26 @@ def _block(steps: Iterator[None], state: list[int], full: int, since_sampled: li
 class Twins:
     """Copies of torch's own code, taken before anything is hooked."""
 
-    def __init__(self) -> None:
-        import torch
-
-        self._torch = torch
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
         self._copies = {yes: Copies() for yes in (True, False)}
+        self._size: Any = self._wide(LENGTHS[kind]) if kind in LENGTHS else 32 if kind == "fetch" else 1
 
-    def steps(self, kind: str, hooked: bool) -> Iterator[None]:
+    def steps(self, hooked: bool) -> Iterator[None]:
         copies = self._copies[hooked]
         if hooked:
-            copies.hook({"fetch": "fetch", "null": ""}.get(kind, "step"))
-        make = _own_code(small if kind in ("small", "fetch", "null") else wide)
-        size = 32 if kind == "fetch" else WIDTHS.get(kind, 1)
-        return iter(make(size, copies.loader.DataLoader, copies.backward, lambda each: _only_ours(each, hooked)))
+            copies.hook({"fetch": "fetch", "null": ""}.get(self._kind, "step"))
+        make = _own_code(wide if self._kind in LENGTHS else small)
+        return iter(make(self._size, copies.loader.DataLoader, copies.backward, lambda each: _only_ours(each, hooked)))
+
+    def _wide(self, seconds: float) -> Wide:
+        """So wide that a step takes so long."""
+        width, takes, copies = 96, 0.0, self._copies[False]
+        while takes < seconds * 0.95:
+            width += max(8, int(width * min(0.2, (seconds / takes) ** 0.5 - 1 if takes else 0)) // 8 * 8)
+            steps = wide(Wide(width), copies.loader.DataLoader, copies.backward, lambda _: None)
+            takes = statistics.median(seconds for _, seconds in _block(steps, [0], 0, [0], CALIBRATING))
+        return Wide(width)
 
 
 class Copies:
@@ -226,16 +237,30 @@ def small(batch: int, loader: Any, backward: Any, only_ours: Any) -> Iterator[No
             yield
 
 
-def wide(width: int, loader: Any, backward: Any, only_ours: Any) -> Iterator[None]:
+class Wide:
+    """What both trainings share: where a model's weights happen to lie makes its steps longer or shorter than those of
+    another by more than a hook does."""
+
+    def __init__(self, width: int) -> None:
+        import torch
+        from torch import nn
+
+        self.data = torch.utils.data.TensorDataset(torch.randn(4096, width), torch.randint(0, 10, (4096,)))
+        layers = (nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+        self.model = nn.Sequential(*layers)
+        self.state = torch.optim.Adam(self.model.parameters()).state
+
+
+def wide(shared: Wide, loader: Any, backward: Any, only_ours: Any) -> Iterator[None]:
     import torch
     from torch import nn
 
-    data = torch.utils.data.TensorDataset(torch.randn(4096, width), torch.randint(0, 10, (4096,)))
-    model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+    model = shared.model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+    optimizer.state = shared.state
     only_ours(optimizer)
     while True:
-        for x, y in loader(data, batch_size=32, shuffle=True):
+        for x, y in loader(shared.data, batch_size=32, shuffle=True):
             optimizer.zero_grad()
             backward(nn.functional.cross_entropy(model(x), y))
             optimizer.step()
