@@ -256,7 +256,7 @@ def _shares(samples: list[Sample], wait: Wait) -> list[tuple[str, float]]:
     """What the time went into, the most first. A sample does not show whether the line it is at computes or waits:
     `wait` is what the process did all in all."""
     counts: Counter[str] = Counter()
-    for sample in samples:
+    for sample in (each for each in samples if each.main):
         counts[activity(Thread(0, frames=sample.frames, wait=wait))] += sample.count
     whole = sum(counts.values())
     return [(word, count / whole) for word, count in counts.most_common()] if whole else []

@@ -29,6 +29,7 @@ from unstuck.recorder.records.loaders import (
 )
 from unstuck.recorder.records.loops import (
     EventFile,
+    Feeding,
     GrowthSnapshot,
     LibraryLoop,
     LoopSnapshot,
@@ -125,6 +126,19 @@ class HotLine:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenStack:
+    """A stack of a training without a loader, or of what it started, as often as it was seen."""
+
+    pid: int
+    trains: bool = False  # it is of the thread that trains
+    frames: tuple[tuple[str, int, str], ...] = ()  # file, line and function of those of the user's, innermost first
+    code: str = ""  # of the first of them
+    waits: bool = False  # it is in a wait for another thread or process
+    model: bool = False  # a module of torch is on it
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fetcher:
     """A process that makes batches, over the seconds in which it was watched."""
 
@@ -156,6 +170,8 @@ class Strain:
     hot: HotLine | None = None
     lock: HotLine | None = None  # the line at which they wait for a lock
     drawing: HotLine | None = None  # with workers: the line of the sampler in which the training spends its waits
+    steps: int = 0  # made meanwhile,
+    stacks: tuple[SeenStack, ...] = ()  # and what was seen of a training without a loader
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +253,7 @@ class Case:
     gpu_copies: tuple[GpuCopies, ...] = ()
     loop_snapshots: tuple[LoopSnapshot, ...] = ()
     same_given: tuple[SameGiven, ...] = ()
+    feedings: tuple[Feeding, ...] = ()
     event_files: tuple[EventFile, ...] = ()
     cells: tuple[NotebookCell, ...] = ()
     library_loops: tuple[LibraryLoop, ...] = ()

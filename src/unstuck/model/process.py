@@ -42,6 +42,7 @@ class Frame:
     polls: str = ""  # path expression whose end the loop around the line waits for: "x" of `exists(x)`, `open(x, "x")`
     tries: str = ""  # path expression that the loop opens again and again, swallowing the error; "?": not by a name
     arms: tuple[tuple[int, int], ...] = ()  # `if`s around it, outermost first: line, and arm (1: else)
+    guards: tuple[int, ...] = ()  # lines of what stands before it in its blocks and may have gone round it by a jump
     leaves: bool = False  # after this statement the function returns
     arguments: tuple[tuple[str, str], ...] = ()  # locals as text: some of torch's loader frames; of others on request
 
@@ -214,7 +215,8 @@ class Collective:
     line: int = 0
     function: str = ""
     step: int = 0
-    arms: tuple[tuple[int, int], ...] = ()  # as of a Frame, of the last one
+    arms: tuple[tuple[int, int], ...] = ()  # as of a Frame, of the last one, as the next two
+    guards: tuple[int, ...] = ()
     leaves: bool = False
 
 

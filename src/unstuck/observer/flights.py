@@ -24,6 +24,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
     phase, since = at.present(w)
     fetching = bool(w[at.W_FETCHING])
     position = w[at.W_POSITION] if fetching else at.NONE  # what a batch left behind is not in work
+    joint = joint_calls(gauge, w)  # their rows know the steps exactly, also between sampled ones
     return Flight(
         pid=w[at.W_PID],
         began=w[at.W_BEGAN] / NANO,
@@ -34,7 +35,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         rank=_some(w[at.W_RANK]),
         phase=cast("Phase", _name(at.PHASES, phase)),
         since=since / NANO,
-        step=at.steps_made(w),
+        step=max([at.steps_made(w), *(call.step for call in joint.get("collectives", ())[-1:])]),
         batch_bytes=w[at.W_BATCH_BYTES],
         epoch=w[at.W_EPOCH] + (w[at.W_LOADERS] > 0 and at.steps_made(w) > w[at.W_PASS_STEP]),
         batch=w[at.W_BATCH],
@@ -56,7 +57,7 @@ def read_flight(gauge: Gauge, alive: bool | None = None) -> Flight:
         fetches=_fetches(w) if _is_worker(w) else (),
         alive=gauge.alive() if alive is None else alive,
         probes_off=probes_off(gauge),
-        **joint_calls(gauge, w),
+        **joint,
     )
 
 

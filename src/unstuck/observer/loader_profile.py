@@ -18,10 +18,11 @@ from unstuck.recorder.cores import allowed
 
 from . import proc
 from .locks import is_private
-from .stack_samples import Sampler, drawing_line, hot_line, lock_line
+from .stack_samples import Sampler, drawing_line, hot_line, lock_line, seen_stacks
 from .syscalls import parse_call
 
 SECONDS = 2.0
+OWN_SECONDS = 4.0  # of a training without a loader: steps are all that tells what is usual
 LOOK_SECONDS = 0.04  # between two looks at what each process does
 MIN_LOOKS = 12
 MAX_SAMPLED = 2  # workers whose stacks are sampled: they do the same
@@ -113,10 +114,12 @@ class _Maker:
 class Probe(threading.Thread):
     """Watches the training process `main` and its workers; `result` is there once it has ended well."""
 
-    def __init__(self, main: str, workers: list[str], tree: list[int]) -> None:
-        """Paths of their flight files, which are mapped anew here, and all processes of the run."""
+    def __init__(self, main: str, workers: list[str], tree: list[int], helpers: list[int] | None = None) -> None:
+        """Paths of their flight files, which are mapped anew here, and all processes of the run. `helpers`: of a
+        training without a loader, those that may make its batches."""
         super().__init__(name="loader-profile", daemon=True)
-        self._paths, self._tree = [main, *workers], tree
+        self._paths, self._tree, self._helpers = [main, *workers], tree, helpers
+        self._seconds = SECONDS if helpers is None else OWN_SECONDS
         self._over = threading.Event()
         self.result: Strain | None = None
         self.fault: Exception | None = None
@@ -140,9 +143,8 @@ class Probe(threading.Thread):
 
     def _watch(self, main: Gauge, workers: list[Gauge]) -> Strain | None:
         makers = [_Maker(gauge) for gauge in workers or [main]]
-        samplers = {maker.pid: Sampler(maker.pid, SECONDS) for maker in makers[:MAX_SAMPLED]}
-        if workers:
-            samplers[main.pid] = Sampler(main.pid, SECONDS)
+        sampled = [*(maker.pid for maker in makers[:MAX_SAMPLED]), *(self._helpers or [])[:MAX_SAMPLED]]
+        samplers = {pid: Sampler(pid, self._seconds) for pid in dict.fromkeys([*sampled, main.pid])}
         try:
             strain = self._look(main, makers)
             if strain is None:
@@ -151,6 +153,10 @@ class Probe(threading.Thread):
         finally:
             for sampler in samplers.values():
                 sampler.end()
+        if self._helpers is not None:
+            seen = [stack for pid, some in taken.items() for stack in seen_stacks(pid, some, trains=pid == main.pid)]
+            return replace(strain, stacks=tuple(seen))
+        taken = {pid: [sample for sample in some if sample.main] for pid, some in taken.items()}
         drawing = drawing_line(taken.pop(main.pid)) if workers else None
         samples = [sample for some in taken.values() for sample in some]
         return replace(strain, hot=hot_line(samples, _mostly(makers, strain)), lock=lock_line(samples), drawing=drawing)
@@ -161,7 +167,8 @@ class Probe(threading.Thread):
         for maker in makers:
             maker.before = Usage.of(maker.pid)
         looks = together = alone = 0
-        while time.monotonic() < began + SECONDS:
+        made = at.steps_made(main.words)
+        while time.monotonic() < began + self._seconds:
             if self._over.wait(LOOK_SECONDS):
                 break  # the run is over: what was seen so far may do
             looks += 1
@@ -194,6 +201,7 @@ class Probe(threading.Thread):
             fetchers=tuple(maker.fetcher(looks, lasted) for maker in makers),
             together=together,
             alone=alone,
+            steps=at.steps_made(main.words) - made,
         )
 
     def _used(self) -> float:

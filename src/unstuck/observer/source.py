@@ -15,6 +15,8 @@ from unstuck.model import Frame
 
 from .paths import SCOPES, polled_path, stated_path, tried
 
+JUMPS = (ast.Return, ast.Continue, ast.Break)
+
 _LIBRARY = re.compile(r"/lib(32|64)?/(python|pypy)\d\.\d+t?/|/(site|dist)-packages/|/python\d+\.zip/")
 _NOTEBOOK = re.compile(r"^<ipython-input-|/ipykernel_\d+/")
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -152,8 +154,23 @@ def facts_of(tree: ast.Module, line: int) -> Frame:
         polls=polled_path(loop) if loop else "",
         tries=tried(loop) if loop else "",
         arms=tuple(arms),
+        guards=tuple(_guards(body, line)) if isinstance(body, list) else (),
         leaves=loop is None and isinstance(body, list) and _leaves(body, line),
     )
+
+
+def _guards(body: list[ast.stmt], line: int) -> Iterator[int]:
+    """Statements before the line, in its own block or in one around it, that return, or are an `if` that jumps."""
+    for statement in body:
+        if statement.lineno > line:
+            return
+        if (statement.end_lineno or line) >= line:
+            for name in ("body", "orelse", "handlers", "finalbody"):
+                yield from _guards(getattr(statement, name, []), line)
+        elif not isinstance(statement, SCOPES):
+            jumps = JUMPS if isinstance(statement, ast.If) else ast.Return
+            if any(isinstance(each, jumps) for each in ast.walk(statement)):
+                yield statement.lineno
 
 
 def _leaves(body: list[ast.stmt], line: int) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from unstuck.model import Frame, HotLine
+from unstuck.model import Frame, HotLine, SeenStack
 
 from .source import Source, is_user_code
 from .stacks import find_py_spy
@@ -24,15 +24,22 @@ PR_SET_PDEATHSIG = 1
 _FRAME = re.compile(r"(.*) \((.*):(\d+)\)$")
 _FILE_LOCK = re.compile(r"\b(flock|lockf)\s*\(")
 _LOCKING = ("/multiprocessing/synchronize.py", "/multiprocessing/managers.py", "/filelock/", "/portalocker/")
+MAX_USER_FRAMES, MAX_STACKS = 8, 100  # that are kept of a stack, and of a process
+_MODULE = "/torch/nn/modules/module.py"
+_WAITING = (
+    "/threading.py", "/queue.py", "/selectors.py", "/multiprocessing/queues.py", "/multiprocessing/connection.py",
+    "/multiprocessing/pool.py", "/multiprocessing/synchronize.py", "/concurrent/futures/_base.py",
+)  # fmt: skip
 Frames = tuple[Frame, ...]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A stack of the main thread, innermost first, and how often it was seen."""
+    """A stack of a thread, innermost first, and how often it was seen."""
 
     frames: Frames
     count: int
+    main: bool = True
 
 
 class Sampler:
@@ -63,7 +70,7 @@ class Sampler:
             pass
 
     def samples(self, patience: float) -> list[Sample]:
-        """Of the main thread, when it is done; none where py-spy has to be ended."""
+        """Of all threads, when it is done; none where py-spy has to be ended."""
         if self._process is None:
             return []
         try:
@@ -94,17 +101,30 @@ def _end_with_parent() -> Callable[[], object]:
 
 
 def parse_raw(text: str, pid: int) -> list[Sample]:
-    """Lines `thread (TID): name;outer (file:line);inner (file:line) COUNT`, of the main thread only."""
+    """Lines `thread (TID): name;outer (file:line);inner (file:line) COUNT`."""
     samples = []
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
         head, *names = stack.split(";")
         is_main = head.startswith(f"thread ({pid})") or head.endswith("MainThread")
         matches = [match for name in reversed(names) if (match := _FRAME.match(name)) is not None]
-        if count.isdigit() and is_main and matches:
+        if count.isdigit() and matches:
             frames = (Frame(match[2], int(match[3]), match[1], user=is_user_code(match[2])) for match in matches)
-            samples.append(Sample(tuple(frames), int(count)))
+            samples.append(Sample(tuple(frames), int(count), is_main))
     return samples
+
+
+def seen_stacks(pid: int, samples: Iterable[Sample], trains: bool) -> list[SeenStack]:
+    """The user's part of each stack, and what is beneath it: a wait, a module of torch."""
+    source, counts = Source(), Counter[SeenStack]()
+    for sample in samples:
+        own = [frame for frame in sample.frames if frame.user][:MAX_USER_FRAMES]
+        waits = not sample.frames[0].user and sample.frames[0].file.endswith(_WAITING)
+        model = any(frame.file.endswith(_MODULE) for frame in sample.frames)
+        sites = tuple((frame.file, frame.line, frame.function) for frame in own)
+        code = source.annotate((own[0],))[0].code if own else ""
+        counts[SeenStack(pid, trains and sample.main, sites, code, waits, model)] += sample.count
+    return [replace(stack, count=count) for stack, count in counts.most_common(MAX_STACKS)]
 
 
 def hot_line(samples: Iterable[Sample], waiting: str) -> HotLine | None:

@@ -54,10 +54,12 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "error_handed_over": ("failures",),  # (error): a worker sends main what did not come out of a fetch
     "workers_failed": ("failures",),  # (error): torch noticed it between two batches, in main
     # Of steps, in sampled ones.
+    "gradients_asked": ("learning",),  # (leaves): `autograd.grad` is called for these; the next event is
     "before_backward": ("graph", "device", "learning", "frameworks"),  # (root or None, frame)
     "after_backward": ("learning",),  # (): where updates are made by hand
     "before_step": ("learning",),  # (optimizer, None: an update written by hand; whether it has a closure)
     "after_step": ("learning",),  # (optimizer or None, its steps)
+    "stepped_without_loader": ("loops",),  # (frame, steps): after one that was sampled, from the second on
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called
@@ -78,7 +80,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "model_compiled": ("learning",),  # (): once
     "saved_tensor_hooks_used": ("learning",),  # (): once
     # What the supervisor asks for.
-    "asked_loops": ("loops",),  # (frame; when, if not "asked")
+    "asked_loops": ("learning", "loops"),  # (frame)
     "asked_growth": ("growth",),  # (frame)
     # How things end.
     "process_failed": ("failures", "loops"),  # (error): a process ends of it

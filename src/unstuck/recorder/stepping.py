@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 NODES = 400  # of a graph that are looked through for its parameters
 LEAVES = 3  # of these that are followed
 NUMBERS = 32  # of each that are compared
-EARLY_STEP = 2  # at which a training without a loader describes its loops: its first pass may be short
 MANY = 64  # backward passes without an optimizer's step, after which they are looked at for themselves
 
 
@@ -170,8 +169,8 @@ def turn() -> None:
     settle()
     if flight.words[at.W_REQUEST]:
         answer()
-    if state[flight.STEPS] == EARLY_STEP and not flight.words[at.W_LOADERS]:
-        dispatch.emit("asked_loops", sys._getframe(1), "early")
+    if state[flight.STEPS] > 1 and not flight.words[at.W_LOADERS]:
+        dispatch.emit("stepped_without_loader", sys._getframe(1), state[flight.STEPS])
 
 
 def answer() -> None:

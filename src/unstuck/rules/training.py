@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import isfinite
+from math import isfinite, sqrt
 from statistics import fmean, median, pstdev
 
 from unstuck.model import Case, Finding, Where
@@ -20,6 +20,7 @@ MIN_VALUES_DIVERGED, MIN_RISE, MIN_ABOVE_CONSTANT = 12, 1.5, 10.0  # of a loss t
 MIN_SATURATION_BATCHES = 12  # before the share of flat values means something
 SATURATED_SHARE = 0.5  # of an activation's values
 MIN_JUDGED_NUMEL = 16  # smaller weights are small by chance
+MIN_ROW_NORM = 0.02  # of a matrix whose first size means something; a usual layer has 0.1 to 1.5
 FIRST_UPDATES = 5  # that are judged singly
 MIN_RANDOM_NUMEL = 24  # of a matrix whose spread shows that it was drawn at random
 
@@ -213,9 +214,15 @@ def judged_weights(learning: Learning, optimizer: Optimizer) -> list[Parameter]:
         and parameter.numel >= MIN_JUDGED_NUMEL
         and parameter.owner == optimizer.number
         and parameter.weights
-        and parameter.weights[0] > 1e-3 * parameter.numel**0.5
+        and not _began_near_zero(parameter)
         and parameter.module != "Embedding"
     ]
+
+
+def _began_near_zero(parameter: Parameter) -> bool:
+    """By its elements, or by its rows: a last layer made so small that its first outputs are all but 0."""
+    norm, rows = parameter.weights[0], min(parameter.shape[0], parameter.numel // parameter.shape[0])
+    return norm <= max(1e-3 * sqrt(parameter.numel), MIN_ROW_NORM * sqrt(rows))
 
 
 def update_ratios(parameter: Parameter) -> list[float]:

@@ -23,6 +23,12 @@ CROWDED_SHARE = 0.15  # the training is ready and has no processor for this shar
 CROWDED_SECONDS = 5.0  # so many seconds, with more workers than processors: then that is profiled, once
 SECONDS_BETWEEN_PROFILES = 600.0  # of the same training
 PROFILES_KEPT = 4
+OWN_AFTER_SECONDS = 6.0  # of steps without a loader, until it is seen whether
+OWN_TRIES = 2  # in a row: stacks may change too fast to be read, or the first time was unlike the others
+MIN_OWN_STEPS, MIN_BETWEEN_SHARE = (
+    8,
+    0.5,
+)  # of so many this share is spent in the script's own code: then that is profiled
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MIN_ANONYMOUS_BYTES = 100_000_000  # a worker with less has not much to copy
@@ -41,6 +47,8 @@ class BatchMakers:
         self._next: dict[int, float] = {}
         self._waited_long: set[int] = set()
         self._crowded: set[int] = set()
+        self._first_step: dict[int, float] = {}
+        self._tried: dict[int, int] = {}
         self._delays: dict[int, tuple[float, float]] = {}
         self._probe: Probe | None = None
 
@@ -63,10 +71,31 @@ class BatchMakers:
         if not starved and main.pid not in self._waited_long and self._waits_long(main, now):
             self._waited_long.add(main.pid)
             return True
+        if not main.words[at.W_LOADERS]:
+            return self._may_feed_itself(main, now)
         if main.pid not in self._crowded and self._is_crowded(main, now):
             self._crowded.add(main.pid)
             return True
         return False
+
+    def _may_feed_itself(self, main: Gauge, now: float) -> bool:
+        """Without a loader, most of the time of its steps goes into the script's own code: that is not the model
+        alone, which takes longer backwards than forwards."""
+        first = self._first_step.setdefault(main.pid, now) if main.words[at.W_STEP] >= MIN_OWN_STEPS else now
+        if now - first < OWN_AFTER_SECONDS or now < self._next.get(main.pid, 0.0):
+            return False
+        self._next[main.pid] = now + OWN_AFTER_SECONDS
+        whole = between = 0
+        for entry in range(min(int(main.words[at.W_RING]), at.RING_STEPS)):
+            start = at.RING + entry * at.STEP_WORDS
+            _, took, data, backward, optimizer = main.words[start : start + 5].tolist()
+            whole, between = whole + took, between + took - data - backward - optimizer
+        if between < MIN_BETWEEN_SHARE * whole:
+            return False
+        tried = self._tried[main.pid] = self._tried.get(main.pid, 0) + 1
+        if tried % OWN_TRIES == 0 or any(strain.pid == main.pid for strain in self.strains):
+            self._next[main.pid] = now + SECONDS_BETWEEN_PROFILES
+        return True
 
     def _is_crowded(self, main: Gauge, now: float) -> bool:
         began, before = self._delays.setdefault(main.pid, (now, delay(main.pid)))
@@ -97,7 +126,9 @@ class BatchMakers:
         from unstuck.observer.tree import descendants
 
         pids = {gauge.pid for gauge in self.flights.living} | set(descendants(main.pid)) | {main.pid}
-        self._probe = Probe(main.path, [gauge.path for gauge in self._workers(main)], sorted(pids))
+        others = [gauge.pid for gauge in self.flights.living if gauge.pid != main.pid]
+        helpers = None if main.words[at.W_LOADERS] else others
+        self._probe = Probe(main.path, [gauge.path for gauge in self._workers(main)], sorted(pids), helpers)
         self._probe.start()
 
     def _take_result(self) -> bool:

@@ -186,7 +186,8 @@ def _counts(finding: Finding, standing: list[Finding], case: Case) -> bool:
             return False
     if case.outcome != "running" and finding.family == "hang":
         return False  # nothing stands still any more: what there was to say about that was said before
-    return case.outcome != "finished" or not _disproved_by_end(finding)
+    # Rules about ranks know how these ended, whatever the script above them made of it.
+    return case.outcome != "finished" or finding.family == "ranks" or not _disproved_by_end(finding)
 
 
 def _followers(finding: Finding) -> set[str]:

@@ -68,14 +68,15 @@ def test_words_for_workers(stack: Thread, word: str) -> None:
     assert worker_activity(process(2, stack, role="worker")) == word
 
 
-def test_raw_samples_are_read_from_the_main_thread_only() -> None:
+def test_raw_samples_say_which_thread_they_are_of() -> None:
     text = (
         "thread (7): MainThread;main (/home/me/a b.py:40);Adam.step (/x/site-packages/torch/optim/adam.py:248) 18\n"
         "thread (9): QueueFeederThread;run (/usr/lib/python3.11/threading.py:982) 40\n"
         "not a line of it\n"
     )
-    (sample,) = parse_raw(text, 7)
-    assert sample.count == 18
+    sample, other = parse_raw(text, 7)
+    assert (sample.main, sample.count) == (True, 18)
+    assert (other.main, other.count) == (False, 40)
     assert [(f.file, f.line) for f in sample.frames] == [
         ("/x/site-packages/torch/optim/adam.py", 248),
         ("/home/me/a b.py", 40),

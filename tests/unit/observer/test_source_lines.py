@@ -183,3 +183,26 @@ def test_whose_code_it_is(tmp_path: Path) -> None:
 )
 def test_pid_in_a_lock_file(text: str, pid: int | None) -> None:
     assert pid_in(text) == pid
+
+
+def test_what_may_have_gone_round_a_line() -> None:
+    code = """\
+def report(rank, values):
+    if rank:
+        return
+    for value in values:
+        if value < 0:
+            continue
+        print(value)
+    for value in values:
+        if value > 9:
+            break
+    try:
+        print("all")
+    finally:
+        pass
+"""
+    tree = ast.parse(code)
+    assert facts_of(tree, 2).guards == ()
+    assert facts_of(tree, 7).guards == (2, 5)
+    assert facts_of(tree, 12).guards == (2,), "a loop before it that is only left goes round nothing"

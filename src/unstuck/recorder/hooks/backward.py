@@ -257,12 +257,14 @@ MAX_INPUTS = 64  # tensors that one call of `grad` may be about, as far as they 
 def before_grad(given: Any, inputs: Any, frame: FrameType) -> None:
     """Its loss is read as that of a backward pass is."""
     with hiding.Hidden():
-        _count_by_hand([each for each in _tensors(inputs) if each.is_leaf], adds=False)
+        leaves = [each for each in _tensors(inputs) if each.is_leaf]
+        _count_by_hand(leaves, adds=False)
         root = given if type(given) is sys.modules["torch"].Tensor else None  # the compiler gives a list
         if root is None or root.numel() != 1:
             return
         if flight.full():
             _reader.read(root, frame)
+            dispatch.emit("gradients_asked", leaves)
             dispatch.emit("before_backward", root, frame)
             _reader.ask()
         elif root.is_cpu:

@@ -35,9 +35,12 @@ class NotedIndices(list):  # type: ignore[type-arg]  # its base stays plain at r
     __slots__ = ()
 
     def __iter__(self) -> Iterator[Any]:
-        w, plain, large, sample = flight.words, int, LARGE, _SAMPLE
+        w, plain, sample = flight.words, int, _SAMPLE
         for index in list.__iter__(self):
-            w[sample] = index if type(index) is plain and index < large else note_key(index)
+            try:
+                w[sample] = index if type(index) is plain else note_key(index)
+            except ValueError:  # no word can hold it
+                w[sample] = note_key(index)
             yield index
         w[_POSITION] = at.COLLATING
 

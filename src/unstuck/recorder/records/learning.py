@@ -82,12 +82,14 @@ class Parameter(Struct):
     none: int = 0  # of these: without a gradient,
     zero: int = 0  # and with one of nothing but zeros
     in_graph: int = 0  # sampled losses whose graph ends in it
+    beside: bool = False  # in the first of them: in a branch of its own, not behind the loss's last layer
     grads: list[tuple[int, float]] = []  # training step and norm; the first ones all, later ones thinned
     weights: list[float] = []
     moves: list[tuple[int, float]] = []  # training step and norm of the update
     held: int | None = None  # number of the optimizer, as built, that has it; also of one that never stepped
     fresh: bool = False  # it still has the random weights it began with: no training, no checkpoint
     moved: bool = True  # it is no longer what it was at the first backward pass
+    late: int | None = None  # training step from which on losses reach it, and did not before; it has not moved since
     alike: Literal["", "same", "zero"] = ""  # all rows of the matrix were the same at first; or all zero
     still_alike: bool = False
     columns_alike: bool = False  # so are all its columns now: with `x @ w` those are the units

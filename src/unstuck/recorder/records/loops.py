@@ -62,9 +62,18 @@ class Comparison(Struct):
     left: Side = Side()
     op: Literal["<", "<=", ">", ">=", "==", "!=", "is", "is not"] = "=="
     right: Side = Side()
+    difference: list[Side] = []  # of `a - b < c`: a and b
+    apart: bool = False  # it is `abs(a - b) < c`
 
     def sides(self, flipped: bool = False) -> tuple[Side, Side]:
         return (self.right, self.left) if flipped else (self.left, self.right)
+
+
+class Every(Struct):
+    """`step % 50 == 0`: true once in so many rounds."""
+
+    counter: Side = Side()
+    rounds: int = 0
 
 
 class Condition(Struct):
@@ -81,6 +90,7 @@ class Condition(Struct):
     parts: list[Condition] = []
     compared: Comparison | None = None
     tested: Value | None = None  # of `truth`: the value itself
+    every: Every | None = None  # of `compare` and `truth`, where it is about a remainder
     names: list[str] = []  # that it reads, as written
     calls: bool = False  # it calls something
     wanted: bool = True  # on the way to a statement: the value that leads there
@@ -115,6 +125,18 @@ class Assignment(Struct):
     guards: list[Condition] = []
 
 
+class Undone(Struct):
+    """A flag that a loop waits for and that is never set at its test, though a statement of each round sets it."""
+
+    name: str = ""
+    way: int = 0  # line of the way out that tests it; 0: the loop's own test
+    holds: bool = False  # what it comes to at each test
+    set: Assignment = Assignment()
+    by: Assignment | None = None  # that clears it again before each test; None: what is set is
+    on: str = ""  # that of another object, as written
+    site: Site | None = None  # of `by`, or of `set` where there is none
+
+
 class Held(Struct):
     """A loop further out that holds the iterator which a `for` goes through and uses up, and that does nothing to
     renew it: its first round gets everything, the others nothing."""
@@ -137,13 +159,14 @@ class Iterated(Struct):
     item_site: Site | None = None  # of `by_index`: the `__getitem__`
     maker: Site | None = None  # of what never ends: the line of the user's function that makes it so
     stays_true: str = ""  # the test of a `while` at that line, where its body keeps it true whatever happens
-    held: list[Held] = []  # where it can be gone through once only, and no way out is before its end; nearest first
+    held: list[Held] = []  # where it can be gone through once only; nearest first
 
 
 class Counter(Struct):
-    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and the most it comes to."""
+    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and from where to where."""
 
     name: str = ""
+    least: int = 0
     most: int = 0
 
 
@@ -160,6 +183,7 @@ class DescribedLoop(Struct):
     counts: Counter | None = None
     exits: list[WayOut] = []
     assigned: dict[str, list[Assignment]] = {}  # by name that is tested: every statement that changes it
+    undone: list[Undone] = []
     accounted: list[str] = []  # attributes and items of these whose every change is known
 
 
@@ -182,7 +206,24 @@ class LoopSnapshot(Record):
     step: int = 0
     when: Literal["asked", "early", "died"] = "asked"  # in the first steps, where no loader is used; of an exception
     passes: int = 0  # over any loader, begun so far
+    epochs: int = 0  # of these, before the present one, in which steps were made
     frames: list[LoopFrame] = []
+
+
+class FedBy(Struct):
+    """Lines around a training step that make its batch, without a loader."""
+
+    file: str = ""
+    function: str = ""
+    first: int = 0
+    last: int = 0
+
+
+class Feeding(Record):
+    """All of these, outwards from the step."""
+
+    step: int = 0
+    lines: list[FedBy] = []
 
 
 Drawn = Literal["samples", "values"]

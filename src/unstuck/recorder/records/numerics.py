@@ -8,6 +8,7 @@ from . import Site, Struct
 
 Why = Literal[  # what an operation did to give NaN or Inf
     "log-of-zero", "log-of-negative", "beyond-one",  # acos, asin, atanh
+    "log-of-negative-data",  # outside any graph
     "division-by-zero", "spread-of-too-few",  # std or var of fewer values than it needs
     "row-masked",  # softmax of a row that is all -inf
     "power", "exp-overflow", "root-of-negative", "root-overflow", "reciprocal-root-of-zero",
@@ -52,6 +53,7 @@ class ComputedValue(Struct):
     operation: str
     why: Why
     detail: str = ""
+    example: str = ""  # what it got
     site: Site | None = None
     warned: bool = False  # torch warned of it, at that line; whether this very tensor was made there was not seen
 
@@ -118,6 +120,7 @@ class Birth(Struct):
     sizes: list[tuple[str, float]] = []  # largest results along the forward pass: operation and size
     inputs: list[BadTensor] = []  # in the user's frames
     computed: ComputedValue | None = None  # in a function of the user's, seen in one of the next steps
+    sought: bool = False  # whether the script computed it is still being looked for, in the next steps
 
 
 class LargeRows(Struct):

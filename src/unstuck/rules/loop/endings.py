@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from unstuck.recorder.records import Site
 from unstuck.recorder.records.loops import Comparison, Condition, Side, WayOut
+from unstuck.rules.loop.kept_low import why_kept_low
 from unstuck.rules.loop.tested_values import (
     all_values,
     both_ways,
@@ -49,6 +51,9 @@ class Reason:
     short: str
     more: str = ""
     observed: bool = False  # it rests on values that moved, not only on what does not change
+    by_chance: bool = False  # it may come true once, after very long
+    site: Site | None = None  # of the statement that is wrong,
+    fix: str = ""  # and what to do about it; empty: the condition is to be corrected
 
     @property
     def text(self) -> str:
@@ -65,7 +70,8 @@ def why_test_holds(loop: Loop) -> Reason | None:
     if not loop.is_while or loop.is_endless or not turned_enough(loop) or test.value is not True:
         return None
     return (
-        _or_holds(loop, test)
+        _undone(loop, test, wanted=False)
+        or _or_holds(loop, test)
         or _kept_true(loop, test)
         or _jumped(loop, test, wanted=False)
         or _share_for_percent(loop, test, wanted=False)
@@ -74,12 +80,16 @@ def why_test_holds(loop: Loop) -> Reason | None:
         or _cannot_rise(loop, test)
         or _settled(loop, test, wanted=False)
         or _never_set(loop, test, wanted=False)
+        or _kept_low(loop, test, wanted=False)
     )
 
 
 def why_never_taken(loop: Loop, way: WayOut) -> Reason | None:
     """Why this way out will never be taken; None if it may be."""
-    return None if not turned_enough(loop) or way.met is True else _why_blocked(loop, way.guards)
+    if not turned_enough(loop) or way.met is True:
+        return None
+    undone = (_undone(loop, guard, guard.wanted, way.line) for guard in way.guards)
+    return next((reason for reason in undone if reason), None) or _why_blocked(loop, way.guards)
 
 
 def seconds_left(loop: Loop) -> float | None:
@@ -117,6 +127,7 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
             or _cannot_rise(loop, guard)
             or _settled(loop, guard, guard.wanted)
             or (_never_set(loop, guard, guard.wanted) if deep else None)
+            or _kept_low(loop, guard, guard.wanted)
         )
         if reason:
             return reason
@@ -153,6 +164,31 @@ def _kept_true(loop: Loop, test: Condition) -> Reason | None:
         return None
     by = f": `{given[-1].text}` (line {given[-1].line}) keeps it so" if given else ": nothing in the loop changes it"
     return Reason(f"`{test.text}` stays true", by)
+
+
+def _undone(loop: Loop, condition: Condition, wanted: bool, way: int = 0) -> Reason | None:
+    """A statement sets the flag that is waited for, and another one clears it before each test; or it is a copy's."""
+    for leaf, asked in decisive(condition, wanted):
+        for each in loop.described.undone:
+            if (each.name, each.way, each.holds) != (leaf.text, way, not asked):
+                continue
+            met = [guard for guard in each.set.guards if guard.holds and guard.kind != "other"]
+            now = f" (`{met[-1].text}` now: {all_values(leaf for leaf, _ in leaves(met[-1]))})" if met else ""
+            sets = f"`{each.set.text}` (line {each.set.line}) sets it{now}"
+            if each.by is None:
+                return Reason(
+                    f"line {each.set.line} sets a copy's flag, not `{leaf.text}`",
+                    f": {sets}, and `{each.on}` is another object",
+                    site=each.site,
+                    fix=f"Hand on the object whose `{leaf.text}` the loop tests, not a copy, or read the flag back.",
+                )
+            return Reason(
+                f"`{leaf.text}` is cleared at line {each.by.line} before each test",
+                f": {sets}, and `{each.by.text}` (line {each.by.line}) runs after it in every round",
+                site=each.site,
+                fix=f"Leave `{leaf.text}` as it is at line {each.by.line}: clear it once, before the loop.",
+            )
+    return None
 
 
 def _jumped(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
@@ -316,7 +352,17 @@ def _never_set(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
     if not all(reasons) or reasons[0] is None:
         return None
     flag = f", so `{names[0]}` is never set (line {statements[0].line})"
-    return Reason(reasons[0].short, reasons[0].more + flag, reasons[0].observed)
+    return replace(reasons[0], more=reasons[0].more + flag, by_chance=any(each.by_chance for each in reasons if each))
+
+
+def _kept_low(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
+    """A counter that noise sets back before it comes near its bound."""
+    why = why_kept_low(loop, condition, wanted)
+    fix = (
+        "Compare what scatters less (the mean of many batches, or all of a fixed validation set), or compare with the "
+        "best so far, or allow for the noise in the tolerance; and bound the steps as well."
+    )
+    return None if why is None else Reason(*why, observed=True, by_chance=True, fix=fix)
 
 
 # --- what they rest on ---------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """endless-epoch: one pass over the data never ends.
 
 What it sees
-    A single pass has given several times as many batches as the loader says a pass has; or a stream without a length
-    gives the same samples again and again, and its code shows no end; or a plain `for` goes over a dataset by its
-    `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end (`while True`, or a test
-    that stays true because the position in it is wrapped by `%` or set to 0 again), `itertools.cycle`, or
-    `iter(read, None)` with a function that never returns None. And nothing in the loop that draws from it can end the
-    drawing.
+    A single pass has given several times as many batches as the loader says a pass has; or a stream without a
+    length gives the same samples again and again, and its code shows no end; or a plain `for` goes over a dataset
+    by its `__getitem__`, which never raises IndexError, or over a generator whose own loop has no end (`while
+    True`, or a test that stays true because the position in it is wrapped by `%` or set to 0 again),
+    `itertools.cycle`, an iterator whose `__next__` never raises StopIteration, or `iter(read, None)` with a
+    function that never returns None. And nothing in the loop that draws from it can end the drawing.
 
 Why it matters
     The first epoch never ends, so what comes after it (validation, the checkpoint, the next epoch) never happens.

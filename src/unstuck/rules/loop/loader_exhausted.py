@@ -11,8 +11,8 @@ Why it matters
 
 Evidence
     How many passes gave batches, how many since gave none, and at which step the training stopped. For an iterator of
-    the script's own: its type, the loop over the epochs that holds it, and that nothing in this loop makes a new one
-    and nothing leaves the inner loop before the iterator's end.
+    the script's own: its type, the loop over the epochs that holds it, that nothing in this loop makes a new one, and
+    that nothing leaves the inner loop before the iterator's end, or that it is seen to be skipped.
 
 Fix
     The dataset keeps a generator, an open file or a position that is used up after one pass: create it again in
@@ -105,8 +105,8 @@ def _own(found: UsedUp) -> Finding:
         confidence=0.95,
         title=f"`{held.name}` is used up after {rounds} of `{outer.text}`: the others get nothing from it",
         evidence=(
-            f"`{inner.text}` (line {inner.line}) goes through {what}, which can be gone through once, and nothing "
-            "leaves this loop before its last element",
+            f"`{inner.text}` (line {inner.line}) goes through {what}, which can be gone through once"
+            + ("" if inner.exits else ", and nothing leaves this loop before its last element"),
             f"the loop at line {outer.line} goes through the same one in every round: it holds it in `{held.name}`, "
             "and nothing in it makes a new one",
             f"the last training step was step {found.step:,}" + (f": {found.shown}" if found.shown else ""),

@@ -4,10 +4,12 @@ What it sees
     The training makes steps, and the `while` (or endless `for`) around them has a test, or a way out, that can no
     longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the value
     it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration, or wrapped,
-    set back or clamped below its bound; a `break` leaves only the inner loop; early stopping compares with NaN, or
-    takes a worse value for the best; an accuracy between 0 and 1 is compared with percents; a loss or an error is to
-    fall below a bound and has stopped falling far above it. A `for` over a range that lasts for hours more, a hundred
-    times what is done, counts as endless where the stop inside it can no longer come.
+    set back or clamped below its bound; a flag that one statement sets is cleared by another (a second callback, the
+    trainer as the epoch begins) before each test, or is set in a copy of the state; a `break` leaves only the inner
+    loop; early stopping compares with NaN, or takes a worse value for the best; an accuracy between 0 and 1 is compared
+    with percents; a loss or an error is to fall below a bound and has stopped falling far above it. A `for` over a
+    range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can no
+    longer come.
 
 Why it matters
     The run trains on past the end that the script itself names, until somebody kills it: hours of compute, and
@@ -32,9 +34,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Where
+from unstuck.recorder.records.learning import Loss
 from unstuck.rules.loop.endings import Reason, seconds_left, turned_enough, why_never_taken, why_test_holds
 from unstuck.rules.loop.training_loops import Loop, Moment, moments
 from unstuck.rules.rule import Rule
+from unstuck.rules.training import main_loss, several_losses
 from unstuck.rules.words import seconds
 
 
@@ -42,8 +46,14 @@ def decide(case: Case) -> Iterable[Finding]:
     if case.outcome in ("finished", "died"):
         return
     for moment in moments(case):
-        judged = (_judge(moment, depth, loop) for depth, loop in enumerate(moment.loops))
+        loss = _telling_loss(case, moment.snapshot.pid)
+        judged = (_judge(moment, depth, replace(loop, loss=loss)) for depth, loop in enumerate(moment.loops))
         yield from [finding for finding in judged if finding is not None][:1]
+
+
+def _telling_loss(case: Case, pid: int) -> Loss | None:
+    learning = next((each for each in reversed(case.learnings) if each.pid == pid), None)
+    return None if learning is None or several_losses(learning) else main_loss(learning)
 
 
 def _judge(moment: Moment, depth: int, loop: Loop) -> Finding | None:
@@ -57,8 +67,12 @@ def _judge(moment: Moment, depth: int, loop: Loop) -> Finding | None:
         never = [(way, reason) for way, reason in never if reason.observed]
         if not never:
             return None
+    chance = next((reason for _, reason in never if reason.by_chance), None)
     if holds is not None:
+        holds = chance or holds
         return _finding(loop, loop.where(), holds, f"Correct the test of the loop at line {loop.line}: `{loop.text}`.")
+    if chance is not None:
+        never.sort(key=lambda pair: not pair[1].by_chance)
     if never:
         way, reason = never[0]
         if left is not None:
@@ -90,19 +104,23 @@ def _left_only_inside(moment: Moment, depth: int, outer: Loop) -> Finding | None
 
 
 def _finding(loop: Loop, where: Where, reason: Reason, fix: str) -> Finding:
+    if reason.site is not None:
+        where = replace(where, file=reason.site[0], line=reason.site[1], function=reason.site[2] or where.function)
     since = f"{loop.steps_since:,} training steps" if loop.steps_since else f"{loop.passes_since:,} passes"
+    ends = "will hardly end" if reason.by_chance else "cannot end"
     return RULE.finding(
-        severity="error",
-        confidence=0.95 if len(loop.earlier) > 1 else 0.9,
-        title=f"the loop at line {loop.line} cannot end: {reason.short}",
+        severity="warning" if reason.by_chance else "error",
+        confidence=0.75 if reason.by_chance else 0.95 if len(loop.earlier) > 1 else 0.9,
+        title=f"the loop at line {loop.line} {ends}: {reason.short}",
         evidence=(
             reason.text,
             f"the loop is `{loop.text}`; it made {since} in {loop.seconds_since:.0f} s, {loop.step:,} steps in all",
             f"its values were read {len(loop.earlier) + 1} times meanwhile",
         ),
         where=where,
-        fix=Fix(fix),
+        fix=Fix(reason.fix or fix),
         seen_by="flight",
+        also=(loop.where(),) if reason.site is not None else (),
     )
 
 

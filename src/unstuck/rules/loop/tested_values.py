@@ -60,6 +60,12 @@ def both_ways(loop: Loop, leaf: Condition) -> list[list[tuple[Side, Side]]]:
     return [[each.sides(flipped) for each in history(loop, leaf)] for flipped in (False, True)]
 
 
+def parted(leaf: Condition) -> list[Side]:
+    """The two things that a comparison is about: its sides, or in `a - b < c` what is on its left."""
+    compared = leaf.compared
+    return [] if compared is None else compared.difference or list(compared.sides())
+
+
 def numbers_of(compared: Comparison) -> tuple[float | None, float | None]:
     return number_of(compared.left), number_of(compared.right)
 

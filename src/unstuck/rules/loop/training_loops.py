@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from unstuck.model import Case, Where
+from unstuck.recorder.records.learning import Loss
 from unstuck.recorder.records.loops import Assignment, DescribedLoop, LoopFrame, LoopSnapshot, WayOut
 
 
@@ -18,6 +19,8 @@ class Loop:
     described: DescribedLoop
     earlier: tuple[Loop, ...] = field(default=(), repr=False)
     """The same run of the same loop before, oldest first."""
+    loss: Loss | None = field(default=None, repr=False)
+    """Of the training in it, where one loss alone says how that goes; None also where nobody asks for it."""
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import inf, isnan
 
 from unstuck.recorder.records.loops import Assignment, Comparison, Condition
-from unstuck.rules.loop.tested_values import both_ways, decisive, leaves, number_of, shown
+from unstuck.rules.loop.tested_values import both_ways, decisive, earlier_pieces, leaves, number_of, parted, shown
 from unstuck.rules.loop.training_loops import Loop
 
 MIN_MOMENTS = 3  # before now, at which a value that is waited for should have moved
@@ -52,16 +52,17 @@ def _blocked_by_nan(loop: Loop, leaf: Condition, compared: Comparison, wanted: b
 
 
 def _blocked_by_slack(loop: Loop, leaf: Condition, compared: Comparison, wanted: bool) -> str:
-    """`value < best + delta` lets a worse value replace the best one: the best is seen to move the wrong way, and the
-    comparison that would notice it comes out as an improvement each time."""
-    if compared.op not in ("<", "<=", ">", ">="):
+    """`value < best + delta` (or `value - best < delta`) lets a worse value replace the best one: the best is seen to
+    move the wrong way, and the comparison that would notice it comes out as an improvement each time."""
+    if compared.op not in ("<", "<=", ">", ">=") or compared.apart:
         return ""
-    for sides, improves in zip(both_ways(loop, leaf), (">", "<"), strict=True):
-        best, smaller = sides[-1][0], (compared.op[0] == improves) != wanted
+    moments = [sides for each in (*earlier_pieces(loop, leaf), leaf) if (sides := parted(each))]
+    for place, improves in enumerate((">", "<")):
+        best, smaller = moments[-1][place], (compared.op[0] == improves) != wanted
         replaced = [each for name in leaf.names if name in best.text for each in loop.assigned(name)]
         guards = [piece for each in replaced for guard in each.guards for piece in leaves(guard, guard.wanted)]
         by_this = any(piece.text == leaf.text and way != wanted for piece, way in guards)
-        values = [number_of(side) for side, _ in sides]
+        values = [number_of(sides[place]) for sides in moments]
         known = [value for value in values if value is not None and abs(value) != inf]
         worse = [(old, new) for old, new in pairwise(known) if (new > old if smaller else new < old)]
         if by_this and worse and len(known) > MIN_MOMENTS:

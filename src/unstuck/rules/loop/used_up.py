@@ -35,8 +35,10 @@ def used_up(case: Case) -> Iterator[UsedUp]:
         key = (inner.snapshot.pid, inner.frame.file, inner.line, held.name, held.line)
         if key in seen or _went_on(inner, outer, later):
             continue
-        shown, rounds = _died_in(case, inner, outer, later) or _spins(case, inner, outer), _rounds(inner, outer)
-        if shown or (case.outcome == "finished" and not case.interrupted and not outer.exits and rounds > 1):
+        whole = not inner.exits  # nothing leaves it before the last element
+        shown = (whole and _died_in(case, inner, outer, later)) or _spins(case, inner, outer)
+        rounds = _rounds(inner, outer)
+        if shown or (whole and case.outcome == "finished" and not case.interrupted and not outer.exits and rounds > 1):
             seen.add(key)
             pid, step = inner.snapshot.pid, inner.step
             step = max((flight.step for flight in case.flights if flight.pid == pid), default=step)
@@ -84,6 +86,8 @@ def _spins(case: Case, inner: Loop, outer: Loop) -> str:
         innermost = [thread.frames[0] for _, thread in looks_of(still) if thread.frames]
         lines = [frame.line or 0 for frame in innermost if frame.file == outer.frame.file]
         begun = [line for line in lines if outer.line <= line < (inner.line if same else outer.line + 1)]
+        if inner.exits and (not same or any(_inside(inner, line) for line in lines) or len(lines) < len(innermost)):
+            continue  # what is left early may have more to give
         if begun and len(innermost) >= MIN_LOOKS:
             return (
                 f"since then {len(begun)} of {len(innermost)} looks in {seconds(still.stall.standing)} found it at "

@@ -7,10 +7,13 @@ import textwrap
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 from tests.unit.recorder.written import make_step, set_steps, written
 from unstuck.model import Case
+from unstuck.recorder.probes.loops import undone
 from unstuck.recorder.probes.loops.describe import Loops
+from unstuck.recorder.records.loops import LoopSnapshot
 
 STEPS = 600
 DESCRIBED = (40, 100, 150, 220, 290, 410, 560)
@@ -39,7 +42,7 @@ def described(tmp_path: Path, source: str) -> tuple[Case, int]:
     sys.modules[module.__name__] = module
     exec(compile(script.read_text(), str(script), "exec"), vars(module))
     set_steps(0)
-    with written() as snapshots:
+    with patch.object(undone, "user_files", lambda: {str(script)}), written() as snapshots:
         try:
             module.train(step_made)
         except EnoughError:
@@ -47,4 +50,4 @@ def described(tmp_path: Path, source: str) -> tuple[Case, int]:
         finally:
             set_steps(0)
             del sys.modules[module.__name__]
-    return Case(loop_snapshots=tuple(snapshots)), made
+    return Case(loop_snapshots=tuple(each for each in snapshots if isinstance(each, LoopSnapshot))), made

@@ -18,6 +18,70 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
 
 
 ENDLESS = {
+    "cleared-by-a-second-callback": """
+        class State:
+            def __init__(self): self.epoch, self.stop = 0, False
+        class Stop:
+            def on_end(self, state):
+                if state.epoch > 5: state.stop = True
+        class Keep:
+            def on_end(self, state): state.stop = False
+        class Trainer:
+            def __init__(self): self.state, self.callbacks = State(), [Stop(), Keep()]
+            def notify(self, hook, *given):
+                for callback in self.callbacks:
+                    if hasattr(callback, hook): getattr(callback, hook)(*given)
+            def fit(self, step_made):
+                while not self.state.stop:
+                    step_made()
+                    self.state.epoch += 1
+                    self.notify("on_end", self.state)
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "cleared-as-the-epoch-begins": """
+        class Trainer:
+            def __init__(self): self.done, self.epoch = False, 0
+            def begin(self): self.done = False
+            def end(self):
+                self.epoch += 1
+                if self.epoch >= 5: self.done = True
+            def fit(self, step_made):
+                while True:
+                    self.begin()
+                    if self.done:
+                        return
+                    step_made()
+                    self.end()
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "set-in-a-copy": """
+        def stop_after(state):
+            if state["epoch"] > 5: state["stop"] = True
+        def train(step_made):
+            state = {"epoch": 0, "stop": False}
+            while not state["stop"]:
+                step_made()
+                state["epoch"] += 1
+                for hook in [stop_after]: pass
+                stop_after(state.copy())
+    """,
+    "set-in-a-replaced-state": """
+        from dataclasses import dataclass, replace
+        @dataclass
+        class State:
+            epoch: int = 0
+            stop: bool = False
+        class Stop:
+            def __call__(self, seen):
+                if seen.epoch > 5: seen.stop = True
+        def train(step_made):
+            state, hooks = State(), [Stop()]
+            while not state.stop:
+                step_made()
+                state.epoch += 1
+                now = replace(state)
+                for hook in hooks: hook(now)
+    """,
     "counter-wrapped": """
         def train(step_made):
             step = 0
@@ -393,6 +457,141 @@ ENDLESS = {
 }
 
 ENDING = {
+    "cleared-before-it-is-set": """
+        class State:
+            def __init__(self): self.epoch, self.stop = 0, False
+        class Keep:
+            def on_end(self, state): state.stop = False
+        class Stop:
+            def on_end(self, state):
+                if state.epoch > 450: state.stop = True
+        class Trainer:
+            def __init__(self): self.state, self.callbacks = State(), [Keep(), Stop()]
+            def fit(self, step_made):
+                while not self.state.stop:
+                    step_made()
+                    self.state.epoch += 1
+                    for callback in self.callbacks: callback.on_end(self.state)
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "the-rest-of-the-callbacks-is-skipped": """
+        class State:
+            def __init__(self): self.epoch, self.stop = 0, False
+        class Keep:
+            def on_end(self, state): state.stop = False
+        class Stop:
+            def on_end(self, state):
+                if state.epoch > 450: state.stop = True
+        class Trainer:
+            def __init__(self): self.state, self.callbacks = State(), [Stop(), Keep()]
+            def fit(self, step_made):
+                while not self.state.stop:
+                    step_made()
+                    self.state.epoch += 1
+                    for callback in self.callbacks:
+                        callback.on_end(self.state)
+                        if self.state.stop:
+                            break
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "cleared-below-a-least-number": """
+        class Trainer:
+            def __init__(self): self.stop, self.epoch = False, 0
+            def end(self):
+                self.epoch += 1
+                if self.epoch % 3 == 0: self.stop = True
+                if self.epoch < 450: self.stop = False
+            def fit(self, step_made):
+                while not self.stop:
+                    step_made()
+                    self.end()
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "tested-in-the-loop-within": """
+        class Trainer:
+            def __init__(self): self.stop, self.step = False, 0
+            def one(self, step_made):
+                step_made()
+                self.step += 1
+                if self.step >= 450: self.stop = True
+            def fit(self, step_made):
+                while True:
+                    self.stop = False
+                    for _ in range(7):
+                        if self.stop:
+                            return
+                        self.one(step_made)
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "cleared-unless-it-returns": """
+        class Trainer:
+            def __init__(self): self.stop, self.epoch = False, 0
+            def end(self):
+                self.epoch += 1
+                if self.epoch > 450:
+                    self.stop = True
+                    return
+                self.stop = False
+            def fit(self, step_made):
+                while not self.stop:
+                    step_made()
+                    self.end()
+        def train(step_made): Trainer().fit(step_made)
+    """,
+    "set-by-a-function-that-somebody-calls": """
+        class Trainer:
+            def __init__(self): self.stop, self.epoch = False, 0
+            def ask(self): self.stop = True
+            def begin(self): self.stop = False
+            def fit(self, step_made, on_step):
+                while True:
+                    self.begin()
+                    on_step(self)
+                    if self.stop:
+                        break
+                    step_made()
+                    if self.epoch > 10**9: self.stop = True
+        count = 0
+        def train(step_made):
+            def ask(trainer):
+                global count
+                count += 1
+                if count > 450: [each.ask() for each in [trainer]]
+            Trainer().fit(step_made, ask)
+    """,
+    "the-same-state-by-another-name": """
+        class State:
+            def __init__(self): self.epoch, self.stop = 0, False
+        class Stop:
+            def __call__(self, seen):
+                asked = seen
+                if asked.epoch > 450: asked.stop = True
+        def train(step_made):
+            state, hooks = State(), [Stop()]
+            now = state
+            while not state.stop:
+                step_made()
+                state.epoch += 1
+                for hook in hooks: hook(now)
+    """,
+    "a-state-made-anew": """
+        from dataclasses import dataclass, replace
+        @dataclass
+        class State:
+            epoch: int = 0
+            stop: bool = False
+        class Stop:
+            def __call__(self, seen):
+                if seen.epoch > 450: seen.stop = True
+                return seen
+        def train(step_made):
+            state, hooks = State(), [Stop()]
+            while not state.stop:
+                step_made()
+                now = replace(state, epoch=state.epoch + 1)
+                for hook in hooks: now = hook(now)
+                state = now
+    """,
     "counter-wrapped-beyond": """
         def train(step_made):
             step = 0

@@ -237,7 +237,7 @@ def described(tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch) -> C
 
     def step() -> None:
         if make_step() == 2:
-            loops.asked_loops(sys._getframe(1), "early")
+            loops.stepped_without_loader(sys._getframe(1), 2)
 
     set_steps(0)
     with written() as snapshots:

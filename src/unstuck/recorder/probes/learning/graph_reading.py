@@ -53,6 +53,7 @@ class Graph:
         self.gates: set[Any] = set()  # nodes whose result is multiplied with another one
         self.flat: list[Any] = []  # nodes of operations whose slope is 0 everywhere
         self.products: list[Any] = []  # nodes that multiply what has no graph with what has one
+        self.last: Any = None  # the node nearest to the loss that multiplies with weights
         self.nodes = 0
         self.capped = self.compiled = False
 
@@ -66,6 +67,7 @@ class Graph:
         elif name in FLAT:
             self.flat.append(node)
         elif name in PRODUCTS:
+            self.last = self.last or node
             if node.next_functions[PRODUCTS[name][0]][0] is None:
                 self.products.append(node)
         elif "CompiledFunction" in name:
@@ -150,7 +152,14 @@ def drawn(flat: list[Any]) -> Any:
 
 
 def behind(node: Any) -> list[Any]:
-    return [found.variable for found in nodes([node], {node}) if is_leaf(found)]
+    return [found.variable for found in islice(nodes([node], {node}), MAX_NODES) if is_leaf(found)]
+
+
+def beside(graph: Graph) -> set[int]:
+    """Leaves, by identity, whose gradient does not come through the last layer: another branch of the loss."""
+    if graph.last is None or graph.capped:
+        return set()
+    return {id(leaf) for leaf in graph.leaves} - {id(leaf) for leaf in behind(graph.last)}
 
 
 def with_paths(root: Any, most: int) -> Iterator[tuple[Any, tuple[int, ...]]]:

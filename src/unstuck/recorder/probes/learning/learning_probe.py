@@ -77,6 +77,7 @@ class LearningProbe(Probe):
         self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
         self._named = 0  # parameters known when names were last looked for
         self._searched = False  # an update that is lost was looked for in the source
+        self._asked: list[Any] = []  # leaves for whose gradients `autograd.grad` is called
         self._watching = False  # each loss is handed over with its graph
         self._next_telling = self._next_look = FIRST_STEPS
         """Steps until the next telling, and until who owns what is looked at once more."""
@@ -165,7 +166,7 @@ class LearningProbe(Probe):
             self.returns = computed_values.Returns(birth)
 
     def _broken_again(self, series: Series) -> None:
-        if series.nonfinite == TOLD_AGAIN:
+        if series.nonfinite == TOLD_AGAIN or (self.returns is not None and self.returns.ended()):
             self.tell(news=True)
 
     def _trace(self, root: Any) -> None:
@@ -177,6 +178,10 @@ class LearningProbe(Probe):
                 self.tell(news=True)
 
     # --- the backward pass -------------------------------------------------------------------------------------------
+
+    def gradients_asked(self, leaves: list[Any]) -> None:
+        """A graph of many nodes ends in them, too, though it is not read to its end."""
+        self._asked = leaves
 
     def before_backward(self, root: Any, frame: FrameType) -> None:
         """Read the graph."""
@@ -212,7 +217,9 @@ class LearningProbe(Probe):
     def _read(self, root: Any, frame: FrameType) -> None:
         graph = graph_reading.read(root.grad_fn)
         self.compiled = self.compiled or graph.compiled
-        self.parameters.reached(graph.leaves)
+        asked, self._asked = self._asked if graph.capped else [], []
+        known = set(map(id, graph.leaves))
+        self.parameters.reached([*graph.leaves, *(leaf for leaf in asked if id(leaf) not in known)], graph)
         self._name_all(frame)
         self.optimizers.at_backward()
         self.updates.at_first_backward()
@@ -274,10 +281,8 @@ class LearningProbe(Probe):
         if self.tracing is not None:
             self.tracing.stepped()
             self.tracing = self.tracing if self.tracing.on else None
-        if self.returns is not None and self.returns.on:
-            self.returns.stepped()
-            if self.returns.found:
-                self.tell(news=True)
+        if self.returns is not None and self.returns.stepped():
+            self.tell(news=True)
         entry = self.optimizers.known(optimizer)
         entry.steps = count
         if optimizer is not None:
@@ -334,6 +339,12 @@ class LearningProbe(Probe):
         self._told_at, self._next_telling = now, steps + max(FIRST_STEPS, steps // 2)
         self.inventory.look()
         journal.replace(self.record(), at.LEARNING)
+
+    def asked_loops(self, frame: FrameType) -> None:
+        """Whether a loop can still end depends on how its loss goes, up to this moment."""
+        if self.losses.series:
+            self.losses.settle()
+            journal.replace(self.record(), at.LEARNING)
 
     def last(self) -> None:
         with governor.Reading():

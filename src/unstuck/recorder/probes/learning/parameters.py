@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from ... import gpu
+from ... import flight, gpu
 from ...records import learning as records
+from . import graph_reading
 
 MANY_PARAMETERS = 4000  # above this, those that are gone are forgotten: a search makes one model after another
 MAX_PARAMETERS = 8000
@@ -16,6 +17,7 @@ MAX_ELEMENTS = 1_000_000  # a larger parameter is only sampled
 GPU_ELEMENTS, GPU_MATRICES = 1 << 14, 128  # copied of one that is on a GPU, and of how many
 SAMPLE_ELEMENTS = 12
 MAX_FIRST_WRITES = 4  # in place, to make a layer and give it its first weights; a training makes many more
+MIN_ABSENT = 3  # graphs in a row that did not end in it; those of networks that are trained in turn move again
 ALIKE_LATER = 0.01  # of the largest element: kernels round rows apart
 
 
@@ -23,8 +25,9 @@ class Parameter:
     """One parameter, over the sampled steps."""
 
     __slots__ = (
-        "_first", "_looked", "_version", "begun", "called", "columns_alike", "fresh", "grads", "idle", "in_graph",
-        "moves", "none", "numel", "owner", "ref", "requires", "rows", "seen", "shape", "still_alike", "weights", "zero",
+        "_entered", "_first", "_looked", "_version", "begun", "beside", "called", "columns_alike", "fresh", "grads",
+        "idle", "in_graph", "last_graph", "moves", "none", "numel", "owner", "ref", "requires", "rows", "seen", "shape",
+        "still_alike", "weights", "zero",
     )  # fmt: skip
 
     def __init__(self, parameter: Any) -> None:
@@ -39,11 +42,15 @@ class Parameter:
         self.moves: list[tuple[int, float]] = []
         self.begun = False
         self.rows: Literal["", "same", "zero"] = ""
-        self.fresh = self.still_alike = self.columns_alike = False
+        self.fresh = self.still_alike = self.columns_alike = self.beside = False
         self.called = self.idle = 0
         """Observed steps in which its module was called; of these, without a graph being recorded."""
         self._version = 0
         self._first: tuple[float, ...] | None = None
+        self.last_graph = 0
+        """Number of the last graph that ended in it;"""
+        self._entered: tuple[int, Any] | None = None
+        """after an absence: at which training step, and what it was then."""
         self._looked: dict[str, Any] = {}
 
     def begin(self, parameter: Any) -> None:
@@ -61,6 +68,13 @@ class Parameter:
     def take_later(self, value: Any) -> None:
         self.still_alike = rows_alike(value, ALIKE_LATER)
         self.columns_alike = value.dim() == 2 and rows_alike(value.detach().t(), ALIKE_LATER)
+
+    def enter(self, parameter: Any) -> None:
+        self._entered = flight.steps(), (int(parameter._version), _sample(parameter))
+
+    def _late(self, parameter: Any) -> int | None:
+        entered = self._entered
+        return entered[0] if entered and entered[1] == (int(parameter._version), _sample(parameter)) else None
 
     def moved(self) -> bool:
         """It is no longer what it was when it began."""
@@ -81,6 +95,7 @@ class Parameter:
         self._looked = {
             "fresh": self.fresh and not (moved and int(parameter._version) > self._version + MAX_FIRST_WRITES),
             "moved": moved,
+            "late": self._late(parameter),
             "alike": self.rows,
             "still_alike": self.still_alike,
             "columns_alike": self.columns_alike,
@@ -95,7 +110,7 @@ class Parameter:
         return records.Parameter(
             name=name, module=module, shape=self.shape, numel=self.numel, owner=self.owner, requires=self.requires,
             seen=self.seen, none=self.none, zero=self.zero, in_graph=self.in_graph, grads=self.grads,
-            weights=self.weights, moves=self.moves, **self._looked,
+            weights=self.weights, moves=self.moves, beside=self.beside, **self._looked,
         )  # fmt: skip
 
 
@@ -107,7 +122,7 @@ class Parameters:
         self.known: dict[int, Parameter] = {}
         self.last_reached: list[weakref.ref[Any]] = []  # those that the last graph ended in
         self._new: list[Parameter] = []
-        self._begun = 0
+        self._begun = self._graphs = 0
 
     def get(self, parameter: Any) -> Parameter | None:
         found = self.known.get(id(parameter))
@@ -130,15 +145,22 @@ class Parameters:
             if entry.owner is None:
                 entry.owner = number
 
-    def reached(self, leaves: list[Any]) -> None:
+    def reached(self, leaves: list[Any], graph: graph_reading.Graph) -> None:
         """The graph of a loss ends in these; also in such as no optimizer has."""
         self.last_reached = []
+        self._graphs += 1
+        beside: set[int] | None = None
         for leaf in leaves:
             if gpu.plain(leaf) and (len(self.known) <= MAX_PARAMETERS or self.get(leaf) is not None):
                 entry = self.add(leaf)
                 if not entry.in_graph:  # those of one graph follow each other, in its order
                     self.known[id(leaf)] = self.known.pop(id(leaf))
+                    beside = graph_reading.beside(graph) if beside is None else beside
+                    entry.beside = id(leaf) in beside
                 entry.in_graph += 1
+                if self._graphs - entry.last_graph > MIN_ABSENT:
+                    entry.enter(leaf)
+                entry.last_graph = self._graphs
                 self.last_reached.append(entry.ref)
 
     def begin(self, held: Iterable[Any]) -> None:

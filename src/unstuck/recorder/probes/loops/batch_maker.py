@@ -8,14 +8,15 @@ generator anew, takes the first element of a new iterator, or cuts at a position
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from types import FrameType
 from typing import NamedTuple
 
-from ... import lengths, user_code
+from ... import lengths, tensors, user_code
 from ...objects import UNKNOWN
 from ...records import Site
-from ...records.loops import Drawn, Remade
+from ...records.loops import Drawn, FedBy, Remade
 from . import parsed_source
 from .conditions import Called, called, in_callers_names
 from .expressions import Scope, scope_of
@@ -25,6 +26,7 @@ from .statements import MAKING, gives, stores
 MOST_FRAMES = 8  # of the user's, from the model's call outwards
 MOST_NODES = 4000  # of a loop's body
 FLOWS = 4  # names that are made from names that are made from …
+MOST_FED = 16  # lines that make a batch
 MIN_PARTS = 2  # a batch that is more than one such part of the data is no mini-batch
 _SEEDING = frozenset(("manual_seed", "seed", "default_rng", "RandomState", "Random", "PCG64", "PRNGKey"))
 _PICKING = frozenset(("randint", "integers", "choice", "choices", "sample", "multinomial", "randrange"))
@@ -58,39 +60,35 @@ def remade(frame: FrameType | None, rows: int) -> Remade | None:
 
 
 def _regions(frame: FrameType | None) -> Iterator[Region]:
-    """The functions of the user's from the model's call outwards, up to the first that has a loop around its line."""
-    seen = 0
-    for caller in user_code.frames(frame):
-        code, line = caller.f_code, caller.f_lineno
-        if line is None or not user_code.is_user_file(code.co_filename):
-            continue
-        function, around = around_line(code, line)
-        body = around[0].body if around else getattr(function, "body", [])
-        nodes = sum(1 for statement in body for _ in ast.walk(statement))
-        seen += 1
-        if nodes > MOST_NODES or seen > MOST_FRAMES:
-            return
-        flow = list(_flow(body, line))
-        file = user_code.absolute(code.co_filename)
-        counted = set(gives(around[0])) if around else set()
-        yield Region(file, user_code.name_of(code), scope_of(caller), body, counted, flow)
-        if around:
-            return
+    """The functions of the user's from the model's call outwards."""
+    for caller, statements in _bodies(frame):
+        code, loop = caller.f_code, statements[0] if statements else None
+        inside = isinstance(loop, parsed_source.LOOPS) and len(statements) == 1 and _covers(loop, caller.f_lineno or 0)
+        body = loop.body if inside else statements  # type: ignore[union-attr]
+        counted = set(gives(loop)) if inside and loop is not None else set()
+        flow = list(_flow(body, caller.f_lineno or 0))
+        yield Region(
+            user_code.absolute(code.co_filename), user_code.name_of(code), scope_of(caller), body, counted, flow
+        )
 
 
 def _flow(body: list[ast.stmt], line: int) -> Iterator[ast.AST]:
     """Parts of the statement at a line, and of those that give its names their values."""
     placed = [each.statement for each in beneath(body)]
     here = [each for each in placed if each.lineno <= line <= (each.end_lineno or each.lineno)]
-    taken = here[-1:]
+    for statement in _leading_to(here[-1:], [each for each in placed if not hasattr(each, "body")]):
+        yield from _parts(statement)
+
+
+def _leading_to(taken: list[ast.stmt], placed: list[ast.stmt]) -> list[ast.stmt]:
+    """These statements, and those that give their names the values."""
     for _ in range(FLOWS):
         read = {node.id for statement in taken for node in _parts(statement) if isinstance(node, ast.Name)}
-        given = [each for each in placed if each not in taken and not hasattr(each, "body") and read & set(gives(each))]
-        taken += given
+        given = [each for each in placed if each not in taken and read & set(gives(each))]
+        taken = taken + given
         if not given:
             break
-    for statement in taken:
-        yield from _parts(statement)
+    return taken
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -99,6 +97,65 @@ def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         waiting += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
+
+
+# --- where it is made ------------------------------------------------------------------------------------------------
+
+
+def feeding(frame: FrameType | None) -> list[FedBy]:
+    """Lines around a step that make its batch: they lead to the loss, or to what the step is called with, and what they
+    give is not yet the model's."""
+    found: list[FedBy] = []
+    for caller, body in _bodies(frame):
+        line, scope = caller.f_lineno or 0, scope_of(caller)
+        placed = [each.statement for each in beneath(body)]
+        here = [each for each in placed if not hasattr(each, "body") and _covers(each, line)]
+        own = [each for each in placed if isinstance(each, (ast.Expr, ast.Assign)) and ".backward(" in text(each)]
+        start = here + own
+        for statement in _leading_to(start, [each for each in placed if _gives_plainly(each)]):
+            head = statement.iter if isinstance(statement, ast.For) else statement
+            if statement not in start and _is_data(statement, scope):
+                last = head.end_lineno or head.lineno
+                file = user_code.absolute(caller.f_code.co_filename)
+                found.append(FedBy(file=file, function=caller.f_code.co_name, first=statement.lineno, last=last))
+    return found[:MOST_FED]
+
+
+def _bodies(frame: FrameType | None) -> Iterator[tuple[FrameType, list[ast.stmt]]]:
+    """Functions of the user's, outwards up to the first that has a loop around its line, and what is read of each."""
+    seen = 0
+    for caller in user_code.frames(frame):
+        code, line = caller.f_code, caller.f_lineno
+        if line is None or not user_code.is_user_file(code.co_filename):
+            continue
+        function, around = around_line(code, line)
+        body: list[ast.stmt] = list(around[:1]) if around else getattr(function, "body", [])
+        seen += 1
+        nodes = (node for statement in body for node in ast.walk(statement))
+        if seen > MOST_FRAMES or sum(1 for _ in itertools.islice(nodes, MOST_NODES + 1)) > MOST_NODES:
+            return
+        yield caller, body
+        if around:
+            return
+
+
+def _gives_plainly(statement: ast.stmt) -> bool:
+    """It is the head of a `for`, or has no statements within."""
+    return isinstance(statement, ast.For) or not hasattr(statement, "body")
+
+
+def _covers(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
+
+
+def _is_data(statement: ast.stmt, scope: Scope) -> bool:
+    """What it gives has come through no layer that is trained. A `for` over a range makes nothing."""
+    if isinstance(statement, ast.For) and isinstance(statement.iter, ast.Call) and text(statement.iter.func) == "range":
+        return False
+    values = [scope.find(parsed_source.expression(name)) for name in gives(statement)]
+    known = [value for value in values if value is not UNKNOWN]
+    leaves = [leaf for value in known for _, leaf in tensors.plain_tensors(value)]
+    return bool(known) and not any(leaf.requires_grad for leaf in leaves)
 
 
 # --- why it is always the same ---------------------------------------------------------------------------------------

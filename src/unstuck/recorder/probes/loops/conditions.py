@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
 from ...objects import UNKNOWN, class_name, in_class
-from ...records.loops import Comparison, Condition, Side, Value
+from ...records.loops import Comparison, Condition, Every, Side, Value
 from . import parsed_source
 from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, cells, compare, is_tensor, number, truth
 from .parsed_source import Function, Guards, beneath
@@ -51,6 +52,7 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
         kind="truth",
         value=truth(value),
         tested=shown(value),
+        every=_every(node, scope),
         names=list(parsed_source.names(node)),
         calls=parsed_source.calls(node),
         wanted=wanted,
@@ -72,20 +74,48 @@ def _joined(node: ast.BoolOp, text: str, scope: Scope, wanted: bool, calls: int)
 def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: int) -> Condition:
     sides = [_written_out(side, scope, calls) for side in (node.left, node.comparators[0])]
     how, (left, right) = node.ops[0], map(scope.find, sides)
+    inside = _inside_abs(sides[0])
     compared = Comparison(
         left=Side(text=parsed_source.text(node.left), value=shown(left)),
         op=COMPARE[type(how)][0],
         right=Side(text=parsed_source.text(node.comparators[0]), value=shown(right)),
+        difference=_difference(inside or sides[0], scope),
+        apart=inside is not None,
     )
     return Condition(
         text=text,
         kind="compare",
         value=truth(compare(how, left, right)),
         compared=compared,
+        every=_every(sides[0], scope),
         names=list(dict.fromkeys(name for side in sides for name in parsed_source.names(side))),
         calls=any(map(parsed_source.calls, sides)),
         wanted=wanted,
     )
+
+
+def _inside_abs(node: ast.expr) -> ast.expr | None:
+    """`abs(a - b)`, `(a - b).abs()` and what else is called so."""
+    if not isinstance(node, ast.Call) or parsed_source.text(node.func).rpartition(".")[2] not in ("abs", "fabs"):
+        return None
+    if isinstance(node.func, ast.Attribute) and not node.args:
+        return node.func.value
+    return node.args[0] if len(node.args) == 1 else None
+
+
+def _every(node: ast.expr, scope: Scope) -> Every | None:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
+        return None
+    rounds = scope.find(node.right)
+    if type(rounds) is not int or not 0 < rounds.bit_length() < MOST_BITS:
+        return None
+    return Every(counter=Side(text=parsed_source.text(node.left), value=shown(scope.find(node.left))), rounds=rounds)
+
+
+def _difference(node: ast.expr, scope: Scope) -> list[Side]:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return []
+    return [Side(text=parsed_source.text(part), value=shown(scope.find(part))) for part in (node.left, node.right)]
 
 
 def _written_out(node: ast.expr, scope: Scope, calls: int) -> ast.expr:
@@ -201,8 +231,8 @@ def given_back_by(
 def in_callers_names(node: ast.expr, call: ast.Call, found: Called) -> ast.expr:
     """What a called function writes, as its caller would write it."""
     function, owner, shared = found
-    renamed: ast.expr = _Renamed(function, owner, call, shared).visit(copy.deepcopy(node))
-    return ast.fix_missing_locations(renamed)
+    changed: ast.expr = _Renamed(function, owner, call, shared).visit(copy.deepcopy(node))
+    return ast.fix_missing_locations(changed)
 
 
 def _all_of(guards: Guards) -> ast.expr | None:
@@ -223,22 +253,46 @@ def seen_from(
 ) -> list[ast.stmt]:
     """The body of a method as it reads outside, with the object's own name for `self`, and what the call gives it for
     its parameters where there is one call only."""
-    renamed = _Renamed(function, owner, call, shared)
-    return [ast.fix_missing_locations(renamed.visit(copy.deepcopy(statement))) for statement in function.body]
+    return _changed(function.body, _Renamed(function, owner, call, shared))
 
 
-class _Renamed(ast.NodeTransformer):
+def renamed(body: list[ast.stmt], given: dict[str, ast.expr]) -> list[ast.stmt]:
+    """Statements with other expressions in the place of some names."""
+    return _changed(body, _Given(given))
+
+
+def _changed(body: list[ast.stmt], change: _Given) -> list[ast.stmt]:
+    return [ast.fix_missing_locations(change.visit(copy.deepcopy(statement))) for statement in body]
+
+
+class _Given(ast.NodeTransformer):
+    """Names become what they stand for."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self._given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self._given:
+            return ast.copy_location(copy.deepcopy(self._given[node.id]), node)
+        return node
+
+
+class _Renamed(_Given):
     """Parameters become what they were given, the function's other names ones that mean nothing to the caller."""
 
     def __init__(
         self, function: Function, owner: ast.expr | None, call: ast.Call | None, shared: tuple[str, ...] = ()
     ) -> None:
         names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
-        self._given: dict[str, ast.expr] = {}
+        super().__init__({})
         if owner is not None and names:
             self._given[names.pop(0)] = owner
+        self._rest: tuple[str, list[ast.expr]] | None = None
         if call is not None:
-            self._given.update(zip(names, call.args, strict=False))
+            plain = list(itertools.takewhile(lambda each: not isinstance(each, ast.Starred), call.args))
+            self._given.update(zip(names, plain, strict=False))
+            if function.args.vararg is not None and len(plain) == len(call.args):
+                self._rest = function.args.vararg.arg, plain[len(names) :]
             self._given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
         stored = [
             node.id
@@ -250,8 +304,15 @@ class _Renamed(ast.NodeTransformer):
         self._function = function.name
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self._given:
-            return ast.copy_location(copy.deepcopy(self._given[node.id]), node)
         if node.id in self._hidden:
             return ast.copy_location(ast.Name(f"{node.id} in {self._function}", node.ctx), node)
+        return super().visit_Name(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`callback.on_end(*args)` is given what its function was given for `*args`."""
+        self.generic_visit(node)
+        last = node.args[-1] if node.args else None
+        if self._rest is not None and isinstance(last, ast.Starred) and isinstance(last.value, ast.Name):
+            name, rest = self._rest
+            node.args[-1:] = copy.deepcopy(rest) if last.value.id == name else [last]
         return node

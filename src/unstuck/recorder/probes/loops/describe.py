@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
+import sys
 from dataclasses import replace
 from types import FrameType
 from typing import Literal
@@ -17,18 +18,32 @@ from ... import flight, journal, lengths, user_code
 from ... import layout as at
 from ...objects import UNKNOWN
 from ...probe import Probe
-from ...records.loops import Assignment, Condition, Counter, DescribedLoop, LoopFrame, LoopSnapshot, Side, WayOut
+from ...records.loops import (
+    Assignment,
+    Condition,
+    Counter,
+    DescribedLoop,
+    Feeding,
+    LoopFrame,
+    LoopSnapshot,
+    Side,
+    WayOut,
+)
 from . import parsed_source
 from .conditions import condition, names_in, shown
 from .expressions import Scope, scope_of
 from .iterated import iterated
 from .one_shot import Place, held_by
+from .own_passes import OwnPasses
 from .parsed_source import TRY, LoopNode, Placed, around_line, beneath, expression, text
+from .rounds import Round
 from .statements import assignments, keeps_to_itself, owner_of
 from .stays_true import stays_true
+from .undone import Tested, undone
 
 When = Literal["asked", "early", "died"]
 
+EARLY_STEP = 2  # at which the loops around a training without a loader are described: its first pass may be short
 MOST_FRAMES = 12  # that are described
 MOST_NAMES = 1000  # of a function
 MOST_EXITS = 16  # of a loop
@@ -45,9 +60,38 @@ class Loops(Probe):
 
     def forget(self) -> None:
         self._holding = False  # a loop holds an iterator that its first round uses up
+        self._passes = OwnPasses()
+        self._fed: list[tuple[str, int]] = []
 
-    def asked_loops(self, frame: FrameType, when: When = "asked") -> None:
-        self._describe([(each, each.f_lineno) for each in user_code.frames(frame)], when)
+    def asked_loops(self, frame: FrameType) -> None:
+        if not flight.words[at.W_LOADERS]:
+            self._tell_feeding(frame)
+        self._describe([(each, each.f_lineno) for each in user_code.frames(frame)], "asked")
+
+    def stepped_without_loader(self, frame: FrameType, step: int) -> None:
+        if step == EARLY_STEP:
+            self._tell_feeding(frame)
+            stack = list(user_code.frames(frame))
+            self._passes.begin(stack, self._describe([(each, each.f_lineno) for each in stack], "early"))
+        else:
+            self._passes.look(frame)
+
+    def last(self) -> None:
+        self._passes.last()
+
+    def _tell_feeding(self, frame: FrameType) -> None:
+        from . import batch_maker
+
+        if "torch" not in sys.modules:
+            return
+        try:
+            lines = batch_maker.feeding(frame)
+        except RecursionError:  # as below
+            return
+        places = [(each.file, each.first) for each in lines]
+        if lines and places != self._fed:
+            self._fed = places
+            journal.write(Feeding(step=flight.steps(), lines=lines))
 
     def process_failed(self, error: BaseException) -> None:
         """In which round of such a loop it was."""
@@ -58,16 +102,19 @@ class Loops(Probe):
             step = step.tb_next
         self._describe(traced[::-1], "died")
 
-    def _describe(self, stack: list[tuple[FrameType, int | None]], when: When) -> None:
+    def _describe(self, stack: list[tuple[FrameType, int | None]], when: When) -> list[LoopFrame]:
+        frames: list[LoopFrame] = []
         try:
             frames = _frames(stack)
             if frames:
                 held = (loop.iterates.held for frame in frames for loop in frame.loops)
                 self._holding = self._holding or any(held)
-                passes = flight.words[at.W_LOADERS]
-                journal.tell(LoopSnapshot(step=flight.steps(), when=when, passes=passes, frames=frames))
+                passes, epochs = flight.words[at.W_LOADERS], flight.words[at.W_EPOCH]
+                told = LoopSnapshot(step=flight.steps(), when=when, passes=passes, epochs=epochs, frames=frames)
+                journal.tell(told)
         except RecursionError:  # the user's stack is nearly full: perhaps next time
             pass
+        return frames
 
 
 def _frames(stack: list[tuple[FrameType, int | None]]) -> list[LoopFrame]:
@@ -110,9 +157,9 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
     head = names_in(test) if isinstance(node, ast.While) else parsed_source.names(node.target)
     wanted = {*head, *(name for way in exits for guard in way.guards for name in names_in(guard))}
     assigned: dict[str, list[Assignment]] = {}
-    tree = parsed_source.tree_of(file)
+    tree, turn = parsed_source.tree_of(file), Round(node.body, scope)
     for _ in range(ROUNDS if tree is not None else 0):
-        assigned.update(assignments(node.body, function, tree, wanted, scope))  # type: ignore[arg-type]
+        assigned.update(assignments(node.body, function, tree, wanted, scope, turn))  # type: ignore[arg-type]
         guards = [guard for given in assigned.values() for assignment in given for guard in assignment.guards]
         wanted = {name for guard in guards for name in names_in(guard)} - assigned.keys()
     loop = DescribedLoop(
@@ -122,6 +169,7 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
         exits=exits,
         assigned=assigned,
         accounted=[name for name in assigned if _is_accounted(name, tree, scope)],
+        undone=undone(Tested(node, file, place.name, scope, turn), test, exits),
     )
     if isinstance(node, ast.While):
         kept = not isinstance(node.test, ast.Constant) and stays_true(node, function)  # type: ignore[arg-type]
@@ -131,7 +179,7 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
         loop,
         kind="for",
         text=f"for {text(node.target)} in {text(node.iter)}"[:200],
-        iterates=replace(iterated(node.iter, scope), held=[] if exits else held_by(places, here, which)),
+        iterates=replace(iterated(node.iter, scope), held=held_by(places, here, which)),
         targets=[Side(text=name, value=shown(scope.find(expression(name)))) for name in names],
         counts=_counter(node, scope),
     )
@@ -205,14 +253,15 @@ def _kinds(handler: ast.ExceptHandler) -> list[ast.expr]:
 
 
 def _counter(node: ast.For | ast.AsyncFor, scope: Scope) -> Counter | None:
-    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and the most it can come to."""
+    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and from where to where."""
     call = node.iter
     if not isinstance(call, ast.Call) or not call.args:
         return None
     function, target = text(call.func).rpartition(".")[2], node.target
     if function in ("range", "trange") and isinstance(target, ast.Name) and len(call.args) <= 2:
-        stop = scope.find(call.args[-1])
-        return Counter(name=target.id, most=stop - 1) if type(stop) is int else None
+        start, stop = scope.find(call.args[0]) if len(call.args) == 2 else 0, scope.find(call.args[-1])
+        known = type(start) is int and type(stop) is int
+        return Counter(name=target.id, least=start, most=stop - 1) if known else None
     counted = function == "enumerate" and len(call.args) == 1 and isinstance(target, ast.Tuple)
     if not counted or not isinstance(target.elts[0], ast.Name):  # type: ignore[attr-defined]
         return None

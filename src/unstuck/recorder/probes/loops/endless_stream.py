@@ -24,6 +24,8 @@ _MAKING = (  # functions and methods that make a tensor, an array or a container
     *("rand", "randn", "randint", "view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "float", "long"),
     *("to", "list", "tuple", "dict"),
 )
+_MAY_END = frozenset(("next", "__next__", "send", "throw", "exec", "eval"))
+"""Called by these names, something else may raise StopIteration."""
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.BinOp, ast.Compare)
 
 
@@ -89,6 +91,34 @@ def never_gives_none(function: Function) -> bool:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             given.setdefault(node.targets[0].id, []).append(node.value)
     return all(_is_something(answer, given) for answer in answers)
+
+
+def gives_itself(function: Function) -> bool:
+    """An `__iter__` whose only answer is `self`."""
+    answers = [node.value for node in own_nodes(function) if isinstance(node, ast.Return)]
+    return not is_generator(function) and all(isinstance(each, ast.Name) and each.id == "self" for each in answers)
+
+
+def never_stops(kind: type) -> FunctionType | None:
+    """The `__next__` of a class, if nothing in it, or in functions of the user's that it calls, can raise
+    StopIteration."""
+    first = method_of(kind, "__next__")
+    waiting, read = [first] if first is not None else [], set[FunctionType]()
+    while waiting:
+        function = waiting.pop()
+        written = function_alone(function.__code__)
+        if written is None or len(read) > MOST_FUNCTIONS or is_generator(written):
+            return None
+        read.add(function)
+        nodes = list(own_nodes(written))
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        if any(isinstance(node, ast.Raise) for node in nodes) or any(_called(call) in _MAY_END for call in calls):
+            return None
+        for call in calls:
+            known = method_of(kind, _called(call)) or dict.get(function.__globals__, _called(call))
+            if type(known) is FunctionType and not _is_of_library(known) and known not in read:
+                waiting.append(known)
+    return first
 
 
 def _is_something(node: ast.expr | None, given: dict[str, list[ast.expr]]) -> bool:

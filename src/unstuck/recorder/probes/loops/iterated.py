@@ -13,7 +13,7 @@ from ...objects import UNKNOWN, class_name, file_of, ids, in_class
 from ...records.loops import Iterated
 from . import parsed_source
 from .conditions import MOST_CALLS, Called, called, given_back_by, in_callers_names, made_class
-from .endless_stream import endless_statement, is_left, never_gives_none
+from .endless_stream import endless_statement, gives_itself, is_left, never_gives_none, never_stops
 from .expressions import Scope, is_numpys
 from .fed_by_queue import endless_feeder
 from .parsed_source import Function, text
@@ -140,9 +140,12 @@ def _by_iter(node: ast.expr, kind: type, scope: Scope, calls: int) -> Iterated:
     made = Iterated() if found is None else _made(by_call, found, scope, calls)
     if found is not None and made.ends is None:
         feeder = endless_feeder(found[0], parsed_source.methods_in(kind))
+        draws = never_stops(kind) if gives_itself(found[0]) else None
         if feeder is not None:
             site = (_file_of(by_call, scope), feeder[0].lineno, feeder[1].name)
             made = replace(made, ends=False, maker=site)
+        elif draws is not None:
+            made = replace(made, ends=False, maker=user_code.code_site(draws))
     return replace(made, text=text(node)[:120], type=class_name(kind))
 
 

@@ -23,6 +23,7 @@ from .conditions import MOST_CALLS, called, in_callers_names
 from .endless_stream import is_left
 from .expressions import Scope
 from .parsed_source import TRY, Function, beneath, text
+from .rounds import Round
 from .statements import MAKING, assignments, gives, stores
 
 MOST_NODES = 4000  # of a loop's body that are looked at
@@ -57,7 +58,7 @@ class Place(NamedTuple):
 
 def held_by(places: list[Place], here: int, which: int) -> list[Held]:
     """Loops around a `for` that hold the iterator which it goes through, and do nothing to renew it; nearest first.
-    `here` and `which`: the place of the `for`, and its place there. Nothing in it may leave it before the end."""
+    `here` and `which`: the place of the `for`, and its place there."""
     inner = places[here].around[which]
     if not isinstance(inner, ast.For) or places[here].generator:
         return []
@@ -193,7 +194,8 @@ def _name_in(outer: Loop, at: Place, path: ast.expr, thing: object, inner: For |
         return None
     if isinstance(outer, (ast.For, ast.AsyncFor)) and name in map(text, ast.walk(outer.target)):
         return None
-    return None if assignments(outer.body, at.function, tree, {name}, at.scope)[name] else name
+    turn = Round(outer.body, at.scope)
+    return None if assignments(outer.body, at.function, tree, {name}, at.scope, turn)[name] else name
 
 
 def _name_of(thing: object, nodes: list[ast.AST], path: ast.expr, scope: Scope) -> str | None:

@@ -49,6 +49,13 @@ def tree_of(path: str) -> ast.Module | None:
     return None if source is None else _parsed(source)
 
 
+@lru_cache(maxsize=2048)
+def mentions(path: str, word: str) -> bool:
+    """A word is somewhere in a file; also where that cannot be read."""
+    source = _source(path, MOST_BYTES_READ)
+    return source is None or word.encode() in source
+
+
 def _source(path: str, most: int) -> bytes | None:
     """The file, or the cell of a notebook; None where it is too large or not there. A script may also come through a
     pipe: what is in there is not ours to take."""
@@ -152,19 +159,57 @@ class Placed:
 
 def beneath(body: list[ast.stmt]) -> Iterator[Placed]:
     """Every statement that runs in the same scope, in the order they are written."""
-    waiting = [Placed(statement, (), False) for statement in reversed(body)]
+    waiting = _in_order(body, (), False)
     for _ in range(MOST_STATEMENTS):
         if not waiting:
             return
         here = waiting.pop()
+        here.statement = _written_out(here.statement)
         yield here
-        for inner, added, nested in reversed(list(_bodies(here.statement))):
-            full = len(here.guards) >= MOST_GUARDS
-            guards = (*here.guards[:MOST_GUARDS], ("…", True)) if full else here.guards + added
-            waiting.extend(Placed(statement, guards, here.nested or nested) for statement in reversed(inner))
+        for inner, added, nested in reversed(list(bodies(here.statement))):
+            waiting.extend(_in_order(inner, _joined(here.guards, added), here.nested or nested))
 
 
-def _bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], Guards, bool]]:
+def _in_order(body: list[ast.stmt], guards: Guards, nested: bool) -> list[Placed]:
+    """The last one first. Behind `if worse: …; continue` a statement is reached only where it is not worse."""
+    placed = []
+    for statement in body:
+        placed.append(Placed(statement, guards, nested))
+        if isinstance(statement, ast.If) and _leaves(statement.body) != _leaves(statement.orelse):
+            guards = _joined(guards, ((statement.test, not _leaves(statement.body)),))
+    return placed[::-1]
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _joined(guards: Guards, added: Guards) -> Guards:
+    return (*guards[:MOST_GUARDS], ("…", True)) if len(guards) >= MOST_GUARDS else guards + added
+
+
+@lru_cache(maxsize=2048)
+def _written_out(statement: ast.stmt) -> ast.stmt:
+    """`n = n + 1 if worse else 0` and `stop = n >= 5` as the `if` that they stand for; anything else as it is."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    if isinstance(value, ast.IfExp):
+        test, given = value.test, (value.body, value.orelse)
+    elif value is not None and _is_test(value):
+        test, given = value, (ast.Constant(True), ast.Constant(False))
+    else:
+        return statement
+    kind, rest = type(statement), vars(statement)
+    either = [ast.copy_location(kind(**{**rest, "value": ast.copy_location(each, value)}), statement) for each in given]
+    return ast.copy_location(ast.If(test, either[:1], either[1:]), statement)
+
+
+def _is_test(value: ast.expr) -> bool:
+    if isinstance(value, ast.BoolOp):
+        return all(map(_is_test, value.values))
+    return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
+
+
+def bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], Guards, bool]]:
     """Statements within a statement, with what this adds to their conditions."""
     if isinstance(statement, ast.If):
         yield statement.body, ((statement.test, True),), False

@@ -12,10 +12,10 @@ from typing import Literal
 from ...objects import UNKNOWN, class_name, file_of, ids, module_of, mro_of
 from ...records.loops import Assignment
 from . import parsed_source
-from .callbacks import as_seen
 from .conditions import called, condition, seen_from
 from .expressions import Scope
 from .parsed_source import FUNCTIONS, LOOPS, SCOPES, TRY, WITH, Function, Placed, beneath, expression, text
+from .rounds import Round
 
 Given = Literal["constant", "add", "scale", "other"]
 Assigned = dict[str, list[Assignment]]
@@ -33,34 +33,34 @@ _HARMLESS_BASES = ("typing", "abc", "enum", "collections")
 @lru_cache(maxsize=8192)
 def gives(statement: ast.stmt) -> dict[str, Given]:
     """Names that the statement gives a value, as written, and how."""
-    return {text(target): kind for target, kind in reversed(list(_targets(statement)))}
+    return {text(target): kind for target, kind in reversed(list(targets(statement)))}
 
 
-def _targets(statement: ast.stmt) -> Iterator[tuple[ast.expr, Given]]:
+def targets(statement: ast.stmt) -> Iterator[tuple[ast.expr, Given]]:
     if isinstance(statement, ast.AugAssign):
         yield statement.target, _by_operator(statement.op)
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
         for whole in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-            for target, value in _pairs(whole, statement.value):
+            for target, value in pairs(whole, statement.value):
                 yield target, _kind(target, value)
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield from ((target, "other") for target, _ in _pairs(statement.target, None))
+        yield from ((target, "other") for target, _ in pairs(statement.target, None))
     elif isinstance(statement, WITH):
         kept = (item.optional_vars for item in statement.items if item.optional_vars)
-        yield from ((target, "other") for whole in kept for target, _ in _pairs(whole, None))
+        yield from ((target, "other") for whole in kept for target, _ in pairs(whole, None))
     if not isinstance(statement, (*_HEADS, ast.AugAssign)):
         yield from ((node.target, "other") for node in ast.walk(statement) if isinstance(node, ast.NamedExpr))
 
 
-def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+def pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     """`a, b = 0, 1` gives each name its own value; `a, b = f()` gives them one that is not known."""
     if isinstance(target, ast.Starred):
-        yield from _pairs(target.value, None)
+        yield from pairs(target.value, None)
     elif isinstance(target, (ast.Tuple, ast.List)):
         known = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
         values = value.elts if known else [None] * len(target.elts)  # type: ignore[union-attr]
         for inner, given in zip(target.elts, values, strict=True):
-            yield from _pairs(inner, given)
+            yield from pairs(inner, given)
     else:
         yield target, value
 
@@ -86,7 +86,7 @@ def _stored(function: Function) -> tuple[tuple[str, ast.stmt], ...]:
     statements = [placed.statement for placed in beneath(function.body)]
     declared = [statement.names for statement in statements if isinstance(statement, (ast.Global, ast.Nonlocal))]
     shared = {name for names in declared for name in names}
-    parts = [(_last_part(target), statement) for statement in statements for target, _ in _targets(statement)]
+    parts = [(last_part(target), statement) for statement in statements for target, _ in targets(statement)]
     return tuple((part, statement) for part, statement in parts if part in shared or part[:1] in (".", "["))
 
 
@@ -101,7 +101,7 @@ def stores(tree: ast.Module) -> dict[str, list[tuple[Function, ast.stmt]]]:
     return by_part
 
 
-def _last_part(node: ast.AST) -> str:
+def last_part(node: ast.AST) -> str:
     """The attribute or the key, whatever its owner is called: `.step` of self.step, `['step']` of state['step']."""
     if isinstance(node, ast.Attribute):
         return f".{node.attr}"
@@ -114,7 +114,7 @@ def _last_part(node: ast.AST) -> str:
 
 
 def assignments(
-    body: list[ast.stmt], function: ast.AST, tree: ast.Module, wanted: set[str], scope: Scope
+    body: list[ast.stmt], function: ast.AST, tree: ast.Module, wanted: set[str], scope: Scope, turn: Round
 ) -> dict[str, list[Assignment]]:
     """By name: every statement that gives it a value while the loop runs, how, and under which conditions. Those in
     other functions of the file are marked `elsewhere`; of these, the ones that make an object do not count."""
@@ -126,24 +126,22 @@ def assignments(
     read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
     _in_closures(assigned, body, scope)
     for name, given in assigned.items():
-        for other, statement in stores(tree).get(_last_part(expression(name)), ()):
+        for other, statement in stores(tree).get(last_part(expression(name)), ()):
             if _same(other, function) or other.name in MAKING or other in read or len(given) > MOST_ASSIGNMENTS:
                 continue
-            if not _in_callback(other, statement, name, given, scope):
+            if not _in_callback(turn, statement, name, given, scope):
                 line = parsed_source.first_line(statement)
                 given.append(Assignment(line=statement.lineno, text=line, elsewhere=True, unread=True))
     return assigned
 
 
-def _in_callback(method: Function, statement: ast.stmt, name: str, given: list[Assignment], scope: Scope) -> bool:
-    """It is in a method of an object that the loop's function holds, and could be read as if it stood here."""
-    body = as_seen(method, statement, name, scope)
-    for placed in beneath(body or []):
-        kind = gives(placed.statement).get(name)
-        if kind is not None and placed.statement.lineno == statement.lineno:
-            _add(given, placed, kind, scope, elsewhere=True)
-            return True
-    return False
+def _in_callback(turn: Round, statement: ast.stmt, name: str, given: list[Assignment], scope: Scope) -> bool:
+    """It is in a function that the round calls, and could be read as if it stood here."""
+    here = [placed for placed in turn.ran if placed.statement.lineno == statement.lineno]
+    seen = [(placed, kind) for placed in here if (kind := gives(placed.statement).get(name)) is not None]
+    for placed, kind in seen:
+        _add(given, placed, kind, scope, elsewhere=True)
+    return bool(here) and len(seen) == len(here)
 
 
 def _same(one: ast.AST, other: ast.AST) -> bool:
@@ -179,7 +177,7 @@ def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Sc
             if method.name in MAKING or method.name == inside:
                 continue
             read.append(method)
-            if all(part != _last_part(node) for part, _ in _stored(method)):
+            if all(part != last_part(node) for part, _ in _stored(method)):
                 continue
             call = _only_call(body, node.value, method.name)  # type: ignore[attr-defined]
             for placed in beneath(seen_from(method, node.value, call)):  # type: ignore[attr-defined]

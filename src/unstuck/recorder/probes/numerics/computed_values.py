@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -25,7 +26,7 @@ LOGS = ("log", "log2", "log10")
 EDGES = ("std", "var", *LOGS, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
-MAX_EVENTS = 200_000
+MAX_EVENTS, MAX_SECONDS = 3_000_000, 0.5  # most events are of our own probes, which read the graph meanwhile
 YIELDS = 0x2A0  # generators and coroutines: a `yield` is a return too, and their locals are needed after it
 SPREAD_WARNINGS = tuple(f"{name}(): degrees of freedom" for name in ("std", "var", "std_mean", "var_mean"))  # torch's
 MAX_MODULES, MAX_WARNINGS = 4000, 200
@@ -62,23 +63,25 @@ def _made(value: ast.expr | None, file: str, function: str, local: dict[str, Any
     given = [local[name] for name in names if type(local.get(name)) is torch.Tensor]
     if not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
         return None
-    why, detail = _why(operation, given)
-    return ComputedValue(
-        operation=operation, why=why, detail=detail, site=(user_code.absolute(file), value.lineno, function)
-    )
+    why, detail, example = _why(operation, given)
+    site = user_code.absolute(file), value.lineno, function
+    return ComputedValue(operation=operation, why=why, detail=detail, example=example, site=site)
 
 
-def _why(operation: str, given: list[Any]) -> tuple[Why, str]:
-    """What in the finite tensors did it, where their values show it."""
+def _why(operation: str, given: list[Any]) -> tuple[Why, str, str]:
+    """What in the finite tensors did it, where their values show it; the same in words, and what it was."""
     if operation in ("std", "var") and any(tensor.numel() <= 1 for tensor in given):
-        return "spread-of-too-few", "of 1 value"
+        return "spread-of-too-few", "of 1 value", ""
     zero = any(bool((tensor == 0).any()) for tensor in given)
-    negative = any(bool((tensor < 0).any()) for tensor in given)
-    if operation in LOGS and len(given) == 1 and (zero or negative):
-        return ("log-of-negative" if negative else "log-of-zero"), ""
-    if operation == "sqrt" and len(given) == 1 and negative:
-        return "root-of-negative", ""
-    return ("division-by-zero", "") if operation == "div" and zero else ("computed", "")
+    below = sum(int((tensor < 0).sum()) for tensor in given)
+    lowest = f"{below:,} of {sum(tensor.numel() for tensor in given):,} values are below 0"
+    if below:
+        lowest += f", the lowest is {min(float(tensor.min()) for tensor in given):.4g}"
+    if operation in LOGS and len(given) == 1 and (zero or below):
+        return ("log-of-negative-data", "", lowest) if below else ("log-of-zero", "", "")
+    if operation == "sqrt" and len(given) == 1 and below:
+        return "root-of-negative", "", lowest
+    return ("division-by-zero" if operation == "div" and zero else "computed"), "", ""
 
 
 def _edge(value: ast.expr) -> str | None:
@@ -120,14 +123,25 @@ class Returns:
     def __init__(self, birth: Birth) -> None:
         self._birth, self._steps, self._events = birth, 0, 0
         self.found = False
+        self._until = monotonic() + MAX_SECONDS
         self.on = sys.getprofile() is None and not hooks.is_profiled()
         if self.on:
+            birth.sought = True  # type: ignore[misc]  # it is not written yet
             sys.setprofile(self._follow)
 
-    def stepped(self) -> None:
+    def stepped(self) -> bool:
+        """True: it has come to its end."""
         self._steps += 1
-        if self.found or self._steps >= MAX_STEPS:
-            self.stop()
+        return self.ended()
+
+    def ended(self) -> bool:
+        """The same, asked at any time; once."""
+        if self.on and not self.found and self._steps < MAX_STEPS and monotonic() < self._until:
+            return False
+        self.stop()
+        ended = self._birth.sought
+        self._birth.sought = False  # type: ignore[misc]  # it is written anew
+        return ended
 
     def stop(self) -> None:
         if self.on and sys.getprofile() == self._follow:
@@ -164,22 +178,30 @@ class Returns:
         }
         bad = [name for name, value in small.items() if not value.requires_grad and _is_bad(value)]
         given = [tensor for _, tensor in tensors.plain_tensors(result, MAX_DEPTH)]
-        if not any(self._is_like_it(tensor) and _is_read(tensor) and _is_bad(tensor) for tensor in given):
-            return None
         file, function = user_code.absolute(frame.f_code.co_filename), user_code.name_of(frame.f_code)
+        returned = any(self._is_like_it(tensor) and _is_read(tensor) and _is_bad(tensor) for tensor in given)
+        if not returned and not self._met_in(file, frame.f_code.co_name):
+            return None
         made = [value for name in bad if (value := computed(name, file, function, small)) is not None]
         if made:
             return min(made, key=lambda value: value.site[1] if value.site is not None else 0)
         if bad:
             return None
-        returned = script_lines.return_at(file, frame.f_lineno)
-        return _made(returned, file, function, small)
+        answer = script_lines.return_at(file, frame.f_lineno) if returned else None
+        return _made(answer, file, function, small)
 
     def _is_like_it(self, tensor: Any) -> bool:
-        """It may be what made the loss NaN, in another step: without a graph, and all but its rows alike."""
+        """It may be what made the loss NaN, in another step: without a graph, and all but its rows alike; or a sample
+        that became one of these rows."""
         shapes = [bad.shape for bad in (*self._birth.outside, *self._birth.inputs)]
         own = [int(size) for size in tensor.shape]
-        return not tensor.requires_grad and any(len(own) == len(shape) and own[1:] == shape[1:] for shape in shapes)
+        alike = any(own == shape[1:] or (len(own) == len(shape) and own[1:] == shape[1:]) for shape in shapes if own)
+        return alike and not tensor.requires_grad
+
+    def _met_in(self, file: str, function: str) -> bool:
+        """In this function the NaN met the graph: what it gave on has one."""
+        sites = (bad.site for bad in (*self._birth.outside, *self._birth.inputs))
+        return any(site and site[0] == file and site[2].rpartition(".")[2] == function for site in sites)
 
 
 def _is_read(tensor: Any) -> bool:
