@@ -9,7 +9,7 @@ from math import log
 from unstuck import text
 from unstuck.model import Case, Where
 from unstuck.recorder.records import Site
-from unstuck.recorder.records.data import ColumnStats, GivenLayer, LabelCounts, LoaderData, PartSeen
+from unstuck.recorder.records.data import ColumnStats, GivenLayer, LabelCounts, LoaderData, Numbers, PartSeen
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.rules.loader_reports import first_of
 from unstuck.rules.training import (
@@ -33,6 +33,11 @@ MIN_DISTANCE_UNLIKE_CODE = 10.0  # the same for a value that people do not usual
 MIN_OTHER_VALUES = 12  # distinct: in a column of few values none is out of the way
 ROUND_CODES = tuple(sign * 10.0**power for power in range(3, 37) for sign in (1, -1))
 OTHER_CODES = (99.0, 99.9, 99.99, 999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 2147483648.0)
+
+TYPE_ENDS = (32767.0, 32768.0, 65535.0)  # at which a recording is clipped: no codes within a sequence
+MIN_REST_TIMES = 1.0  # values of a sequence that are none, for each that is a code
+MIN_CODE_DEVIATIONS = 12.0  # from the mean of these: two widths of three deviations to each side
+ROUNDING = 1e-6  # of the square of a deviation as recorded
 
 MIN_LABEL_BATCHES = 8
 MIN_LABELS_PER_BATCH = 4
@@ -149,11 +154,14 @@ class Code:
     samples: list[int]
     low: float
     high: float
+    about: bool = False  # three standard deviations around their mean, as far as that is known
 
 
 def code_in(part: PartSeen, column: ColumnStats) -> Code | None:
     """A value repeated at one end of a column, far outside of what lies between both ends."""
     numbers, spread = column.numbers, column.spread
+    if part.role == "sequence" and numbers is not None:
+        return _code_in_sequence(column, numbers)
     if part.role != "features" or numbers is None or spread is None or spread.inner_distinct < MIN_OTHER_VALUES:
         return None
     low = numbers.min, numbers.at_min, numbers.lowest, spread.inner_low - numbers.min
@@ -164,6 +172,23 @@ def code_in(part: PartSeen, column: ColumnStats) -> Code | None:
         if count >= MIN_CODE_REPEATS and distance > far * width:
             samples = [sample for extreme, sample in extremes if extreme == value and sample >= 0]
             return Code(value, count, samples, spread.inner_low, spread.inner_high)
+    return None
+
+
+def _code_in_sequence(column: ColumnStats, numbers: Numbers) -> Code | None:
+    """Of sequences no values are kept: mean and deviation without the code are worked out from those of all."""
+    low, high = (numbers.min, numbers.at_min, numbers.lowest), (numbers.max, numbers.at_max, numbers.highest)
+    for value, count, extremes in (low, high):
+        rest = column.count - count
+        if not is_code(value) or abs(value) in TYPE_ENDS or count < MIN_CODE_REPEATS or rest < MIN_REST_TIMES * count:
+            continue
+        mean = (column.count * numbers.mean - count * value) / rest
+        squares = (column.count * (numbers.sd**2 + numbers.mean**2) - count * value**2) / rest
+        noise = ROUNDING * column.count * numbers.sd**2 / rest  # what rounding may leave of the difference
+        deviation = (max(0.0, squares - mean**2) + noise) ** 0.5
+        if abs(value - mean) > MIN_CODE_DEVIATIONS * deviation:
+            samples = list(dict.fromkeys(sample for extreme, sample in extremes if extreme == value and sample >= 0))
+            return Code(value, count, samples, mean - 3 * deviation, mean + 3 * deviation, about=True)
     return None
 
 

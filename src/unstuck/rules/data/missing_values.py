@@ -2,7 +2,8 @@
 
 What it sees
     NaN or Inf in a column of the input; one exact value that comes again and again, far outside of everything else in
-    its column; empty texts.
+    its column, also where only a part of each sequence or window has it (there only values that people write for
+    "unknown", such as -999); empty texts.
 
 Why it matters
     One NaN makes the loss of its batch NaN, and with the next update every weight. A code that stands for "unknown"
@@ -87,7 +88,8 @@ def _finding(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Finding:
 
 def _evidence(data: Data, gaps: list[Gap], empty: list[TextsSeen]) -> Iterable[str]:
     for gap in gaps[:4]:
-        others = f"; all others lie between {number(gap.code.low)} and {number(gap.code.high)}" if gap.code else ""
+        lie = "most others lie" if gap.code is not None and gap.code.about else "all others lie"
+        others = f"; {lie} between {number(gap.code.low)} and {number(gap.code.high)}" if gap.code else ""
         yield f"{gap.name}: {gap.what} in {gap.count:,} of {gap.rows:,} values{others}"
     samples = list(dict.fromkeys(sample for gap in gaps for sample in gap.samples))
     if samples:

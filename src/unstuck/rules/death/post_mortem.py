@@ -173,9 +173,11 @@ def _last(records: Iterable[Item]) -> Item | None:
 
 
 def death(case: Case) -> Death | None:
-    """None if the run did not die, or was ended by Ctrl-C."""
+    """None if neither the run nor a rank of it died, or if it was ended by Ctrl-C."""
     if case.outcome != "died":
-        return None
+        world = world_of(case) if case.outcome == "finished" else None
+        if world is None or not world.broken:
+            return None
     root = case.root
     if root is None:
         first = min(case.flights, key=lambda flight: flight.began, default=None)

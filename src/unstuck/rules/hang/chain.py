@@ -175,7 +175,14 @@ def _rank(link: Link) -> int:
 
 
 def _spot(link: Link) -> tuple[str, int, str]:
+    """Where it stands; threads that wait for one lock stand at the same place, whichever line each takes it at."""
     frame = link.thread.current_frame
+    if (
+        _kind(link) == "lock"
+        and waiting.awaited(link.thread) == waiting.LOCK
+        and (name := waiting.lock_name(link.thread))
+    ):
+        return name, link.process.pid, "lock"
     return (frame.file if frame else "", frame.line if frame else link.process.pid, _kind(link))
 
 

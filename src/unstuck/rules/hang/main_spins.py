@@ -17,11 +17,13 @@ Fix
 
 When it is wrong
     Legitimately long work outside the loader: a tokeniser, a validation pass in plain Python. Time alone decides
-    here, so it takes five minutes and twenty times the longest such pause before it, unless you press Ctrl-C.
+    here, so it takes five minutes and twenty times the longest such pause before it, unless you press Ctrl-C. A line
+    that imports something is never named: the run has not begun.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import takewhile
 
@@ -30,6 +32,8 @@ from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, cpu_line, culprit_frame, seen_line, stack_varies
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import loop_or_code
+
+_IMPORT = re.compile(r"\s*(import\s+\w|from\s+[\w.]+\s+import\b)")
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -61,16 +65,19 @@ def _who(still: Standstill) -> str:
 def _interpreter_runs(still: Standstill) -> bool:
     """Python itself is running the user's lines; a single long operation inside a library is not a loop."""
     frames = still.thread.frames
-    if not frames or still.process.device:
+    if not frames or still.process.device or _imports(frames):
         return False
     runs = any(frame.user for frame in frames)  # it is not beginning, nor ending
-    return frames[0].user or (runs and stack_varies(still) and not _imports(frames))
+    return frames[0].user or (runs and stack_varies(still))
 
 
 def _imports(frames: tuple[Frame, ...]) -> bool:
-    """The user's line imports a library: under load that takes long, and ends."""
+    """The user's line imports a library: under load that takes long, and ends. At Ctrl-C nothing but that line may be
+    left of it."""
     inside = takewhile(lambda frame: not frame.user, frames)
-    return any(frame.file.startswith("<frozen importlib") for frame in inside)
+    own = next((frame for frame in frames if frame.user), None)
+    at_import = own is not None and _IMPORT.match(own.code) is not None
+    return at_import or any(frame.file.startswith("<frozen importlib") for frame in inside)
 
 
 RULE = Rule("main-spins", "hang", decide, disproved_by_end=True)

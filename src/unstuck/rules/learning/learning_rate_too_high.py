@@ -15,9 +15,9 @@ Fix
     A tenth of the learning rate, then another tenth if that is not enough; or a warm-up.
 
 When it is wrong
-    Weights that start at 0, biases and gains change by any factor in a healthy run and are left out, as are tensors of
-    a few values. A run whose loss falls all the same is not reported, nor is reinforcement learning by the course of
-    its loss, which rises and falls with the rewards.
+    Weights that start at 0 or near it, biases and gains change by any factor in a healthy run and are left out, as are
+    tensors of a few values. A run whose loss falls all the same is not reported, nor is reinforcement learning by the
+    course of its loss, which rises and falls with the rewards.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 What it sees
     Parameters in the graph of the loss that require gradients and are in no optimizer: layers kept in a plain list or
-    dict, layers added after the optimizer was built, an optimizer for another model, a part that was forgotten.
+    dict, layers added after the optimizer was built, an optimizer for another model, a part that was forgotten, layers
+    that are released (`requires_grad_(True)`) for a second stage and not given to the optimizer of the first.
 
 Why it matters
     These layers keep the random weights they started with. The rest of the model learns only what it can make of them.
@@ -51,19 +52,49 @@ class Reason:
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         stepping = [optimizer for optimizer in learning.built if optimizer.steps >= MIN_STEPS]
-        missing = [parameter for parameter in learning.parameters if _is_missing(parameter)]
-        reason = _reason(learning, stepping, missing) if stepping and missing else None
+        released = [parameter for parameter in learning.parameters if _is_released(parameter, learning)]
+        missing = released or [parameter for parameter in learning.parameters if _is_missing(parameter)]
+        if not stepping or not missing:
+            continue
+        optimizer = stepping[-1 if released else 0]
+        reason = _released(optimizer, released) if released else _reason(learning, stepping, missing)
         if reason is None:
             continue
         early = case.outcome != "finished" and max(optimizer.steps for optimizer in stepping) < MIN_STEPS_UNSURE
         if reason.confidence >= SURE or not early:
-            yield _finding(learning, stepping[0], missing, reason)
+            late = max((parameter.late or 0 for parameter in released), default=0)
+            yield _finding(learning, optimizer, missing, reason, late)
 
 
 def _is_missing(parameter: Parameter) -> bool:
     if parameter.held is not None or parameter.owner is not None or parameter.moved or not parameter.is_parameter:
         return False
     return parameter.trainable and parameter.in_graph >= MIN_GRAPHS
+
+
+def _is_released(parameter: Parameter, learning: Learning) -> bool:
+    """It joined a training that was under way, and nothing has moved it since."""
+    if parameter.late is None or not parameter.is_parameter or not parameter.trainable:
+        return False
+    holders = [optimizer for optimizer in learning.built if optimizer.number == parameter.held]
+    if any(optimizer.steps > parameter.late or not optimizer.steps for optimizer in holders):
+        return False  # it may still be about to train it
+    trained = [other for other in learning.parameters if learning.built and other.owner == learning.built[-1].number]
+    if not any(other.grads and other.grads[0][0] < parameter.late for other in trained):
+        return False  # another model is trained now, and all of it is new
+    return parameter.in_graph >= MIN_GRAPHS and learning.steps - parameter.late >= MIN_STEPS_UNSURE
+
+
+def _released(optimizer: BuiltOptimizer, released: list[Parameter]) -> Reason:
+    since = min(parameter.late or 0 for parameter in released)
+    return Reason(
+        f"the loss has reached them since step {since:,}, and did not before: they were released then, but the "
+        f"{optimizer.kind} built at {line(optimizer.site)} has {optimizer.parameters} parameters, and not these",
+        "Give them to the optimizer when you release them: `optimizer.add_param_group({'params': …})`, or build a new "
+        "one from all parameters.",
+        optimizer.site,
+        0.92,
+    )
 
 
 def _reason(learning: Learning, stepping: list[BuiltOptimizer], missing: list[Parameter]) -> Reason | None:
@@ -90,7 +121,7 @@ def _reason(learning: Learning, stepping: list[BuiltOptimizer], missing: list[Pa
             optimizer.site,
             0.95,
         )
-    return _left_out(optimizer, missing)
+    return _left_out(learning, optimizer, missing)
 
 
 def _in_plain_container(kept: KeptInList, optimizer: BuiltOptimizer) -> Reason:
@@ -108,10 +139,10 @@ def _same_input_size(shape: list[int], shapes: list[list[int]]) -> bool:
     return len(shape) > 1 and any(shape[1:] == other[1:] and len(shape) == len(other) for other in shapes)
 
 
-def _left_out(optimizer: BuiltOptimizer, missing: list[Parameter]) -> Reason | None:
+def _left_out(learning: Learning, optimizer: BuiltOptimizer, missing: list[Parameter]) -> Reason | None:
     """Forgotten when the optimizer was built; on purpose, if they are not random any more."""
     matrices = random_matrices(missing)
-    random = [matrix for matrix in matrices if matrix.fresh]
+    random = [matrix for matrix in matrices if matrix.fresh and not _may_be_copy(matrix, learning)]
     if len(random) < MIN_RANDOM_SHARE * len(matrices):
         return None
     return Reason(
@@ -124,19 +155,29 @@ def _left_out(optimizer: BuiltOptimizer, missing: list[Parameter]) -> Reason | N
     )
 
 
-def _finding(learning: Learning, optimizer: BuiltOptimizer, missing: list[Parameter], reason: Reason) -> Finding:
+def _may_be_copy(parameter: Parameter, learning: Learning) -> bool:
+    """It came later than one of the same shape that was trained: probes on copies of a body, say."""
+    late, alike = parameter.late, [p for p in learning.parameters if p.owner is not None and p.shape == parameter.shape]
+    return late is not None and any(other.grads and other.grads[0][0] < late for other in alike)
+
+
+def _finding(
+    learning: Learning, optimizer: BuiltOptimizer, missing: list[Parameter], reason: Reason, late: int
+) -> Finding:
+    """`late`: the step at which they were released; 0: they were there from the beginning."""
     whole = sum(p.numel for p in learning.parameters if p.in_graph and p.trainable)
     share = sum(parameter.numel for parameter in missing) / max(whole, 1)
+    since = f"trainable since step {late:,}" if late else "in the model"
     elsewhere = optimizer.site and optimizer.site != reason.site
     return RULE.finding(
         severity="error" if reason.confidence > 0.6 else "info",
         confidence=reason.confidence,
-        title=f"{layer_names(missing, 2)}: in the model, but in no optimizer, so never trained",
+        title=f"{layer_names(missing, 2)}: {since}, but in no optimizer, so {'not' if late else 'never'} trained",
         evidence=(
-            f"{counted(missing)}, {share:.0%} of what the loss depends on, are in no optimizer: "
-            f"{layer_names(missing, 6)}",
+            f"{counted(missing)}, {share:.0%} of what the loss depends on, are in no optimizer"
+            f"{' that steps' if late else ''}: {layer_names(missing, 6)}",
             f"the loss depends on them in {max(p.in_graph for p in missing)} sampled steps, but none has moved in "
-            f"{learning.steps:,} steps",
+            f"{learning.steps - late:,} steps",
             reason.text,
         ),
         where=where(learning, reason.site),

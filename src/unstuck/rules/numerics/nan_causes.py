@@ -189,6 +189,7 @@ def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
 
 def _by_script(birth: Birth, loss: Loss | None, tensor: BadTensor, computed: ComputedValue, name: str) -> Cause:
     done = _operation_on(tensor, computed.operation, computed.why, computed.detail or name, computed.site)
+    done = replace(done, example=computed.example)
     return Cause("operation", birth, loss, done, computed.site)
 
 
@@ -239,6 +240,10 @@ _ROOT = "Clamp the argument: `sqrt(x.clamp_min(1e-8))`."
 REASONS: dict[Why, tuple[str, str]] = {
     "log-of-zero": ("{operation} of {zero}", _LOG),
     "log-of-negative": ("{operation} of a negative number", _LOG),
+    "log-of-negative-data": (
+        "{operation} of a negative number",
+        "Take the log of positive values only: leave such a column as it is, or use `x.sign() * torch.log1p(x.abs())`.",
+    ),
     "beyond-one": ("{operation} of a number beyond ±1", GENERAL_FIX),
     "division-by-zero": ("division by 0", "Add an epsilon to the divisor (`/ (d + 1e-8)`), or `d.clamp_min(1e-8)`."),
     "spread-of-too-few": (

@@ -18,7 +18,9 @@ Fix
 
 When it is wrong
     Masks of -inf, and NaN that stands for "no label", are reported only if the loss becomes NaN through them. A hidden
-    state kept from an earlier step looks like data: if that is NaN, look at the step before.
+    state kept from an earlier step looks like data: if that is NaN, look at the step before. Where the script itself
+    makes NaN out of finite data (a logarithm of negative values in `forward` or `__getitem__`), nonfinite-born says so;
+    before the training began, or in a worker, that is not seen.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ ROLES = {"target": "the target", "mat1": "the input", "input": "the input", "sel
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         for cause in nan_causes(learning, case):
-            if isinstance(cause.part, BadData):
+            sought = cause.birth.sought and case.outcome == "running"
+            if isinstance(cause.part, BadData) and not sought:
                 yield _finding(learning, cause, cause.part)
 
 

@@ -17,7 +17,8 @@ Fix
 
 When it is wrong
     Embeddings, layers without any gradient (dead units, cut graphs) and recurrent cells are left out. So is a first
-    layer whose bias gets its gradient: there the input is too small. A net that learns all the same is not reported.
+    layer whose bias gets its gradient: there the input is too small; and a branch of the loss that does not come
+    through the last layer, as that of an actor next to a critic. A net that learns all the same is not reported.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def decide(case: Case) -> Iterable[Finding]:
 
 
 def _decline(learning: Learning) -> Decline | None:
-    """Parameters come in the order in which the graph of the loss reaches them."""
+    """Parameters come in the order in which the graph of the loss reaches them. In a branch beside the last layer
+    (an actor next to a critic) a gradient is small because that part of the loss is."""
     used = [parameter for parameter in optimized(learning) if _gets_gradients(parameter)]
     matrices = [p for p in used if len(p.shape) >= 2 and "Embedding" not in p.module and p.numel > 1]
     if len(matrices) < MIN_MATRICES or any(parameter.module in RECURRENT for parameter in used):
@@ -81,7 +83,7 @@ def _decline(learning: Learning) -> Decline | None:
 
 def _gets_gradients(parameter: Parameter) -> bool:
     enough = len(parameter.grads) >= MIN_READINGS
-    return bool(parameter.in_graph and enough and not parameter.none and parameter.requires)
+    return bool(parameter.in_graph and not parameter.beside and enough and not parameter.none and parameter.requires)
 
 
 def _arrives(used: list[Parameter], matrices: list[Parameter], last: list[Parameter]) -> bool:

@@ -38,3 +38,10 @@ def test_a_library_called_by_that_loop_is_still_the_loop() -> None:
 
 def test_an_import_that_takes_long_is_no_loop() -> None:
     assert list(main_spins.decide(inside(saved_case(NAME), *IMPORTING))) == []
+
+
+def test_the_line_of_an_import_that_ctrl_c_ended_is_no_loop() -> None:
+    """The frames of the import itself are gone by then."""
+    for code in ("import torch", "from torch import nn", "    import numpy as np"):
+        line = Frame("/project/train.py", 1, "<module>", user=True, code=code)
+        assert list(main_spins.decide(inside(saved_case(NAME), line))) == []

@@ -50,3 +50,26 @@ def test_what_was_left_out_may_still_be_added() -> None:
     early = case(parameter(), unowned(), built=[built(steps=20)])
     assert not said(parameters_not_in_optimizer.RULE, early)
     assert said(parameters_not_in_optimizer.RULE, case(parameter(), unowned()))
+
+
+def released(**more: Any) -> Parameter:
+    return unowned("model.body.weight", fresh=False, moved=True, **{"late": 300, **more})
+
+
+def test_layers_released_for_a_second_stage() -> None:
+    head = parameter(grads=[(40, 0.5)])
+    (finding,) = said(parameters_not_in_optimizer.RULE, case(head, released(), steps=900))
+    assert "trainable since step 300" in finding.title
+    assert "add_param_group" in finding.fix.text
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "steps"),
+    [
+        (parameter(grads=[(40, 0.5)]), released(late=None), 900),  # it has moved since
+        (parameter(grads=[(40, 0.5)]), released(), 340),  # the optimizer may still be made
+        (parameter(grads=[(300, 0.5)]), released(), 900),  # another model, of which one part is left out
+    ],
+)
+def test_not_released(head: Parameter, body: Parameter, steps: int) -> None:
+    assert not said(parameters_not_in_optimizer.RULE, case(head, body, steps=steps))

@@ -43,3 +43,10 @@ def test_biases_without_a_name_are_nobodys() -> None:
 )
 def test_no_vanishing_gradient(more: dict[str, Any]) -> None:
     assert not found(vanishing_gradient.RULE, **more)
+
+
+def test_a_branch_beside_the_last_layer() -> None:
+    """Of an actor and a critic in one loss: the gradient of one says nothing about that of the other."""
+    actor = [replace(each, beside=True) for each in layers(1e-6)[3:]]
+    assert not found(vanishing_gradient.RULE, parameters=[*layers(1e-6)[:3], *actor])
+    assert found(vanishing_gradient.RULE, parameters=[*layers(1e-6), *actor])
