@@ -43,6 +43,8 @@ from .process import Flight, Look, Pace, Phase, Step
 
 CASE_SCHEMA = 2  # of a saved Case: 2 has typed records in the place of facts
 
+STILL_SHARE = 0.6  # of a standstill: what shows progress is looked at every few seconds
+
 Outcome = Literal["running", "finished", "stopped", "died", "interrupted"]
 
 
@@ -72,6 +74,10 @@ class Stall:
     still: float = 0.0  # seconds for which stacks, I/O bytes, memory and child CPU all showed no progress
     suspect: bool = False  # longer than this run's own pace allows; at Ctrl-C such a standstill is reported
     at_least: bool = False  # `standing` is only what could be seen of it: it may have stood much longer
+
+    def lasts(self, limit: float) -> bool:
+        """It has stood for so long, and for most of that time there was no progress of any kind."""
+        return self.standing >= limit and self.still >= STILL_SHARE * limit
 
 
 @dataclass(frozen=True, slots=True)

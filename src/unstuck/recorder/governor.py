@@ -20,6 +20,9 @@ PORTIONS = {
     "learning": 0.75, "steep": 0.25, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2,
 }  # fmt: skip
 """Of that, the most that one probe may take; the others may take all of it."""
+KEPT = {"steep": 0.1}
+"""Of that, what is kept for a probe from the first time it asks: a step that breaks comes without a warning, and what
+the first steps cost on a busy machine must not blind it."""
 
 
 class Governor:
@@ -39,7 +42,12 @@ class Governor:
         doublings = flight.steps().bit_length() - 7
         later = RESERVE + LATER * doublings if doublings >= 0 else 0.0
         earned = ADVANCE + self.loading + later + SHARE * (now - self._began)
-        return self.spent < earned and self.by_probe.get(probe, 0.0) <= PORTIONS.get(probe, 1.0) * earned
+        own = self.by_probe.setdefault(probe, 0.0) if probe in KEPT else self.by_probe.get(probe, 0.0)
+        kept = {name: share * earned - self.by_probe[name] for name, share in KEPT.items() if name in self.by_probe}
+        if kept.get(probe, 0.0) > 0:
+            return True
+        left = earned - self.spent - sum(max(seconds, 0.0) for seconds in kept.values())
+        return left > 0 and own <= PORTIONS.get(probe, 1.0) * earned
 
     def uses_gpu(self) -> None:
         self.loading = LOADING

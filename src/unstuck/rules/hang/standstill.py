@@ -86,7 +86,7 @@ class Standstill:
         if not stall.seams and not (self.case.interrupted or self.case.asked):
             return False
         limit = max(times.silent, times.silent_ratio * stall.pace.longest)
-        return (stall.standing >= limit and stall.still >= 0.6 * limit) or self.asked
+        return stall.lasts(limit) or self.asked
 
     @property
     def asked(self) -> bool:

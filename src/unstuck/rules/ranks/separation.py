@@ -220,8 +220,7 @@ def _long(world: World, position: Position) -> bool:
         return False
     if (case.interrupted or case.asked) and stall.suspect:
         return True
-    limit = max(times.silent, times.silent_ratio * stall.pace.longest)
-    return stall.standing >= limit and stall.still >= 0.6 * limit
+    return stall.lasts(max(times.silent, times.silent_ratio * stall.pace.longest))
 
 
 # --- of which kind -------------------------------------------------------------------------------------------

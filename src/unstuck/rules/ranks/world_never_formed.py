@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from unstuck.model import Case, Finding, Flight, Where
+from unstuck.model import Case, Finding, Flight, Stall, Where
 from unstuck.recorder.records.deaths import Died
 from unstuck.recorder.records.ranks import WorldJoined
 from unstuck.rules import rank_words
@@ -57,9 +57,13 @@ class Forming(NamedTuple):
         return [flight.rank or 0 for flight in self.ranks]
 
     @property
+    def stalls(self) -> list[Stall]:
+        pids = {flight.pid for flight in self.ranks}
+        return [stall for stall in self.case.stalls if stall.pid in pids]
+
+    @property
     def standing(self) -> float:
-        stalls = self.case.stalls
-        return max((s.standing for s in stalls if s.pid == self.first.pid and not s.excuse), default=0.0)
+        return max((s.standing for s in self.stalls if s.pid == self.first.pid and not s.excuse), default=0.0)
 
     @property
     def address(self) -> str:
@@ -158,11 +162,13 @@ def _reason(forming: Forming) -> Reason | None:
 def _counts(forming: Forming, reason: Reason) -> bool:
     """Nobody can come any more; or it has failed or lasted long, or a person asks."""
     case, times = forming.case, forming.case.times
-    stall = next((stall for stall in case.stalls if stall.pid == forming.first.pid), None)
+    stall = next((stall for stall in forming.stalls if stall.pid == forming.first.pid), None)
     if forming.failed is not None or (stall is not None and stall.suspect and (case.interrupted or case.asked)):
         return True
-    soon = reason.certain and forming.address.startswith(LOCAL)
-    return forming.standing >= (max(times.proven, times.suspect) if soon else times.silent) and _all_started(case)
+    if reason.certain and forming.address.startswith(LOCAL):
+        return forming.standing >= max(times.proven, times.suspect) and _all_started(case)
+    stood = [not stall.excuse and stall.lasts(times.silent) for stall in forming.stalls]  # a slow import is at work
+    return bool(stood) and all(stood) and _all_started(case)
 
 
 class _Lost(NamedTuple):

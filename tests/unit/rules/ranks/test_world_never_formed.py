@@ -60,3 +60,17 @@ def test_different_addresses() -> None:
 )
 def test_silent_while_somebody_may_come(case: Case) -> None:
     assert diagnose(case).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("still", "named"),
+    [
+        pytest.param((290.0, 280.0, 270.0), True, id="nothing moves in any of them"),
+        pytest.param((290.0, 20.0, 270.0), False, id="one of them is at work, as in a slow import"),
+    ],
+)
+def test_all_came_and_do_not_meet(still: tuple[float, ...], named: bool) -> None:
+    case = forming(0, 1, 2)
+    stalls = tuple(replace(s, standing=320.0, still=each) for s, each in zip(case.stalls, still, strict=True))
+    found = diagnose(replace(case, stalls=stalls, now=330.0)).findings
+    assert ("world-never-formed" in [finding.rule for finding in found]) is named

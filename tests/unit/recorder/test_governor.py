@@ -1,0 +1,52 @@
+"""One budget for all probes together, and what is kept of it for those that must not be starved."""
+
+from __future__ import annotations
+
+import pytest
+
+from unstuck.recorder import governor
+from unstuck.recorder.governor import ADVANCE, KEPT, SHARE, Governor
+
+SECONDS = 1000.0
+
+
+@pytest.fixture
+def budget(monkeypatch: pytest.MonkeyPatch) -> Governor:
+    """Of a run that began a thousand seconds ago, with its first step just made."""
+    now = iter([1.0])
+    monkeypatch.setattr(governor, "monotonic", lambda: next(now, 1.0 + SECONDS))
+    made = Governor()
+    assert made.allows()
+    return made
+
+
+EARNED = ADVANCE + SHARE * SECONDS
+
+
+def test_what_is_spent_by_one_is_missing_for_all(budget: Governor) -> None:
+    budget.add("data", EARNED * 1.01)
+    assert not budget.allows()
+    assert not budget.allows("growth")
+
+
+def test_one_probe_takes_no_more_than_its_portion(budget: Governor) -> None:
+    budget.add("data", EARNED * 0.4)
+    assert not budget.allows("data")
+    assert budget.allows("learning")
+
+
+def test_slopes_are_watched_though_the_others_spent_it_all(budget: Governor) -> None:
+    assert budget.allows("steep")
+    budget.add("learning", EARNED * 1.01)
+    assert budget.allows("steep")
+    budget.charge("steep", "learning", EARNED * KEPT["steep"] * 1.01)
+    assert not budget.allows("steep")
+
+
+def test_something_is_kept_once_it_is_asked_for(budget: Governor) -> None:
+    budget.add("growth", EARNED * 0.95)
+    assert budget.allows("growth")
+    assert budget.allows("steep")
+    assert not budget.allows("growth")
+    budget.add("steep", EARNED * KEPT["steep"] * 0.9)
+    assert not budget.allows("growth"), "all is spent but what is kept"
