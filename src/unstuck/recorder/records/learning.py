@@ -246,9 +246,15 @@ class FlatOperation(Struct):
     """An operation whose slope is 0 everywhere, which parts of the model are behind."""
 
     operation: str = ""
+    shape: list[int] = []  # of its result
     lost: list[str] = []  # parameters that the loss reaches only through it,
     other_ways: bool = False  # or by other ways too
     site: Site | None = None
+
+    @property
+    def over_one_element(self) -> bool:
+        """A softmax: its slope is 0 for want of others, not by what it computes."""
+        return self.operation in ("softmax", "log_softmax")
 
 
 Lost = Literal["dropped", "rebound", "copy"]  # never used; given to the variable of a loop; written into a copy

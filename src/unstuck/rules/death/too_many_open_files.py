@@ -116,10 +116,11 @@ def _at_limit(process: Process) -> bool:
 
 
 def _reported(end: Death) -> tuple[Failed | ThreadDied, Raised] | None:
-    """The error that says so: by its errno, or by the count of descriptors where torch's error has no errno."""
-    named = next((pair for pair in end.errors if pair[1].errno in NONE_LEFT), None)
-    if named is not None:
-        return named
+    """The error that says so: by its errno, or by the count of descriptors where torch's error has no errno. Of those
+    that one process got while it handled the others, the first."""
+    named = [pair for pair in end.errors if pair[1].errno in NONE_LEFT]
+    if named:
+        return [pair for pair in named if pair[0] is named[0][0]][-1]
     for failed in (end.sample, end.batch, end.died):
         if failed is None or failed.raised.type == "SystemExit":
             continue

@@ -31,9 +31,11 @@ from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import FlatOperation, GraphCut, Learning, Parameter
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import counted, layer_names, layer_of, line, loss_site, random_matrices, where
+from unstuck.text import count
 
 MIN_STEPS = 5  # observed, all without a gradient
 MIN_STEPS_IN_VAIN = 20  # that an optimizer made, without moving anything
+MANY_STEPS_IN_VAIN = 100  # after so many a single one that was observed is enough: steps of large graphs are seldom
 CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
 LEAVES_TORCH = ("tolist", "numpy", "__array__", "item")
 STAND_INS = {
@@ -49,7 +51,7 @@ NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         yield from _zero_slope(learning)
-        cut, cut_off = learning.cut, [parameter for parameter in learning.parameters if _cut_off(parameter)]
+        cut, cut_off = learning.cut, [p for p in learning.parameters if _cut_off(p, learning)]
         if not cut_off:
             continue
         between = list(_between_modules(learning, cut, cut_off)) if cut is not None and not learning.compiled else []
@@ -61,17 +63,18 @@ def decide(case: Case) -> Iterable[Finding]:
             yield from _in_vain(learning, cut, cut_off)
 
 
-def _cut_off(parameter: Parameter) -> bool:
+def _cut_off(parameter: Parameter, learning: Learning) -> bool:
     if parameter.held is None or not parameter.trainable or parameter.moved or parameter.in_graph:
         return False
-    return parameter.seen >= MIN_STEPS and parameter.none == parameter.seen
+    in_vain = any(o.number == parameter.held and o.steps >= MANY_STEPS_IN_VAIN for o in learning.built)
+    return parameter.seen >= (1 if in_vain else MIN_STEPS) and parameter.none == parameter.seen
 
 
 def _zero_slope(learning: Learning) -> Iterable[Finding]:
     """An operation whose slope is 0 everywhere: there is a graph, and no gradient comes through it."""
     flat = learning.flat
     behind = [parameter for parameter in learning.parameters if flat is not None and parameter.name in flat.lost]
-    if flat is None or not behind or not all(p.seen >= MIN_STEPS for p in behind):
+    if flat is None or flat.over_one_element or not behind or not all(p.seen >= MIN_STEPS for p in behind):
         return
     if flat.other_ways:
         yield _drawn(learning, flat, behind)
@@ -175,7 +178,7 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
             confidence=0.93,
             title=f"None of the {optimizer.kind}'s parameters ever gets a gradient: {layer_names(own)} cannot learn",
             evidence=(
-                f"{counted(own)} of {layer_names(own)} had no gradient in any of {max(p.seen for p in own)} steps "
+                f"{counted(own)} of {layer_names(own)} had no gradient in any of {count(max(p.seen for p in own), 'step')} "
                 f"observed, and did not move in {optimizer.steps:,} steps ({optimizer.kind}, {line(optimizer.site)})",
                 f"the graph of the loss ends in a new tensor of shape {list(leaf.shape)} that requires a gradient and "
                 "is no parameter"

@@ -2,21 +2,25 @@
 
 What it sees
     The softmax or log-softmax of the output runs over another dimension than the classes, mostly dimension 0, the
-    samples of the batch.
+    samples of the batch. Or a softmax anywhere in the model runs over a dimension that has one element, as
+    `softmax(scores, dim=-1)` does where the scores of an attention have the shape (batch, items, 1).
 
 Why it matters
     The samples of a batch compete with each other for every class. What the model learns then depends on which samples
-    happen to be together, and its output for a single sample is always 1.
+    happen to be together, and its output for a single sample is always 1. Over one element every result is 1: no
+    gradient comes through, and an attention that weighs with it is a plain sum.
 
 Evidence
-    Shape and dimension of the operation, from the graph of the loss, and what the rows of the output sum to.
+    Shape and dimension of the operation, from the graph of the loss, and what the rows of the output sum to; for one
+    over a single element the parameters that only it leads to, whose gradients are all zeros.
 
 Fix
     Set the dimension of the classes: `dim=1`, or `dim=-1` where they come last.
 
 When it is wrong
     A loss that compares the samples of a batch on purpose. A square of similarities (samples against samples) is not
-    reported, and attention inside the model is not judged.
+    reported, and attention inside the model is not judged, but where all its weights are 1 because it runs over one
+    element. Scores with more than three dimensions may belong to a model that attends to one thing on purpose.
 """
 
 from __future__ import annotations
@@ -25,10 +29,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.learning import Learning, LossHead
+from unstuck.recorder.records.learning import FlatOperation, Learning, LossHead, Parameter
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import first_by_loss_function, where
+from unstuck.rules.training import counted, first_by_loss_function, layer_names, loss_site, where
 
+MIN_STEPS = 5  # observed, all without a gradient
 MAX_OFF_ONE = 0.02  # of a row of probabilities: half precision stays within
 
 
@@ -40,7 +45,31 @@ class WrongDim(NamedTuple):
 
 
 def decide(case: Case) -> Iterable[Finding]:
-    return first_by_loss_function(case, _judge)
+    yield from first_by_loss_function(case, _judge)
+    for learning in case.learnings:
+        flat = learning.flat
+        lost = [p for p in learning.parameters if flat is not None and p.name in flat.lost and p.seen >= MIN_STEPS]
+        if flat is not None and flat.over_one_element and lost and all(p.zero == p.seen for p in lost):
+            yield _over_one(learning, flat, lost)
+
+
+def _over_one(learning: Learning, flat: FlatOperation, lost: list[Parameter]) -> Finding:
+    operation, shape = flat.operation, flat.shape
+    meant = max(range(1, len(shape)), key=lambda dim: shape[dim])
+    return RULE.finding(
+        severity="error",
+        confidence=0.95,
+        title=f"A {operation} runs over one element, so all it gives is {'1' if operation == 'softmax' else '0'}",
+        evidence=(
+            f"its result has the shape {shape}, and the dimension that it runs over has 1 element",
+            f"the gradient of {counted(lost)} of {layer_names(lost)}, which the loss reaches only through it, was all "
+            f"zeros in each of {max(p.seen for p in lost)} steps observed",
+        ),
+        where=where(learning, flat.site or loss_site(learning)),
+        fix=f"Let it run over the {shape[meant]} elements of dimension {meant}: `{operation}(…, dim={meant})`."
+        if shape[meant] > 1
+        else "Use a sigmoid and `binary_cross_entropy_with_logits` for one output, or give it one output a class.",
+    )
 
 
 def _judge(learning: Learning, head: LossHead) -> Finding | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.learning.ownership import SITE, case, parameter, said
+from tests.unit.rules.learning.ownership import SITE, built, case, parameter, said
 from unstuck.recorder.records.learning import FlatOperation, GraphCut, Parameter
 from unstuck.rules.learning import graph_cut
 
@@ -56,3 +56,11 @@ def test_an_operation_without_a_slope() -> None:
     assert "through `sign`" in finding.title
     assert finding.where.line == SITE[1]
     assert not said(graph_cut.RULE, case(replace(behind, zero=39), flat=flat))
+
+
+def test_one_observed_step_is_enough_where_many_were_made_in_vain() -> None:
+    lost = unreached(seen=1, none=1)
+    many, few = (case(lost, built=[built(steps=steps, in_graph=0, moved=0)]) for steps in (361, 40))
+    (finding,) = said(graph_cut.RULE, many)
+    assert "did not move in 361 steps" in finding.evidence[0]
+    assert not said(graph_cut.RULE, few)

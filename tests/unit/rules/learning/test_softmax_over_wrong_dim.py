@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tests.unit.rules.learning import ownership
 from tests.unit.rules.learning.trainings import case, found, head
-from unstuck.recorder.records.learning import Predictions, Range
+from unstuck.recorder.records.learning import FlatOperation, Predictions, Range
 from unstuck.rules.diagnose import diagnose
-from unstuck.rules.learning import RULES, softmax_over_wrong_dim
+from unstuck.rules.learning import RULES, graph_cut, softmax_over_wrong_dim
 
 
 def test_a_softmax_over_the_batch_is_the_cause_of_both() -> None:
@@ -24,3 +27,15 @@ def test_a_softmax_over_classes_or_between_samples_is_left_alone() -> None:
     assert found(softmax_over_wrong_dim.RULE, head("cross_entropy", shape=[10], dim=0, prediction=one)) == []
     square = head("mse", after="softmax", after_dim=0, after_shape=[32, 1])
     assert found(softmax_over_wrong_dim.RULE, square) == []
+
+
+def test_a_softmax_over_one_element() -> None:
+    flat = FlatOperation(operation="softmax", lost=["model.query.weight"], site=ownership.SITE, shape=[96, 8, 1])
+    query = ownership.parameter("model.query.weight", seen=40, zero=40)
+    training = ownership.case(query, ownership.parameter(), flat=flat)
+    (finding,) = ownership.said(softmax_over_wrong_dim.RULE, training)
+    assert "runs over one element" in finding.title
+    assert "dim=1" in finding.fix.text
+    assert ownership.said(graph_cut.RULE, training) == [], "one rule says it"
+    learns = ownership.case(replace(query, zero=30), flat=flat)
+    assert ownership.said(softmax_over_wrong_dim.RULE, learns) == []

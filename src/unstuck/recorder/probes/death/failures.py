@@ -1,7 +1,8 @@
 """Failures, written where they happen: a sample that raises, a batch that does not come, the end of the process.
 
 With them goes what is measured at that moment, for a second later it may be gone. Nothing on this way may need a
-descriptor, for there may be none left: what it takes is loaded when the first pass over a loader begins.
+descriptor, for there may be none left: what it takes is loaded when the first pass over a loader begins, or
+with the first steps where there is none.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ class Failures(Probe):
         if len(self._iterators) > MOST_PASSES:
             self._iterators = [known for known in self._iterators if known() is not None][-MOST_PASSES:]
         self._iterators.append(ref(iterator))
+
+    def stepped_without_loader(self, _: FrameType, steps: int) -> None:
+        """All that is wanted is to be loaded by now."""
 
     def living(self) -> list[Any]:
         """Iterators that are still there, each once, the oldest first."""

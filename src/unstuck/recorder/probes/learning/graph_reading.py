@@ -41,6 +41,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
 }
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
+SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
 
 
 class Graph:
@@ -62,10 +63,10 @@ class Graph:
         name = name_of(node)
         if name.endswith(LEAF):
             self.leaves.append(node.variable)
+        elif flat_operation(node) is not None:
+            self.flat.append(node)
         elif name in ACTIVATIONS:
             self.activations.append((node._sequence_nr(), ACTIVATIONS[name], node))
-        elif name in FLAT:
-            self.flat.append(node)
         elif name in PRODUCTS:
             self.last = self.last or node
             if node.next_functions[PRODUCTS[name][0]][0] is None:
@@ -146,9 +147,24 @@ def only_behind(root: Any, flat: list[Any]) -> list[Any]:
     return [leaf for leaf in after if id(leaf) not in reached]
 
 
+def flat_operation(node: Any) -> str | None:
+    """What it is, if its slope is 0 everywhere: a step, or a softmax over a dimension of one element, always 1."""
+    name = name_of(node)
+    return FLAT.get(name) or (SOFTMAX[name] if name in SOFTMAX and _over_one(node) else None)
+
+
+def _over_one(node: Any) -> bool:
+    """Of several rows. Attention to one thing, by head or by query, has them in more dimensions: that is no mistake."""
+    shape, dim = shape_of(node), signed(getattr(node, "_saved_dim", None))
+    if shape is None or dim is None or len(shape) not in (2, 3):
+        return False
+    at = dim % len(shape)
+    return at > 0 and shape[at] == 1 and shape[0] > 1 and (len(shape) == 2 or max(shape[1:]) > 1)
+
+
 def drawn(flat: list[Any]) -> Any:
     """One of these nodes that draws at random."""
-    return next((node for node in flat if FLAT[name_of(node)] in DRAWN), None)
+    return next((node for node in flat if flat_operation(node) in DRAWN), None)
 
 
 def behind(node: Any) -> list[Any]:

@@ -254,10 +254,12 @@ class LearningProbe(Probe):
             leaves = graph_reading.behind(draws)
         lost = [name for leaf in leaves if (name := self.names.name(leaf))]
         if lost:
-            operation = graph_reading.FLAT[graph_reading.name_of(draws or graph.flat[0])]
+            first, also = draws or graph.flat[0], draws is not None
+            operation, shape = graph_reading.flat_operation(first) or "", graph_reading.shape_of(first) or []
             site = script_lines.only_line(operation, frame)
-            also = draws is not None
-            self.flat = FlatOperation(operation=operation, lost=lost[:MAX_LOST], site=site, other_ways=also)
+            self.flat = FlatOperation(
+                operation=operation, lost=lost[:MAX_LOST], site=site, other_ways=also, shape=shape
+            )
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

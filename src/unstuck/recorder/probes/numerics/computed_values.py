@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from time import monotonic
+from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -123,7 +123,7 @@ class Returns:
     def __init__(self, birth: Birth) -> None:
         self._birth, self._steps, self._events = birth, 0, 0
         self.found = False
-        self._until = monotonic() + MAX_SECONDS
+        self._until = thread_time() + MAX_SECONDS
         self.on = sys.getprofile() is None and not hooks.is_profiled()
         if self.on:
             birth.sought = True  # type: ignore[misc]  # it is not written yet
@@ -136,7 +136,7 @@ class Returns:
 
     def ended(self) -> bool:
         """The same, asked at any time; once."""
-        if self.on and not self.found and self._steps < MAX_STEPS and monotonic() < self._until:
+        if self.on and not self.found and self._steps < MAX_STEPS and thread_time() < self._until:
             return False
         self.stop()
         ended = self._birth.sought
