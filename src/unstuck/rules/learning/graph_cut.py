@@ -179,7 +179,8 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
             title=f"None of the {optimizer.kind}'s parameters ever gets a gradient: {layer_names(own)} cannot learn",
             evidence=(
                 f"{counted(own)} of {layer_names(own)} had no gradient in any of "
-                f"{count(max(p.seen for p in own), 'step')} observed, and did not move in {optimizer.steps:,} steps ({optimizer.kind}, {line(optimizer.site)})",
+                f"{count(max(p.seen for p in own), 'step')} observed, and did not move in {optimizer.steps:,} "
+                f"steps ({optimizer.kind}, {line(optimizer.site)})",
                 f"the graph of the loss ends in a new tensor of shape {list(leaf.shape)} that requires a gradient and "
                 "is no parameter"
                 if leaf is not None and all(not parameter.is_parameter for parameter in reached)

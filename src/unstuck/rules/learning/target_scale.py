@@ -66,10 +66,8 @@ def decide(case: Case) -> Iterable[Finding]:
             loss, scale = loss_of(learning, head), _scale(head)
             if loss is None or scale is None:
                 continue
-            given = any(
-                birth.outside for birth in learning.births if birth.site == loss.site
-            )  # NaN came from elsewhere
-            became_nan = loss.nonfinite > 0 and not has_learned(learning, loss) and not given
+            was_given = any(birth.outside for birth in learning.births if birth.site == loss.site)
+            became_nan = loss.nonfinite > 0 and not was_given and not has_learned(learning, loss)
             late = loss.count >= (MIN_LOSS_VALUES if case.outcome != "running" else MIN_LOSS_VALUES_RUNNING)
             if became_nan or (late and end_mean(loss) > 0.8 * scale.constant_loss):
                 yield _finding(learning, head, loss, scale, became_nan)
