@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .records import Record
 
 LIMIT = 4000  # lines a process; a hook gone wild must not fill the disk
+NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 LAST = frozenset(("Died", "LeftByExit"))  # of these there is one, at the end
 
 
@@ -50,11 +52,17 @@ class Journal:
         flight.words[at.W_NEWS] += 1
 
     def replace(self, record: Record, suffix: str) -> None:
-        """A record that is the whole each time: it takes the place of the one before, in a file of its own."""
+        """A record that is the whole each time: it takes the place of the one before, in a file of its own. Where the
+        script has left no descriptor, the one before stays."""
         if self.path is None:
             return
         target = self.path[: -len(at.RECORDS)] + suffix
-        handle = os.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            handle = os.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        except OSError as fault:
+            if fault.errno not in NONE_LEFT:
+                raise
+            return
         try:
             raw = memoryview(encode(record))
             while raw:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import sys
 from time import monotonic_ns
 
-from .. import attempts, flight, guard, signals
+from .. import attempts, flight, guard, journal, signals
 from .. import layout as at
 
 TYPE_CHECKING = False
@@ -45,7 +44,7 @@ def process_failed(error: BaseException) -> None:
     try:
         os.close(os.open(attempts.OURS, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as fault:
-        if fault.errno in (errno.EMFILE, errno.ENFILE):
+        if fault.errno in journal.NONE_LEFT:
             signals.disarm()
     emit("process_failed", error)
 

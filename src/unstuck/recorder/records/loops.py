@@ -163,7 +163,8 @@ class Iterated(Struct):
 
 
 class Counter(Struct):
-    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, and from where to where."""
+    """The name that counts the rounds of a `for … in enumerate(…)` or `range(…)`, or of a `while` that adds 1 to it;
+    and from where to where."""
 
     name: str = ""
     least: int = 0

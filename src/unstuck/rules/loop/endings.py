@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from unstuck.recorder.records import Site
-from unstuck.recorder.records.loops import Comparison, Condition, Side, WayOut
+from unstuck.recorder.records.loops import Assignment, Comparison, Condition, Side, WayOut
 from unstuck.rules.loop.kept_low import why_kept_low
 from unstuck.rules.loop.tested_values import (
     all_values,
@@ -249,10 +249,11 @@ def _reset(loop: Loop, condition: Condition) -> Reason | None:
         for sides in both_ways(loop, leaf):
             counter, bound = sides[-1]
             statements = loop.assigned(counter.text)
-            resets = [each for each in statements if each.kind == "constant" and not each.guards]
-            counts = any(each.kind == "add" for each in statements)
             seen = [number_of(side) or 0.0 for side, _ in sides]
-            if resets and counts and _stays_below(loop, seen, counter, bound):
+            resets = [each for each in statements if not each.guards and _sets_back(each, seen)]
+            counts = any(each.kind == "add" for each in statements)
+            by_loop = any(each.kind != "constant" for each in resets) and max(seen) < (number_of(bound) or 0.0)
+            if resets and counts and (by_loop or _stays_below(loop, seen, counter, bound)):
                 return Reason(
                     f"`{counter.text}` is reset in every iteration, so it never reaches `{shown(bound)}`",
                     f": line {resets[0].line} is `{resets[0].text}`; it is {number_of(counter):g} after {loop.step:,} "
@@ -260,6 +261,12 @@ def _reset(loop: Loop, condition: Condition) -> Reason | None:
                     observed=True,
                 )
     return None
+
+
+def _sets_back(statement: Assignment, seen: list[float]) -> bool:
+    """To a constant; or to what an inner `for` over the same name leaves there, which was always the same."""
+    over_it = statement.text.startswith("for ") and len(seen) > MIN_MOMENTS and len(set(seen)) == 1
+    return statement.kind == "constant" or over_it
 
 
 def _restarts_inside(loop: Loop, condition: Condition) -> Reason | None:

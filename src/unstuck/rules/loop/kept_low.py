@@ -20,6 +20,7 @@ from unstuck.rules.training import curve
 MIN_READINGS = 8  # of the counter, on the plateau
 LOW_SHARE = 0.2  # of its bound, which none of these is above
 MIN_CHECKS = 5.0  # since then, in times of the bound
+MIN_CHECKS_BY_CODE = 20.0  # where the script shows that it compares with the check before
 MIN_POINTS = 16  # of the loss, on the plateau
 FALL = 0.5, 0.25  # of the scatter of these, and from step to step: if the later half is lower by more, it still falls
 UP_TO_NOW = 0.7  # of the steps, or more, the known loss goes to
@@ -42,7 +43,7 @@ def why_kept_low(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, s
     """Why a counter hardly ever reaches its bound, in short, and what there is to add."""
     readings = _on_plateau(loop)
     if readings is None:
-        return None
+        return _compared_with_the_last(loop, condition, wanted)
     for leaf, way in decisive(condition, wanted):
         if leaf.compared is None or leaf.compared.op[0] not in "<>":
             continue
@@ -59,6 +60,31 @@ def why_kept_low(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, s
             if why:
                 often = f"it was never above {max(known):g} at {len(known)} readings"
                 return f"noise keeps `{shown(counter)}` from reaching `{shown(bound)}`", f": {often}; {why}"
+    return None
+
+
+def _compared_with_the_last(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, str] | None:
+    """The script says itself that it counts what is worse than at the check before, not than the best: then fewer
+    readings do, if it was checked often enough on the plateau."""
+    half = loop.step / 2
+    late = [each for each in (*loop.earlier, loop) if each.step >= half]
+    if loop.loss is None or len(late) < 2 or not _is_flat(loop.loss, half, loop.step):
+        return None
+    for leaf, _ in decisive(condition, wanted):
+        ordered = leaf.compared is not None and leaf.compared.op[0] in "<>"
+        for sides in both_ways(loop, leaf) if ordered else ():
+            counter, bound = sides[-1]
+            limit, counted = number_of(bound), _counted(loop, counter.text)
+            if limit is None or counted is None or (last := _copy(loop, counted.leaf)) is None:
+                continue
+            checks = _checks(loop, late, counted)
+            if checks is not None and checks >= MIN_CHECKS_BY_CODE * limit:
+                return (
+                    f"`{counter.text}` counts checks in a row that are worse than the one before",
+                    f": line {last.line} is `{last.text}`, whatever came out, so noise sets it back before it reaches "
+                    f"`{shown(bound)}`; the loss has not fallen since step {late[0].step:,}, and some {checks:,.0f} "
+                    "such checks were made",
+                )
     return None
 
 
@@ -188,11 +214,21 @@ def _noise(loop: Loop, readings: int, counted: Counted) -> Noise | None:
 def _copied(loop: Loop, leaf: Condition) -> int | None:
     """Which of the two things compared is the present one, where the other one is a copy of it from the check before:
     `last = current`."""
-    for place, side in enumerate(parted(leaf)):
-        others = [name for name in leaf.names if name != side.text and loop.assigned(name)]
-        if any(all(each.text == f"{name} = {side.text}" for each in loop.assigned(name)) for name in others):
-            return place
-    return None
+    return next((place for place, side in enumerate(parted(leaf)) if _copies(loop, leaf, side.text)), None)
+
+
+def _copy(loop: Loop, leaf: Condition) -> Assignment | None:
+    """That statement, where nothing but the comparison itself decides whether it runs."""
+    copies = [each for side in parted(leaf) for each in _copies(loop, leaf, side.text)]
+    return copies[0] if copies and not any(each.guards for each in copies) else None
+
+
+def _copies(loop: Loop, leaf: Condition, present: str) -> list[Assignment]:
+    for name in leaf.names:
+        given = loop.assigned(name) if name != present else []
+        if given and all(each.text == f"{name} = {present}" for each in given):
+            return list(given)
+    return []
 
 
 def _of_changes(pieces: list[Condition], counted: Counted, place: int) -> Noise | None:

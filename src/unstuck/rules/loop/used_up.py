@@ -127,7 +127,7 @@ def _moved_on(inner: Loop, then: Loop, now: Loop) -> bool:
 def _rounds(inner: Loop, outer: Loop) -> int:
     """How many rounds a loop has from the first look at it on; 1 where that is not known."""
     described = outer.described
-    if described.counts is not None:
+    if described.counts is not None and described.kind == "for":
         values = [number_of(side) for side in described.targets if side.text == described.counts.name]
         return described.counts.most - int(values[0]) + 1 if values and values[0] is not None else 1
     if not outer.is_while:

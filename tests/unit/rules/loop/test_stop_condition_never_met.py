@@ -1049,3 +1049,22 @@ def test_names_a_loop_that_cannot_end(tmp_path: Path, name: str) -> None:
 def test_is_silent_about_a_loop_that_may_end(tmp_path: Path, name: str) -> None:
     found, _ = judged(tmp_path, ENDING[name])
     assert not found, found[0].title
+
+
+def test_a_counter_that_an_inner_loop_takes_for_its_own(tmp_path: Path) -> None:
+    source = """
+    def train(step_made):
+        t = 0
+        while t < 5000:
+            rewards = []
+            for _ in range(8):
+                rewards.append(t)
+                t += 1
+            for {} in reversed(range(8)):
+                rewards[{}] *= 0.9
+            for _ in range(3):
+                step_made()
+    """
+    ((finding,), _) = judged(tmp_path, source.replace("{}", "t"))
+    assert "`t` is reset in every iteration" in finding.title
+    assert judged(tmp_path, source.replace("{}", "k")) == ([], STEPS)

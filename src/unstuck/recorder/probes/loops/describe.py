@@ -47,6 +47,7 @@ EARLY_STEP = 2  # at which the loops around a training without a loader are desc
 MOST_FRAMES = 12  # that are described
 MOST_NAMES = 1000  # of a function
 MOST_EXITS = 16  # of a loop
+ENDLESS = 1 << 62  # rounds of a `while`
 ROUNDS = 3  # what is tested, what decides whether that is changed, and once more
 _LEAVING = ("sys.exit", "exit", "quit", "os._exit")
 _STOPS = ("StopIteration", "SystemExit", "KeyboardInterrupt", "StopAsyncIteration")
@@ -173,7 +174,8 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
     )
     if isinstance(node, ast.While):
         kept = not isinstance(node.test, ast.Constant) and stays_true(node, function)  # type: ignore[arg-type]
-        return replace(loop, kind="while", text=f"while {text(node.test)}"[:200], test=test, stays_true=kept)
+        counts, words = _counted_up(node, scope), f"while {text(node.test)}"[:200]
+        return replace(loop, kind="while", text=words, test=test, stays_true=kept, counts=counts)
     names = parsed_source.names(node.target)
     return replace(
         loop,
@@ -250,6 +252,16 @@ def _kinds(handler: ast.ExceptHandler) -> list[ast.expr]:
 
 
 # --- rounds --------------------------------------------------------------------------------------------------------
+
+
+def _counted_up(node: ast.While, scope: Scope) -> Counter | None:
+    """The whole number to which each round adds 1, from where it stands."""
+    for statement in node.body:
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+            added, now = statement.value, scope.find(statement.target)
+            if isinstance(added, ast.Constant) and added.value == 1 and type(now) is int:
+                return Counter(name=text(statement.target), least=now, most=ENDLESS)
+    return None
 
 
 def _counter(node: ast.For | ast.AsyncFor, scope: Scope) -> Counter | None:

@@ -1,11 +1,13 @@
-"""Which pass over the data a training without a loader is in: the `for` around the loop of its batches says."""
+"""Which pass over the data a training without a loader is in: the loop around that of its batches says."""
 
 from __future__ import annotations
 
+from functools import reduce
 from types import CodeType, FrameType
 
 from ... import flight
 from ... import layout as at
+from ...objects import attribute
 from ...records.loops import Counter, DescribedLoop, LoopFrame
 
 MOST_CALLS = 64  # of a stack, from the step up to the function of that loop
@@ -36,7 +38,8 @@ class OwnPasses:
             if frame is None:
                 return
             if frame.f_code is self._code:
-                value = frame.f_locals.get(self._counted.name)
+                name, *attributes = self._counted.name.split(".")
+                value = reduce(attribute, attributes, frame.f_locals.get(name))
                 if type(value) is int:
                     self._note(value)
                 return
