@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from unstuck.model import Finding, Stall
 
 MIN_STANDING = 15.0  # seconds; until then most standstills are proven, or over
-MIN_STILL = 8.0  # seconds in which nothing moved at all: no CPU time, no bytes. Who computes may be at work
+MIN_STILL = 8.0  # seconds in which nothing moved: no bytes, no memory, the same functions
+COMPUTES = "main-spins"  # the training itself is at work, maybe for good reason: not a word until that is certain
 MIN_TIMES_LONGEST = 3.0  # the longest pause of this kind in this run: a checkpoint that is slow each time is usual
 
 
@@ -23,13 +24,18 @@ class EarlyWord:
     def __init__(self, scale: float = 1.0) -> None:
         self._scale = scale
         self._said: Stall | None = None
+        self._unsaid = False
 
     def due(self, stalls: tuple[Stall, ...]) -> Stall | None:
         """The standstill to speak about now."""
         if self._said is not None:
             return None
-        self._said = next((stall for stall in stalls if self._is_unusual(stall)), None)
+        self._said, self._unsaid = next((stall for stall in stalls if self._is_unusual(stall)), None), False
         return self._said
+
+    def leave_unsaid(self) -> None:
+        """About this one nothing is said, nor that it is over."""
+        self._unsaid = True
 
     def over(self, stalls: tuple[Stall, ...]) -> Stall | None:
         """What was said, once that process has moved again."""
@@ -37,7 +43,7 @@ class EarlyWord:
         if said is None or any(stall.pid == said.pid and stall.since == said.since for stall in stalls):
             return None
         self._said = None
-        return said
+        return None if self._unsaid else said
 
     def _is_unusual(self, stall: Stall) -> bool:
         return (
@@ -49,6 +55,10 @@ class EarlyWord:
         )
 
 
-def cause_in_words(findings: tuple[Finding, ...]) -> str:
-    """What the rules would say if they were asked now, in the middle of a sentence; empty where they say nothing."""
-    return in_sentence(next((finding.title for finding in findings if finding.family in STANDING), ""))
+def cause_in_words(findings: tuple[Finding, ...]) -> str | None:
+    """What the rules would say if they were asked now, in the middle of a sentence; empty where they say nothing. None:
+    it computes."""
+    cause = next((finding for finding in findings if finding.family in STANDING), None)
+    if cause is not None and cause.rule == COMPUTES:
+        return None
+    return in_sentence(cause.title) if cause is not None else ""

@@ -123,10 +123,14 @@ class Watch:
         stall = self._early.due(stalls)
         if stall is not None:
             case = self.evidence.case()
-            why = self._why(case) or ", ".join(doing(stall, case))
+            why = self._why(case)
+            if why is None:
+                self._early.leave_unsaid()
+                return
+            why = why or ", ".join(doing(stall, case))
             self.output.line(f"{stalled_for(stall)}{': ' if why else ''}{why}; still watching")
 
-    def _why(self, case: Case) -> str:
+    def _why(self, case: Case) -> str | None:
         from dataclasses import replace
 
         from unstuck.rules.diagnose import diagnose

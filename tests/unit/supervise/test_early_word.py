@@ -53,3 +53,13 @@ def test_a_title_in_the_middle_of_a_sentence() -> None:
     assert cause_in_words((finding("Worker 1 (pid 7) waits for a.lock"),)) == "worker 1 (pid 7) waits for a.lock"
     assert cause_in_words((finding("NFS does not answer"),)) == "NFS does not answer"
     assert cause_in_words((finding("Loss is NaN", "numerics"),)) == ""
+
+
+def test_who_computes_is_left_alone() -> None:
+    spins = Finding("main-spins", "hang", "error", 0.6, "It computes", (), Where(), Fix("f"), "py-spy")
+    assert cause_in_words((spins,)) is None
+    early = EarlyWord()
+    assert early.due((STALL,)) == STALL
+    early.leave_unsaid()
+    assert early.over(()) is None
+    assert early.due((replace(STALL, since=300.0),)) is not None, "about the next one there may be a word again"
