@@ -1,3 +1,5 @@
+import multiprocessing
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -22,7 +24,9 @@ def main():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(21, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = DataLoader(Corpus(), batch_size=16, num_workers=1, multiprocessing_context="forkserver")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch"])  # then a worker need not import it
+    loader = DataLoader(Corpus(), batch_size=16, num_workers=1, multiprocessing_context=context)
     for epoch in range(5):
         for x, y in loader:
             loss = nn.functional.mse_loss(model(x), y)

@@ -1,5 +1,3 @@
-import time
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -18,7 +16,6 @@ class NoisyPairs(Dataset):
         return len(self.clean)
 
     def __getitem__(self, i):
-        time.sleep(0.001)
         g = torch.Generator().manual_seed(i)
         return self.clean[i] + self.sigma * torch.randn(40, generator=g), self.clean[i]
 

@@ -1,5 +1,3 @@
-import time
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -24,7 +22,6 @@ class AugmentedImages(Dataset):
         return len(self.y)
 
     def __getitem__(self, i):
-        time.sleep(0.001)
         g = torch.Generator().manual_seed(self.seed + 1_000_003 * self.epoch + i)
         dx, dy = torch.randint(0, 5, (2,), generator=g).tolist()
         crop = self.x[i, :, 2:18, dy:dy + 16]

@@ -131,6 +131,27 @@ def test_a_pickle_is_measured_where_it_is_made() -> None:
     processes.pickles.begin()
 
 
+def test_the_pickles_of_new_workers_are_known_where_their_pass_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's constructor starts the workers, and then calls its own `_reset`."""
+
+    class Iterator:
+        def __init__(self, loader: object) -> None:
+            processes.pickles.largest = 70
+            self._reset(loader, first_iter=True)
+
+        def _reset(self, loader: object, first_iter: bool = False) -> None: ...
+
+    known: list[int] = []
+    monkeypatch.setattr(dataloader, "opened", lambda *_: known.append(processes.pickles.largest))
+    for name in ("__init__", "_reset"):
+        dataloader._wrap_opening(Iterator, name, name)
+        guard._removers.pop(name)
+    iterator = Iterator(None)
+    assert known == [70]
+    iterator._reset(None)
+    assert known == [70, 0], "workers that stay are handed nothing"
+
+
 def test_a_data_set_that_draws_from_another_loader_is_waited_for_from_the_beginning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -222,12 +222,12 @@ def _wrap_opening(kind: Any, name: str, probe: str) -> None:
 
     @wraps(original)
     def opening(self: Any, loader: Any, *arguments: Any, **options: Any) -> None:
-        first = options.get("first_iter", arguments[0] if arguments else False)
+        if name == "_reset" and options.get("first_iter", arguments[0] if arguments else False):
+            original(self, loader, *arguments, **options)  # its constructor is still at work, and has started workers
+            return
         began = monotonic_ns()
         processes.pickles.begin()
         original(self, loader, *arguments, **options)
-        if name == "_reset" and first:  # its constructor is still at work
-            return
         try:
             opened(self, loader, monotonic_ns() - began)
         except Exception as fault:

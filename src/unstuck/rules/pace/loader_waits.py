@@ -23,6 +23,7 @@ MIN_SNAPSHOTS_TOGETHER = 10  # in which two or more workers make a batch
 MIN_ALONE_SHARE = 0.85  # of these: at most one worker is not waiting for the lock
 MIN_BLOCKED_SHARE = 0.25  # of the snapshots in which a worker waits for the lock, on average
 MIN_HOT_SHARE = 0.15  # of the samples, that a line must have to be named as the cause
+MIN_COMPUTING_SHARE = 0.3  # of the time to make a batch: below, cores are not what it needs
 MAX_WORKERS = 16  # recommended unseen
 MAX_GAIN = 20.0  # beyond this the number says no more than that next to nothing is left
 
@@ -210,15 +211,26 @@ class LoaderWait:
         if not self.watched or self.multiplies:
             return 0
         needed = math.ceil(self.making / max(self.step_seconds, self.making / MAX_WORKERS))
-        makers = max(1e-9, sum(f.busy for f in strain.fetchers))
-        load = sum(f.cpu + f.delayed for f in strain.fetchers) / makers
-        if not self.workers:  # the process trains too, with all its threads
-            load = 0.0 if self.mostly_waits else min(1.0, load)
-        load += self._program_cores / makers
-        if load < 0.3:  # it waits more than it computes: cores are not what it needs
+        if not self.needs_cores:
             return min(needed, MAX_WORKERS)
         free = strain.cores - strain.others - min(1.0, self.step_seconds / self.period)
-        return max(0, min(needed, int(free / load)))
+        return max(0, min(needed, int(free / self._cores_for_one)))
+
+    @property
+    def needs_cores(self) -> bool:
+        """To make batches: else they wait more than they compute."""
+        return self._cores_for_one >= MIN_COMPUTING_SHARE
+
+    @property
+    def _cores_for_one(self) -> float:
+        """Cores that one process keeps busy while it makes a batch, where it need not wait for a core."""
+        fetchers = self.strain.fetchers
+        makers = max(1e-9, sum(f.busy for f in fetchers))
+        unhindered = max(0.1 * makers, sum(f.busy - f.delayed / max(1, f.threads) for f in fetchers))
+        load = sum(f.cpu for f in fetchers) / unhindered
+        if not self.workers:  # the process trains too, with all its threads
+            load = 0.0 if self.mostly_waits else min(1.0, load)
+        return load + self._program_cores / makers
 
     @property
     def _program_cores(self) -> float:

@@ -43,14 +43,15 @@ def decide(case: Case) -> Iterable[Finding]:
     yield RULE.finding(
         severity="warning",
         confidence=0.85,
-        title=f"{wait.workers_text} cannot keep up: the training waits for data {wait.share:.0%} of the time; "
-        f"{wanted} would make it {times(gain)} as fast",
+        title=f"{wait.workers_text} cannot keep up: the training waits for data {wait.share:.0%} of the time",
         evidence=(
             wait.lost_text,
             f"a worker makes batches {wait.busy:.0%} of the time and needs {seconds(wait.making)} for one; what the "
             f"training does with it takes {seconds(wait.step_seconds)}",
             cores_text(wait.strain),
             line_text(wait.hot) if wait.hot is not None else "",
+            f"{times(gain)} as fast with {wanted} workers"
+            + ("" if wait.needs_cores else "; they mostly wait, which takes no core"),
         ),
         where=wait.report.where(),
         fix=Fix(

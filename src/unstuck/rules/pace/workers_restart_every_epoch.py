@@ -46,8 +46,8 @@ def decide(case: Case) -> Iterable[Finding]:
             evidence=(
                 f"{state.starts:,} epochs after the first: it took {seconds(state.starting / state.starts)} to the "
                 f"first batch of each, and making a batch takes {seconds(wait.fetch_seconds)}",
-                f"that is {seconds(lost)} of the {seconds(wait.seconds)} since the first batch, for {wait.workers} "
-                f"workers{f' (start method {method})' if method else ''}",
+                f"that is {seconds(lost)} of the {seconds(wait.seconds)} since the first batch, for {wait.workers_text}"
+                f"{f' (start method {method})' if method else ''}",
                 f"{times(1 / max(0.05, 1 - share))} as fast if they stayed alive",
             ),
             where=wait.report.where(),
