@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_not_of_what_came_so_or_in_several_ways(tmp_path: Path) -> None:
 def test_a_few_steps_are_followed_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 10.0)
     monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
-    monkeypatch.setattr(computed_values.sys, "setprofile", lambda _follow: None)
+    monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
     birth = Birth()
     looked = computed_values.Returns(birth)
     assert [looked.stepped() for _ in range(4)] == [False, False, False, True]
@@ -57,5 +58,5 @@ def test_a_few_steps_are_followed_however_long_they_take(monkeypatch: pytest.Mon
 def test_where_no_step_is_made_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 10.0)
     monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
-    monkeypatch.setattr(computed_values.sys, "setprofile", lambda _follow: None)
+    monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
     assert computed_values.Returns(Birth()).ended()
