@@ -122,7 +122,7 @@ class Dispatch:
         known = self.probes.get(name)
         if known is None:
             module, kind = PROBES[name]
-            with hiding.Hidden():
+            with self.begin().LeftOut():
                 made = importlib.import_module(f"{__package__}.probes.{module}")
                 hiding.pass_over_ours(__package__)
             known = self.probes[name] = getattr(made, kind)()

@@ -3,6 +3,7 @@ time for it is earned."""
 
 from __future__ import annotations
 
+from _thread import _local
 from time import monotonic, thread_time
 
 from . import flight, hiding, one_thread
@@ -63,27 +64,51 @@ class Governor:
         self.by_probe[instead_of] = self.by_probe.get(instead_of, 0.0) - seconds
 
 
-class Reading(hiding.Hidden):
-    """While this is open, what is done is counted, runs on one thread, and is seen by no compiler and no mode."""
+_open = _local()
+"""Of each thread: the innermost `Reading` that is open in it."""
 
-    __slots__ = ("_from", "_threads")
+
+class LeftOut(hiding.Hidden):
+    """While this is open, what is done is unseen, and counted for nobody: modules that are loaded, once."""
+
+    __slots__ = ("_began", "_outer")
+
+    def __enter__(self) -> LeftOut:
+        self._began = thread_time()
+        self._outer: Reading | None = getattr(_open, "reading", None)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
+        if self._outer is not None:
+            self._outer.counted_from += thread_time() - self._began
+
+
+class Reading(LeftOut):
+    """While this is open, what is done is counted, runs on one thread, and is seen by no compiler and no mode. Where
+    one is open already, what is done in this one is not counted there once more."""
+
+    __slots__ = ("_threads", "counted_from")
 
     def __enter__(self) -> Reading:
-        self._from = thread_time()
         super().__enter__()
+        self.counted_from = self._began
+        _open.reading = self
         self._threads = one_thread.begin()
         return self
 
     def __exit__(self, *raised: object) -> None:
         one_thread.end(self._threads)
-        super().__exit__(*raised)
         self.spent_by("")
+        _open.reading = self._outer
+        super().__exit__(*raised)
 
     def spent_by(self, probe: str) -> None:
         """What was spent since the last such call goes to its account."""
         now = thread_time()
-        governor.add(probe, now - self._from)
-        self._from = now
+        governor.add(probe, now - self.counted_from)
+        self.counted_from = now
 
 
 governor = Governor()

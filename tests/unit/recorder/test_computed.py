@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from unstuck.recorder.probes.numerics import computed_values
-from unstuck.recorder.records.numerics import ComputedValue
+from unstuck.recorder.records.numerics import Birth, ComputedValue
 
 SCRIPT = """
 def main(returns, adv2):
@@ -40,3 +43,20 @@ def test_not_of_what_came_so_or_in_several_ways(tmp_path: Path) -> None:
     assert told(tmp_path, "adv2", returns=torch.ones(2)) is None, "a loop gives it values too"
     assert told(tmp_path, "plain", returns=torch.ones(2)) is None, "a sum of numbers is one"
     assert told(tmp_path, "missing", returns=torch.ones(2)) is None
+
+
+def test_a_few_steps_are_followed_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count(0.0, 10.0)
+    monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
+    birth = Birth()
+    looked = computed_values.Returns(birth)
+    assert [looked.stepped() for _ in range(4)] == [False, False, False, True]
+    assert not birth.sought
+
+
+def test_where_no_step_is_made_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count(0.0, 10.0)
+    monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
+    assert computed_values.Returns(Birth()).ended()

@@ -39,3 +39,12 @@ def test_other_kinds_of_updates() -> None:
     assert fitted_update.fit(-1e-3 * gradient.sign(), gradient, weight, None) is None
     assert fitted_update.fit(gradient, gradient, weight, None) is None, "it climbs"
     assert fitted_update.fit(torch.zeros(500).double(), gradient, weight, None) is None
+
+
+def test_a_gradient_that_is_gone_moves_nothing_at_any_rate() -> None:
+    weight = torch.rand(500).double() + 0.5
+    gradient, single, half = torch.randn(500).double(), 1.2e-7, 7.8e-3
+    assert fitted_update.would_move(1e-3, gradient, weight, single)
+    assert not fitted_update.would_move(0.1, 1e-8 * gradient, weight, single)
+    assert not fitted_update.would_move(1e-3, gradient, weight, half)
+    assert not fitted_update.would_move(0.0, gradient, weight, single)

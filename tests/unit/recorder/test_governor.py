@@ -50,3 +50,26 @@ def test_something_is_kept_once_it_is_asked_for(budget: Governor) -> None:
     assert not budget.allows("growth")
     budget.add("steep", EARNED * KEPT["steep"] * 0.9)
     assert not budget.allows("growth"), "all is spent but what is kept"
+
+
+def test_what_is_done_within_another_reading_counts_once_and_what_is_loaded_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    made = Governor()
+    monkeypatch.setattr(governor, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(governor, "governor", made)
+    with governor.Reading() as outer:
+        clock[0] += 1
+        with governor.Reading() as inner:
+            with governor.LeftOut():
+                clock[0] += 50
+            clock[0] += 2
+            inner.spent_by("data")
+        with governor.LeftOut():
+            clock[0] += 100
+        clock[0] += 4
+        outer.spent_by("learning")
+    with governor.LeftOut():
+        clock[0] += 10
+    assert (made.by_probe["data"], made.by_probe["learning"], made.spent) == (2, 5, 7)

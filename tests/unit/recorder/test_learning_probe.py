@@ -270,6 +270,23 @@ def test_updates_written_by_hand(run: Run) -> None:
         assert each.moves[0][1] == pytest.approx(0.1 * each.grads[0][1], rel=0.2)
 
 
+def test_a_rate_of_an_update_by_hand_that_is_gone(run: Run) -> None:
+    weight = torch.randn(4, 1, requires_grad=True)
+    x, y = torch.randn(16, 4), torch.randn(16, 1)
+    for made in range(1, 7):
+        if made > 1:
+            run.probe.before_step(None)
+        run.backward(functional.mse_loss(x @ weight, y))
+        run.probe.after_backward()
+        with torch.no_grad():
+            weight -= (0.1 if made < 4 else 1e-12) * weight.grad
+            weight.grad = None
+        run.probe.after_step(None, made)
+        flight.state[flight.STEPS] += 1
+    (by_hand,) = run.record().optimizers
+    assert by_hand.lrs == [(1, 0.1), (3, 0.0)]
+
+
 def found_from_here() -> Names:
     names = Names()
     names.find(sys._getframe(1))

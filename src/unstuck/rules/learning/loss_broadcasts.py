@@ -9,7 +9,8 @@ Why it matters
     the same for everything, with a loss that looks like the variance of the targets.
 
 Evidence
-    Both shapes and that of the difference, from the graph of the loss, and the variance of the targets.
+    Both shapes and that of the difference, from the graph of the loss. The variance of the targets, where the loss is a
+    square and they are known; else how the loss went.
 
 Fix
     Give both the same shape: `prediction.squeeze(1)` or `target.unsqueeze(1)`.
@@ -27,9 +28,11 @@ from math import prod
 from unstuck.model import Case, Finding
 from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import first_by_loss_function, loss_of, now, number, where
+from unstuck.rules.training import course, first_by_loss_function, loss_of, now, number, where
 
 ELEMENTWISE_OPS = ("mse", "smooth_l1", "huber")  # torch's own: they expect as many predictions as targets
+
+SQUARES = ("mse", "squared")
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -60,9 +63,9 @@ def _too_few_outputs(prediction: list[int], broadcast: list[int]) -> bool:
 def _finding(learning: Learning, head: LossHead, prediction: list[int], broadcast: list[int]) -> Finding:
     crossed, target = _crossed(prediction, broadcast), _target_shape(head, prediction, broadcast)
     loss, deviation = loss_of(learning, head), head.target.sd
-    floor = ""
-    if crossed and loss is not None and loss.points and deviation:
-        floor = f"the loss cannot get far below the variance of the targets, {number(deviation**2)}{now(loss)}"
+    how_it_went = course(loss) if loss is not None and loss.points else ""
+    if crossed and how_it_went and deviation and head.op in SQUARES:
+        how_it_went = f"the loss cannot get far below the variance of the targets, {number(deviation**2)}{now(loss)}"
     return RULE.finding(
         severity="error",
         confidence=0.95,
@@ -70,7 +73,7 @@ def _finding(learning: Learning, head: LossHead, prediction: list[int], broadcas
         evidence=(
             f"prediction {prediction} and target {target} become {broadcast}: {prod(broadcast):,} differences for "
             f"{prod(prediction):,} predictions, in {head.times:,} sampled steps",
-            floor,
+            how_it_went,
         ),
         where=where(learning, head.site),
         fix="Give both the same shape before the loss: `prediction.squeeze(-1)`, or `target.unsqueeze(-1)`."

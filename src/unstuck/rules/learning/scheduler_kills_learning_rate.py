@@ -96,9 +96,9 @@ def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler | Non
         confidence=0.93 if every_batch else 0.85,
         title=f"The learning rate was gone at step {gone:,} of {learning.steps:,}: {by} {how}",
         evidence=(
-            f"the rate fell from {peak_rate(optimizer):g} to {rate_then:.1e} by step {gone:,} and is "
-            f"{optimizer.lrs[-1][1]:.1e} now; {learning.steps - gone:,} of {learning.steps:,} steps trained at next to "
-            "nothing",
+            f"the rate fell from {peak_rate(optimizer):g} to {_small(rate_then)} by step {gone:,} and is "
+            f"{_small(optimizer.lrs[-1][1])} now; {learning.steps - gone:,} of {learning.steps:,} steps trained at "
+            "next to nothing",
             _described(scheduler) + (_stepped(scheduler, learning) if scheduler.steps else "")
             if scheduler is not None
             else f"no torch scheduler is in use: the script sets the rate itself, {len(optimizer.lrs):,} changes seen",
@@ -108,6 +108,10 @@ def _killed(learning: Learning, optimizer: Optimizer, scheduler: Scheduler | Non
         where=where(learning, scheduler.site if scheduler is not None else optimizer.site or loss.site),
         fix=Fix(_fix(scheduler), setting="schedule" if scheduler is not None else None),
     )
+
+
+def _small(rate: float) -> str:
+    return f"{rate:.1e}" if rate else "0"
 
 
 def _fix(scheduler: Scheduler | None) -> str:

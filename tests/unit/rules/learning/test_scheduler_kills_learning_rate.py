@@ -35,6 +35,9 @@ def test_a_schedule_for_epochs_stepped_at_every_batch() -> None:
     by_hand: dict[str, Any] = {**given, "schedulers": []}
     (finding,) = found(scheduler_kills_learning_rate.RULE, **by_hand)
     assert "the script's own schedule" in finding.title
+    nothing_moves: dict[str, Any] = {**by_hand, "optimizers": [optimizer(lrs=[(1, 0.1), (16, 0.01), (40, 0.0)])]}
+    (finding,) = found(scheduler_kills_learning_rate.RULE, **nothing_moves)
+    assert "from 0.1 to 0 by step 40 and is 0 now" in finding.evidence[0]
 
 
 def test_the_end_of_a_schedule_is_meant_to_be_small() -> None:

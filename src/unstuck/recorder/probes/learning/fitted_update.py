@@ -26,6 +26,12 @@ def joined(parts: list[Any]) -> Any:
     return torch.cat([part.detach().reshape(-1).double() for part in parts])
 
 
+def would_move(rate: float, gradient: Any, weight: Any, precision: float) -> bool:
+    """At this rate the step would show in the weights: where nothing moves, the rate is gone, and it is not the
+    gradient that has come to nothing."""
+    return bool((rate * gradient.abs() > 10 * precision * weight.abs()).any())
+
+
 def fit(moved: Any, gradient: Any, weight: Any, one_before: Any) -> Fit | None:
     """None: it is another kind of update. `one_before`: the move of the step before."""
     plain, error = _explained(moved, [gradient, weight])

@@ -122,6 +122,10 @@ class Optimizer:
         for name, value in (("momentum", fit.momentum), ("weight_decay", fit.decay)):
             self.settings[name] = float(f"{value:.2g}")
 
+    def note_rate_gone(self, step: int) -> None:
+        """An update written by hand moves no weight any more, though its gradients are as large as they were."""
+        self._note_rate(0.0, step)
+
     def _note_rate(self, rate: float, step: int) -> None:
         if not self.lrs or self.lrs[-1][1] != rate:
             self.lrs.append((step, rate))

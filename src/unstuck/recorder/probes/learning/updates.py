@@ -122,10 +122,15 @@ class Updates:
         self._gradients = {}
         if any(gradient is None for gradient in gradients):
             return
+        moved, gradient, weight = (fitted_update.joined(each) for each in (moves, gradients, before))
+        if not moved.any():
+            precision = max(torch.finfo(weight.dtype).eps for weight in before)
+            if entry.lrs and fitted_update.would_move(entry.lrs[-1][1], gradient, weight, precision):
+                entry.note_rate_gone(step)
+            return
         one_before = entry.last_move if entry.steps - entry.last_at == 1 else None
         if one_before is None:  # with momentum, the rate alone would not be the whole of it
             return
-        moved, gradient, weight = (fitted_update.joined(each) for each in (moves, gradients, before))
         fit = fitted_update.fit(moved, gradient, weight, one_before)
         if fit is not None:
             entry.note_fit(fit, step)

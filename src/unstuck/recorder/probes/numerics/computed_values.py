@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from time import thread_time
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -26,6 +26,7 @@ LOGS = ("log", "log2", "log10")
 EDGES = ("std", "var", *LOGS, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
+MIN_STEPS = 4  # … and however long they take: the first is half over, and may load modules
 MAX_EVENTS, MAX_SECONDS = 3_000_000, 0.5  # most events are of our own probes, which read the graph meanwhile
 YIELDS = 0x2A0  # generators and coroutines: a `yield` is a return too, and their locals are needed after it
 SPREAD_WARNINGS = tuple(f"{name}(): degrees of freedom" for name in ("std", "var", "std_mean", "var_mean"))  # torch's
@@ -123,7 +124,7 @@ class Returns:
     def __init__(self, birth: Birth) -> None:
         self._birth, self._steps, self._events = birth, 0, 0
         self.found = False
-        self._until = thread_time() + MAX_SECONDS
+        self._until = monotonic() + MAX_SECONDS
         self.on = sys.getprofile() is None and not hooks.is_profiled()
         if self.on:
             birth.sought = True  # type: ignore[misc]  # it is not written yet
@@ -136,7 +137,8 @@ class Returns:
 
     def ended(self) -> bool:
         """The same, asked at any time; once."""
-        if self.on and not self.found and self._steps < MAX_STEPS and thread_time() < self._until:
+        going_on = 0 < self._steps < MIN_STEPS or (self._steps < MAX_STEPS and monotonic() < self._until)
+        if self.on and not self.found and going_on:
             return False
         self.stop()
         ended = self._birth.sought
