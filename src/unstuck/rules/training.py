@@ -171,9 +171,10 @@ def worse_than_constant(case: Case) -> Iterator[Learning]:
 
 
 def _has_diverged(loss: Loss, constant: float) -> bool:
-    """Thrown far above where it began, and above that of a constant prediction: this shows after a few steps."""
-    end = end_mean(loss)
-    risen = end > MIN_RISE * max(first_value(loss), lowest_mean(loss))
+    """Thrown far above where it began, and above that of a constant prediction: this shows after a few steps. One that
+    comes down again has some more."""
+    end, lowest = end_mean(loss), lowest_mean(loss) if loss.count < MIN_VALUES_ENDED else 0.0
+    risen = end > MIN_RISE * max(first_value(loss), lowest)
     return loss.count >= MIN_VALUES_DIVERGED and risen and end > MIN_ABOVE_CONSTANT * constant
 
 

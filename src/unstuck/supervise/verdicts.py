@@ -178,7 +178,7 @@ def _key(finding: Finding) -> tuple[str, int | None]:
 
 def _counts(finding: Finding, standing: list[Finding], case: Case) -> bool:
     """It is news, given what stands already and how the run is."""
-    errors = [f for f in standing if f.severity == "error" and f.rule not in _followers(finding)]
+    errors = [f for f in standing if f.severity == "error" and f.rule not in _named_beneath(finding)]
     if errors and finding.severity == "error" and case.outcome != "died":
         # The cause is named; its echoes are not news. A run that goes on in vain is no cause of a standstill, though.
         only_in_vain = all(f.family in IN_VAIN for f in errors)
@@ -190,9 +190,14 @@ def _counts(finding: Finding, standing: list[Finding], case: Case) -> bool:
     return case.outcome != "finished" or finding.family == "ranks" or not _disproved_by_end(finding)
 
 
+def _named_beneath(finding: Finding) -> set[str]:
+    """Rules of what follows from this."""
+    return {line.partition(":")[0] for line in finding.consequences}
+
+
 def _followers(finding: Finding) -> set[str]:
-    """Rules of what was reported of other ranks, and follows from this."""
-    return {line.partition(":")[0] for line in finding.consequences} if finding.where.rank is not None else set()
+    """The same, of what was reported of other ranks."""
+    return _named_beneath(finding) if finding.where.rank is not None else set()
 
 
 def _stalled(case: Case, finding: Finding) -> int | None:

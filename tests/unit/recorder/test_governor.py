@@ -35,12 +35,32 @@ def test_one_probe_takes_no_more_than_its_portion(budget: Governor) -> None:
     assert budget.allows("learning")
 
 
-def test_slopes_are_watched_though_the_others_spent_it_all(budget: Governor) -> None:
-    assert budget.allows("steep")
+@pytest.mark.parametrize("part", sorted(KEPT))
+def test_slopes_and_updates_are_watched_though_the_others_spent_it_all(budget: Governor, part: str) -> None:
+    assert budget.allows(part)
     budget.add("learning", EARNED * 1.01)
-    assert budget.allows("steep")
-    budget.charge("steep", "learning", EARNED * KEPT["steep"] * 1.01)
-    assert not budget.allows("steep")
+    assert budget.allows(part)
+    budget.charge(part, "learning", EARNED * KEPT[part] * 1.01)
+    assert not budget.allows(part)
+
+
+def test_updates_are_compared_though_the_probe_has_spent_all_it_may(
+    budget: Governor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from unstuck.recorder.probes.learning.learning_probe import LearningProbe
+
+    monkeypatch.setattr(governor, "governor", budget)
+    monkeypatch.setattr(governor, "allows", budget.allows)
+    probe = LearningProbe()
+    seen: list[int] = []
+    monkeypatch.setattr(probe.updates, "before", lambda *_: seen.append(len(seen)))
+    budget.add("learning", EARNED * 0.8)
+    probe.before_step(None)
+    assert seen == [0]
+    assert budget.by_probe["updates"] > 0
+    budget.add("updates", EARNED * KEPT["updates"])
+    probe.before_step(None)
+    assert seen == [0]
 
 
 def test_something_is_kept_once_it_is_asked_for(budget: Governor) -> None:

@@ -9,7 +9,7 @@ from unstuck.recorder.probes.data.pairs import Pairs
 
 def test_inputs_that_come_again() -> None:
     torch.manual_seed(0)
-    x, y = torch.randn(40, 3), torch.arange(40.0).unsqueeze(1)
+    x, y = torch.randn(40, 5), torch.arange(40.0).unsqueeze(1)
     together, apart = Pairs(), Pairs()
     for _ in range(3):
         order = torch.randperm(40)
@@ -23,5 +23,16 @@ def test_inputs_that_come_again() -> None:
 
 def test_the_same_input_twice_in_one_batch_is_no_matter() -> None:
     pairs = Pairs()
-    pairs.take(torch.ones(20, 2), torch.arange(20.0).unsqueeze(1))
+    pairs.take(torch.arange(5.0).repeat(20, 1), torch.arange(20.0).unsqueeze(1))
     assert pairs.record().again == 0
+
+
+def test_rows_that_are_the_same_by_chance_are_not_recognized() -> None:
+    few = torch.tensor([[0.0, 1.0, 2.0, 0.0, 1.0]]).repeat(8, 1)
+    pairs = Pairs()
+    for _ in range(3):
+        pairs.take(few, torch.rand(8, 1))
+    assert pairs.record().again == 0
+    for _ in range(3):
+        pairs.take(torch.cat((few, torch.full((8, 1), 3.0)), 1), torch.rand(8, 1))
+    assert (pairs.record().again, pairs.record().changed) == (16, 16)

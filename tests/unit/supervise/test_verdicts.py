@@ -87,6 +87,16 @@ def test_what_is_explained_by_the_new_goes() -> None:
     assert rules(verdicts.findings) == [("a-numerics", False)]
 
 
+def test_a_cause_found_later_takes_the_place_of_what_follows_from_it() -> None:
+    verdicts = Verdicts()
+    rate, gaps = finding("learning", rule="learning-rate-too-high"), finding("data", rule="missing-values")
+    say(verdicts, rate, replace(gaps, severity="info"))
+    cause = replace(gaps, consequences=("learning-rate-too-high: it is too high",))
+    change = say(verdicts, cause, case=ended("finished"))
+    assert rate in change.superseded
+    assert verdicts.findings == (cause,)
+
+
 @pytest.mark.parametrize(
     ("said", "found", "left"),
     [

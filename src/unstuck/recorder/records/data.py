@@ -180,6 +180,9 @@ class LoaderData(Struct):
     labels: LabelCounts | None = None
     pairs: PairsSeen = PairsSeen()
     relation: Relation | None = None
+    made_up: bool | None = None
+    """Where these tests find nothing: the script draws inputs or targets at random and computes nothing from them
+    (False: all that it draws goes into a computation; None: it draws nothing, or its source cannot be read)."""
 
 
 class GivenLayer(Struct):

@@ -4,7 +4,8 @@ What it sees
     The loss has come to rest at the entropy of the class frequencies, or at the variance of the targets, and one of
     three: inputs that come once more have another target each time (the two are shuffled apart while the training
     runs); the targets fit their inputs in another order of the samples (the next one's, reversed, numbers sorted as
-    text); or simple tests on the rows that were read find no relation at all between inputs and targets.
+    text); or simple tests on the rows that were read find no relation at all between inputs and targets, and none of
+    the two was drawn at random on purpose.
 
 Why it matters
     There is nothing to learn: inputs sorted one way and targets another, or only one of the two shuffled.
@@ -21,15 +22,18 @@ Fix
 When it is wrong
     A relation that neither means nor neighbours show (parity, a cipher) is not found by the tests; that is a warning,
     not an error. It says nothing where the loss is below that of a constant prediction: then the targets do say
-    something about the inputs.
+    something about the inputs. Nor does it where a trial run draws inputs or targets at random and computes nothing
+    from them; where the source does not say how they are made, only labels too uneven for a fair draw count. Rows with
+    fewer than four distinct values are not recognized when they come again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import sqrt
 
 from unstuck.model import Case, Finding, Question
-from unstuck.recorder.records.data import LoaderData, PairedWith, Relation
+from unstuck.recorder.records.data import LabelCounts, LoaderData, PairedWith, Relation
 from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import now, number, stuck_at_constant, where
@@ -37,6 +41,7 @@ from unstuck.rules.training import now, number, stuck_at_constant, where
 MIN_OTHERS = 12  # inputs that came once more with another target
 MIN_CHANGED = 0.8  # of those that would have another target if it were drawn at random
 NO_RELATION = 2.5  # standard deviations: chance alone gives more in less than 1 of 100 datasets
+MAX_UNEVEN = 4.0  # the same, of how often each label comes: a fair draw never gives more
 MIN_FIT = 10.0  # the same, of targets in another order: chance never gives that
 ORDERS: dict[PairedWith, tuple[str, str]] = {
     "next": ("each input belongs to the target of the next sample", "Shift one of the two by one sample."),
@@ -61,8 +66,8 @@ def decide(case: Case) -> Iterable[Finding | Question]:
         found = next((each for data in loaders if (each := _judge(learning, head, data, outcome)) is not None), None)
         if found is not None and found.severity == "warning" and case.outcome == "died":
             return  # it has another trouble
-        if found is None and any(data.relation is not None for data in loaders):
-            return  # they do belong together, as far as can be seen
+        if found is None and any(_is_related(data) or data.made_up for data in loaders):
+            return  # they do belong together, as far as can be seen; or there is nothing to learn, and need not be
         yield found or Question(
             RULE.name,
             "Do the targets belong to the inputs?",
@@ -74,11 +79,28 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
     relation = data.relation
     if _is_apart(data):
         return _apart(learning, head, data, outcome)
-    if relation is None or relation.by_mean > NO_RELATION or relation.by_neighbour > NO_RELATION:
+    if relation is None or _is_related(data):
         return None
     if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
         return _other_order(learning, head, data, (relation, relation.paired), outcome)
+    if data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
+        return None
     return _no_relation(learning, head, data, relation, outcome)
+
+
+def _is_related(data: LoaderData) -> bool:
+    relation = data.relation
+    return relation is not None and max(relation.by_mean, relation.by_neighbour) > NO_RELATION
+
+
+def _is_uneven(labels: LabelCounts | None, relation: Relation) -> bool:
+    """Too much for labels drawn at random, each as likely as the others."""
+    if labels is None or not labels.samples or labels.classes != len(labels.counts):
+        return False
+    free = labels.classes - 1
+    parts = (labels.classes * count / labels.samples - 1 for _, count in labels.counts)
+    square = relation.rows / labels.classes * sum(part * part for part in parts)
+    return square > free + MAX_UNEVEN * sqrt(2 * free)
 
 
 def _is_apart(data: LoaderData) -> bool:

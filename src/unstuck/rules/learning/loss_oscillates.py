@@ -43,7 +43,8 @@ from unstuck.rules.training import (
 )
 
 MIN_LOSS_VALUES = 40
-MIN_PAIRS = 16  # of consecutive steps that were sampled
+MIN_PAIRS = 16  # of consecutive steps that were sampled …
+MIN_CLEAR_PAIRS, MIN_CLEAR_SHARE = 8, 0.75  # … or so few, where so many of them point back
 MAX_COSINE = -0.2  # median between their updates: noise of batches gives about 0
 MIN_SWING = 0.15  # standard deviation of the loss, compared with its level
 MAX_COSINE_ALONE = -0.8  # then the loss may be as high on the other side, and not swing at all
@@ -55,11 +56,17 @@ def decide(case: Case) -> Iterable[Finding]:
         if loss is None or loss.count < MIN_LOSS_VALUES or not learning.optimizers or several_losses(learning):
             continue
         optimizer = learning.optimizers[0]
-        if len(optimizer.cosines) < MIN_PAIRS or has_learned(learning, loss) or not _not_falling(loss):
+        if not _enough(optimizer.cosines) or has_learned(learning, loss) or not _not_falling(loss):
             continue
         cosine, swings = median(optimizer.cosines), min(swing(loss.recent), swing(loss.first))
         if (cosine < MAX_COSINE and swings > MIN_SWING) or cosine < MAX_COSINE_ALONE:
             yield _finding(learning, optimizer, loss, cosine, swings)
+
+
+def _enough(cosines: list[float]) -> bool:
+    """A busy machine, or a short run of quick steps, leaves time for few pairs only."""
+    back = sum(cosine < MAX_COSINE for cosine in cosines)
+    return len(cosines) >= (MIN_CLEAR_PAIRS if back >= MIN_CLEAR_SHARE * len(cosines) else MIN_PAIRS)
 
 
 def _not_falling(loss: Loss) -> bool:

@@ -31,8 +31,11 @@ def test_only_an_experiment_tells() -> None:
     assert said(100, 98, level=0.2) == [], "it learns"
 
 
-def of_relation(relation: Relation, level: float = 1.0) -> list[Finding | Question]:
-    seen = DataSeen(pid=7, loaders=[LoaderData(trains=True, relation=relation)])
+def of_relation(
+    relation: Relation, level: float = 1.0, made_up: bool | None = False, labels: LabelCounts | None = None
+) -> list[Finding | Question]:
+    loader = LoaderData(trains=True, relation=relation, made_up=made_up, labels=labels)
+    seen = DataSeen(pid=7, loaders=[loader])
     given = head("mse", target=numbers(-2, 2, 0, 1))
     return list(RULE.decide(replace(case(given, losses=[loss(level, level)]), data=(seen,))))
 
@@ -47,6 +50,26 @@ def test_no_relation_at_all_is_a_warning() -> None:
     (finding,) = of_relation(Relation(rows=900, by_mean=1.4, by_neighbour=-1.0, paired="next", by_mean_paired=2.0))
     assert isinstance(finding, Finding)
     assert finding.severity == "warning"
+
+
+NONE = Relation(rows=900, by_mean=1.4, by_neighbour=-1.0)
+
+
+def test_what_is_drawn_at_random_on_purpose_is_no_fault() -> None:
+    assert of_relation(NONE, made_up=True) == []
+
+
+def test_without_the_source_labels_too_uneven_for_a_draw_count() -> None:
+    def told(*counts: int) -> Finding | Question:
+        shares = [(float(label), count) for label, count in enumerate(counts)]
+        labels = LabelCounts(classes=len(counts), counts=shares, samples=sum(counts))
+        (result,) = of_relation(NONE, made_up=None, labels=labels)
+        return result
+
+    assert isinstance(told(4600, 3000, 1400), Finding)
+    assert isinstance(told(3100, 3050, 2850), Question), "ten passes over 900 samples: a draw is as uneven"
+    (result,) = of_relation(NONE, made_up=None)
+    assert isinstance(result, Question), "numbers"
 
 
 def test_a_relation_is_no_finding_and_no_question() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -18,7 +19,8 @@ from ...probe import Probe
 from ...records import Site
 from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
 from ...records.learning import LossOp
-from . import bounded_rows, columns, loader_source, part, statistics_report
+from ..learning import script_lines
+from . import bounded_rows, columns, loader_source, made_up, part, statistics_report
 from .statistics import Gathered
 
 MOST_SOURCES = 4
@@ -27,6 +29,7 @@ TELL_AT = (4, 12, 40, 120, 360)  # batches read of a source that trains
 MOST_LAYERS = 6  # that get data as it came, of which it is noted what they get
 MOST_TARGETS = 64  # of losses, that are looked for among the parts of a batch
 MOST_COMPARED, MIN_COMPARED = 1 << 15, 4  # numbers of a target; the least where they are only some of a part
+RELATED = 3.0  # standard deviations above chance: then inputs say something about their targets
 NO_LOADER = -1
 
 
@@ -39,6 +42,8 @@ class Source:
         self.stepped = False  # a step was made between two batches of one pass
         self.matched = 0
         self.step = -1  # of the last batch, where there is no loader
+        self._is_read = False  # how the script makes its data,
+        self._made_up: bool | None = None  # and what was found
 
     def is_like(self, tensor: Any) -> bool:
         """It may be another batch of the only tensor that the model is given."""
@@ -52,7 +57,14 @@ class Source:
         return self.stepped or bool(self.loading.trained)
 
     def record(self) -> LoaderData:
-        return statistics_report.filled(self.about, self.gathered, self.trains)
+        found = statistics_report.filled(self.about, self.gathered, self.trains)
+        if found.relation is None or max(found.relation.by_mean, found.relation.by_neighbour) > RELATED:
+            return found
+        if not self._is_read:
+            self._is_read = True
+            sites = (found.dataset_site, found.made, found.site)
+            self._made_up = made_up.made_up([*(site[0] for site in sites if site), *script_lines.user_files(None)])
+        return replace(found, made_up=self._made_up)
 
 
 class LayerInput:

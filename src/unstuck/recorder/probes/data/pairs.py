@@ -9,6 +9,7 @@ from ...records.data import PairsSeen
 
 MAX_KNOWN = 8192  # inputs that are remembered
 MAX_ROWS = 512  # of a batch
+MIN_DISTINCT = 4  # values in a row: two samples with fewer may well be the same by chance
 _FACTOR = 0x9E3779B97F4A7C15 - (1 << 64)  # 2**64 over the golden ratio, as a signed word
 
 
@@ -22,10 +23,12 @@ class Pairs:
         """One row a sample in both; one number a sample in the second."""
         torch = sys.modules["torch"]
         self._batches += 1
-        rows = inputs.double().flatten(1)[:MAX_ROWS]
+        rows = inputs.double().flatten(1)[:MAX_ROWS].contiguous().view(torch.int64)
+        rich, targets = _is_rich(rows), targets.reshape(-1)[:MAX_ROWS]
+        rows, targets = rows[rich], targets[rich]
         places = torch.arange(1, rows.shape[1] + 1, dtype=torch.int64, device="cpu")
-        keys = (rows.contiguous().view(torch.int64) * (places * _FACTOR | 1)).sum(1).tolist()
-        for key, target in zip(keys, targets.reshape(-1)[:MAX_ROWS].tolist(), strict=False):
+        keys = (rows * (places * _FACTOR | 1)).sum(1).tolist()
+        for key, target in zip(keys, targets.tolist(), strict=True):
             known = self._known.get(key)
             if known is None:
                 if len(self._known) < MAX_KNOWN:
@@ -38,3 +41,11 @@ class Pairs:
 
     def record(self) -> PairsSeen:
         return PairsSeen(again=self._again, changed=self._changed, example=self._example)
+
+
+def _is_rich(rows: Any) -> Any:
+    """Whether each row has so many distinct values that no other sample has all of them."""
+    others = rows != rows[:, :1]
+    for _ in range(MIN_DISTINCT - 2):
+        others = others & (rows != rows.gather(1, others.int().argmax(1, keepdim=True)))
+    return others.any(1)

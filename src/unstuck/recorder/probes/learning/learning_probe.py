@@ -42,12 +42,13 @@ MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, 
 MAX_LOST = 64
 TOLD_AGAIN = 16  # losses that are NaN or infinite, after which what became of the training is told once more
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
+AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
 class LearningProbe(Probe):
     name = "learning"
-    governed = frozenset(("before_backward", "before_step"))
+    governed = frozenset(("before_backward",))
 
     def __init__(self) -> None:
         self._begin(gpu.copies)
@@ -270,7 +271,13 @@ class LearningProbe(Probe):
             self.lines.files.append(site[0])
 
     def before_step(self, optimizer: Any, closure: bool = False) -> None:
-        self.updates.before(optimizer, closure)
+        """Where the time for all the rest is spent, within what is kept for updates alone."""
+        kept = not governor.allows(self.name)
+        if not kept or governor.allows("updates"):
+            began = thread_time()
+            self.updates.before(optimizer, closure)
+            if kept:
+                governor.governor.charge("updates", self.name, AND_AFTER * (thread_time() - began))
 
     def after_backward(self) -> None:
         self.updates.accumulated()
