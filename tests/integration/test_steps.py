@@ -25,6 +25,7 @@ UPDATES = [  # script, by how much the count may be off (of the last update noth
     pytest.param("steps_accumulated.py", 1, 10, marks=pytest.mark.slow),
     pytest.param("steps_own_optimizer.py", 1, 6, marks=pytest.mark.slow),
     pytest.param("steps_dataset.py", 0, 3, marks=pytest.mark.slow),
+    pytest.param("steps_own_trainer.py", 0, 12, marks=pytest.mark.slow),
     pytest.param("steps_adjoint.py", 1, 0, marks=pytest.mark.slow),
 ]
 

@@ -186,6 +186,7 @@ class LearningProbe(Probe):
 
     def before_backward(self, root: Any, frame: FrameType) -> None:
         """Read the graph."""
+        asked, self._asked = self._asked, []  # not kept: that they are gone tells that others have taken their place
         if root is None:
             return
         if root.grad_fn is None:
@@ -195,7 +196,7 @@ class LearningProbe(Probe):
                 self.observed.nothing_reached()
             return
         with torch.no_grad():
-            self._read(root, frame)
+            self._read(root, frame, asked)
         if not self.optimizers.stepping() and self._passes() >= self._next_telling:
             self._look_for_update(frame)
             self.tell()
@@ -215,12 +216,12 @@ class LearningProbe(Probe):
             sites = [series.site[0] for series in self.losses.series.values() if series.site is not None]
             self.lost_update = lost_update.find(dict.fromkeys([*sites, *script_lines.user_files(frame)]))
 
-    def _read(self, root: Any, frame: FrameType) -> None:
+    def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         graph = graph_reading.read(root.grad_fn)
         self.compiled = self.compiled or graph.compiled
-        asked, self._asked = self._asked if graph.capped else [], []
         known = set(map(id, graph.leaves))
-        self.parameters.reached([*graph.leaves, *(leaf for leaf in asked if id(leaf) not in known)], graph)
+        more = [leaf for leaf in asked if id(leaf) not in known] if graph.capped else []
+        self.parameters.reached([*graph.leaves, *more], graph)
         self._name_all(frame)
         self.optimizers.at_backward()
         self.updates.at_first_backward()
@@ -237,6 +238,7 @@ class LearningProbe(Probe):
 
     def missed(self, event: str) -> None:
         if event == "before_backward":
+            self._asked = []
             self.optimizers.missed()
             self.observed.missed()
 

@@ -19,7 +19,7 @@ class OwnPasses:
     def __init__(self) -> None:
         self._code: CodeType | None = None
         self._counted = Counter()
-        self._seen = self._seen_at = 0
+        self._seen = self._since = 0  # the latest round, and the step at which it was first seen
 
     def begin(self, stack: list[FrameType], described: list[LoopFrame]) -> None:
         """In the first pass. `stack` and `described`: the innermost first."""
@@ -46,15 +46,15 @@ class OwnPasses:
             frame = frame.f_back
 
     def last(self) -> None:
-        """Steps that were made since the last sampled one belong to further rounds, as many as before."""
-        rounds = self._seen - self._counted.least + 1
-        if self._seen_at:
-            later = (flight.steps() - self._seen_at) * rounds // self._seen_at
+        """Steps that were made since that round was first seen may belong to further rounds, as many as before."""
+        before = self._seen - self._counted.least
+        if self._since and before > 0:
+            later = (flight.steps() - self._since) * before // self._since
             self._note(min(self._seen + later, max(self._seen, self._counted.most)))
 
     def _note(self, value: int) -> None:
         if value >= self._counted.least and not flight.words[at.W_LOADERS]:
-            self._seen, self._seen_at = value, flight.steps()
+            self._seen, self._since = value, self._since if value == self._seen and self._since else flight.steps()
             flight.words[at.W_EPOCH] = value - self._counted.least + 1
 
 
