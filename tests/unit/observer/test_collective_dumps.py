@@ -22,6 +22,7 @@ dist.all_reduce(torch.ones(3, 4))
 dist.broadcast(torch.ones(2, dtype=torch.int64), src=0)
 time.sleep(1)  # a thread of torch's notes their ends, a moment later
 open(sys.argv[1] + "/trace_0", "wb").write(_dump_fr_trace())
+dist.destroy_process_group()  # without this torch aborts at exit now and then
 """
 
 

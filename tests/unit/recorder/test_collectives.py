@@ -19,9 +19,15 @@ dist.init_process_group("gloo", init_method="file://" + sys.argv[1] + "/meet", r
 """
 
 
+TAIL = """
+if dist.is_initialized():  # without this torch aborts at exit now and then
+    dist.destroy_process_group()
+"""
+
+
 def flown(tmp_path: Path, body: str) -> Flight:
     script = tmp_path / "train.py"
-    script.write_text(HEAD + textwrap.dedent(body))
+    script.write_text(HEAD + textwrap.dedent(body) + TAIL)
     folder = tmp_path / "flight"
     folder.mkdir()
     subprocess.run([sys.executable, script, folder], check=True, capture_output=True, timeout=300)
