@@ -268,6 +268,7 @@ class LearningProbe(Probe):
 
     def optimizer_built(self, optimizer: Any, frame: FrameType, counts: Any) -> None:
         self._counts = counts
+        self._next_telling = self._next_look = FIRST_STEPS  # its steps count from 0: a second stage is looked at anew
         site = self.optimizers.note_built(optimizer, frame)
         if site is not None:
             self.lines.files.append(site[0])
