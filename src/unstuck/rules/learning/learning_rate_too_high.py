@@ -80,7 +80,9 @@ def _jumps(learning: Learning, optimizer: Optimizer) -> Iterable[Jump]:
         if not finite or not weight.grads or weight.grads[0][1] > MAX_GRADIENT_RATIO * weight.weights[0]:
             continue
         largest = max(finite[:FIRST_UPDATES])
-        if largest > 1 or median(finite[:MIN_STEPS]) > MIN_MEDIAN_RATIO:
+        # A move that no rate explains may be of several threads, or of gradients gathered elsewhere.
+        by_median = bool(optimizer.lrs) and median(finite[:MIN_STEPS]) > MIN_MEDIAN_RATIO
+        if largest > 1 or by_median:
             yield Jump(weight, largest, weight.moves[ratios.index(largest)][0])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.learning.trainings import classes, found, head, loss, weight
+from dataclasses import replace
+
+from tests.unit.rules.learning.trainings import classes, found, head, loss, optimizer, weight
 from unstuck.recorder.records.learning import Parameter
 from unstuck.rules.learning import learning_rate_too_high
 from unstuck.serial import from_plain, to_plain
@@ -35,3 +37,11 @@ def test_large_steps_that_do_no_harm() -> None:
     assert found(rule, parameters=[weight(1e-3)], losses=[loss(2.1, 9.0)]) == []
     rewards = loss(-1.0, 40.0)
     assert found(rule, parameters=[weight(14.0)], losses=[rewards], heads=[]) == [], "reinforcement learning"
+
+
+def test_a_large_share_of_the_weight_needs_a_rate_that_explains_it() -> None:
+    rule, worse = learning_rate_too_high.RULE, [loss(0.3, 0.9)]
+    assert found(rule, parameters=[weight(0.2)], losses=worse)
+    unknown = replace(optimizer(), lrs=[])
+    assert found(rule, parameters=[weight(0.2)], losses=worse, optimizers=[unknown]) == [], "of several threads, say"
+    assert found(rule, parameters=[weight(14.0)], losses=worse, optimizers=[unknown])
