@@ -25,10 +25,8 @@ SECONDS_BETWEEN_PROFILES = 600.0  # of the same training
 PROFILES_KEPT = 4
 OWN_AFTER_SECONDS = 6.0  # of steps without a loader, until it is seen whether
 OWN_TRIES = 2  # in a row: stacks may change too fast to be read, or the first time was unlike the others
-MIN_OWN_STEPS, MIN_BETWEEN_SHARE = (
-    8,
-    0.5,
-)  # of so many this share is spent in the script's own code: then that is profiled
+MIN_OWN_STEPS = 8  # of so many,
+MIN_BETWEEN_SHARE = 0.5  # this share is spent in the script's own code: then that is profiled
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MIN_ANONYMOUS_BYTES = 100_000_000  # a worker with less has not much to copy

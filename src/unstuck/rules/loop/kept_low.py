@@ -5,7 +5,7 @@ It rests on chance: the counter was low whenever it was read, and what it counts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
@@ -44,23 +44,27 @@ def why_kept_low(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, s
     readings = _on_plateau(loop)
     if readings is None:
         return _compared_with_the_last(loop, condition, wanted)
-    for leaf, way in decisive(condition, wanted):
-        if leaf.compared is None or leaf.compared.op[0] not in "<>":
+    for sides in _counters(loop, condition, wanted):
+        counter, bound = sides[-1]
+        seen = [number_of(side) for side, _ in sides[-len(readings) :]]
+        limit = number_of(bound)
+        known = [value for value in seen if value is not None]
+        if limit is None or len(known) < len(readings) or not 0 <= max(known) <= LOW_SHARE * limit:
             continue
-        for sides, above in zip(both_ways(loop, leaf), (">", "<"), strict=True):
-            counter, bound = sides[-1]
-            if (leaf.compared.op[0] == above) != way or len(sides) < len(readings):
-                continue
-            seen = [number_of(side) for side, _ in sides[-len(readings) :]]
-            limit = number_of(bound)
-            known = [value for value in seen if value is not None]
-            if limit is None or len(known) < len(readings) or not 0 <= max(known) <= LOW_SHARE * limit:
-                continue
-            why = _why_reset(loop, readings, counter, limit)
-            if why:
-                often = f"it was never above {max(known):g} at {len(known)} readings"
-                return f"noise keeps `{shown(counter)}` from reaching `{shown(bound)}`", f": {often}; {why}"
+        why = _why_reset(loop, readings, counter, limit)
+        if why:
+            often = f"it was never above {max(known):g} at {len(known)} readings"
+            return f"noise keeps `{shown(counter)}` from reaching `{shown(bound)}`", f": {often}; {why}"
     return None
+
+
+def _counters(loop: Loop, condition: Condition, wanted: bool) -> Iterator[list[tuple[Side, Side]]]:
+    """What has to rise to a bound so that the condition comes out as wanted: it and its bound, at each reading."""
+    for leaf, way in decisive(condition, wanted):
+        if leaf.compared is not None and leaf.compared.op[0] in "<>":
+            for sides, above in zip(both_ways(loop, leaf), (">", "<"), strict=True):
+                if (leaf.compared.op[0] == above) == way:
+                    yield sides
 
 
 def _compared_with_the_last(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, str] | None:
@@ -70,21 +74,20 @@ def _compared_with_the_last(loop: Loop, condition: Condition, wanted: bool) -> t
     late = [each for each in (*loop.earlier, loop) if each.step >= half]
     if loop.loss is None or len(late) < 2 or not _is_flat(loop.loss, half, loop.step):
         return None
-    for leaf, _ in decisive(condition, wanted):
-        ordered = leaf.compared is not None and leaf.compared.op[0] in "<>"
-        for sides in both_ways(loop, leaf) if ordered else ():
-            counter, bound = sides[-1]
-            limit, counted = number_of(bound), _counted(loop, counter.text)
-            if limit is None or counted is None or (last := _copy(loop, counted.leaf)) is None:
-                continue
-            checks = _checks(loop, late, counted)
-            if checks is not None and checks >= MIN_CHECKS_BY_CODE * limit:
-                return (
-                    f"`{counter.text}` counts checks in a row that are worse than the one before",
-                    f": line {last.line} is `{last.text}`, whatever came out, so noise sets it back before it reaches "
-                    f"`{shown(bound)}`; the loss has not fallen since step {late[0].step:,}, and some {checks:,.0f} "
-                    "such checks were made",
-                )
+    for sides in _counters(loop, condition, wanted):
+        counter, bound = sides[-1]
+        limit, counted = number_of(bound), _counted(loop, counter.text)
+        compared = counted.leaf.compared if counted is not None else None
+        if limit is None or counted is None or compared is None or compared.apart:  # a change, up or down, is no worse
+            continue
+        last, checks = _copy(loop, counted.leaf), _checks(loop, late, counted)
+        if last is not None and checks is not None and checks >= MIN_CHECKS_BY_CODE * limit:
+            return (
+                f"`{counter.text}` counts checks in a row that are worse than the one before",
+                f": line {last.line} is `{last.text}`, whatever came out, so noise sets it back before it reaches "
+                f"`{shown(bound)}`; the loss has not fallen since step {late[0].step:,}, and some {checks:,.0f} such "
+                "checks were made",
+            )
     return None
 
 
