@@ -66,7 +66,7 @@ class _Pause:
     def end(self) -> None:
         from unstuck.recorder.governor import governor
 
-        governor._began += time.monotonic() - self._since
+        governor._asked += time.monotonic() - self._since
         hooks_in(_known(SEAMS))
 
 

@@ -22,8 +22,9 @@ from unstuck.recorder import guard, start
 
 WARM, COUNTED = 16, 96
 """Steps of a block that are not counted, and that are."""
-FIRST_SECONDS, FIRST_STEPS = 15.0, 60_000
-"""Of the hooked training, before the first block: what is spent in advance is spent, the first losses are all read."""
+FIRST_SECONDS, FIRST_STEPS = 45.0, 60_000
+"""Of the hooked training, before the first block: what is spent in advance is spent, the first losses are all read, and
+in long steps too the hooks rest."""
 LENGTHS = {"1 ms": 1e-3, "3 ms": 3e-3, "10 ms": 1e-2}
 EVERY_FETCH = 8
 """Of so many batches one is timed where it is fetched."""

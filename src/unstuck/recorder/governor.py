@@ -6,10 +6,10 @@ from __future__ import annotations
 from _thread import _local
 from time import monotonic, thread_time
 
-from . import flight, hiding, one_thread
+from . import flight, hiding, one_thread, resting
 
-SHARE = 0.005
-"""Of the run's time, for all probes together."""
+SHARE, CALM_SHARE = 0.005, 0.002
+"""Of the run's time, for all probes together; and of the time in which the hooks rest, for nothing stands out."""
 ADVANCE, RESERVE = 0.1, 0.05
 """Seconds that may be spent before they are earned: the first steps tell the most. And what is kept for those after the
 first 64: how a training ends tells as much as how it begins."""
@@ -30,20 +30,21 @@ pairs of steps only."""
 class Governor:
     """What was spent, in all and by probe, in seconds of processor time."""
 
-    __slots__ = ("_began", "by_probe", "loading", "spent")
+    __slots__ = ("_asked", "_earned", "by_probe", "loading", "spent")
 
     def __init__(self) -> None:
-        self.spent = self._began = 0.0
+        self.spent = self._asked = self._earned = 0.0
         self.by_probe: dict[str, float] = {}
         self.loading = 0.0
 
     def allows(self, probe: str = "") -> bool:
         """There is time left for a dear call."""
         now = monotonic()
-        self._began = self._began or now
+        self._earned += (CALM_SHARE if resting.rests() else SHARE) * (now - (self._asked or now))
+        self._asked = now
         doublings = flight.steps().bit_length() - 7
         later = RESERVE + LATER * doublings if doublings >= 0 else 0.0
-        earned = ADVANCE + self.loading + later + SHARE * (now - self._began)
+        earned = ADVANCE + self.loading + later + self._earned
         own = self.by_probe.setdefault(probe, 0.0) if probe in KEPT else self.by_probe.get(probe, 0.0)
         kept = {name: share * earned - self.by_probe[name] for name, share in KEPT.items() if name in self.by_probe}
         if kept.get(probe, 0.0) > 0:

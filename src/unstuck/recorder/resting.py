@@ -1,8 +1,9 @@
 """Where steps are short, the hooks rest: sixty steps are only counted, then one is noted as all were at first.
 
-A step of a millisecond feels every hook, most of all by what it pushes out of the caches. While they rest, the hook at
-the backward pass is out, the loader's stores where it is, and the optimizer's counts down. That is exact where each
-batch makes one backward pass and one step, so it is done only there.
+A step of a millisecond feels every hook, most of all by what it pushes out of the caches. While they rest, the loader's
+stores where it is, the optimizer's counts down, and the one at the backward pass is out; in longer steps it still reads
+the loss, and wakes the others if it stands out. That is exact where each batch makes one backward pass and one step, so
+it is done only there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from .loading import Loading
 
 MIN_STEPS = 12_000  # made before: what a training shows at first is all noted
-MAX_STEP = 2_000_000  # nanoseconds: longer steps do not feel the hooks
+MIN_TIME = 30_000_000_000  # … or nanoseconds, where the losses are still read
+SHORT_STEP = flight.SHORT  # nanoseconds: in longer steps losses are read, where they are at hand
+LONG_STEP = flight.SLOW  # longer ones do not feel the hooks
 LEFT, STEPS, BACKWARDS = flight.LEFT, flight.STEPS, flight.BACKWARDS
 
 
@@ -29,6 +32,7 @@ class Resting:
 
     __slots__ = (
         "_before",
+        "_began",
         "_known",
         "_rested",
         "_sampled_at",
@@ -37,6 +41,8 @@ class Resting:
         "_woke",
         "calm",
         "hooks",
+        "on_gpu",
+        "reads_losses",
         "unfit",
     )
 
@@ -45,6 +51,8 @@ class Resting:
         """Each is called with that loader, to rest, and with None, to be there again."""
         self.calm = True
         """No loss stands out, or may at any step."""
+        self.on_gpu = False
+        """To read a loss would be to wait for it."""
         self._forget()
 
     def _forget(self) -> None:
@@ -52,7 +60,9 @@ class Resting:
         self._before: tuple[Any, ...] = (None, 0, 0, 0)
         self.unfit = False
         """There are several optimizers: their steps are told apart."""
-        self._rested = self._sampled_at = self._settled = self._waited = self._woke = 0
+        self.reads_losses = False
+        """While the others rest, the hook at the backward pass does not."""
+        self._began = self._rested = self._sampled_at = self._settled = self._waited = self._woke = 0
 
     def forget(self) -> None:
         """In a forked child: the steps are its parent's."""
@@ -72,10 +82,14 @@ class Resting:
         counts = (known, 0 if known is None else known.given(), state[STEPS], state[BACKWARDS])
         (same, *before), self._before = self._before, counts
         took, self._sampled_at = now - self._sampled_at, now
+        self._began = self._began or now
         made = {after - earlier for after, earlier in zip(counts[1:], before, strict=True)}
-        steady = known is not None and known is same and len(made) == 1 and took < max(made) * MAX_STEP
+        self.reads_losses = took >= max(made) * SHORT_STEP
+        longest = SHORT_STEP if self.on_gpu else LONG_STEP
+        steady = known is not None and known is same and len(made) == 1 and took < max(made) * longest
         unwatched = self.calm and not self.unfit and not state[flight.WATCHED] and not hiding.has_compiled()
-        self._known = known if steady and unwatched and state[STEPS] >= MIN_STEPS else None
+        seen = state[STEPS] >= MIN_STEPS or (self.reads_losses and now - self._began >= MIN_TIME)
+        self._known = known if steady and unwatched and seen else None
         self.again()
 
     def again(self) -> bool:

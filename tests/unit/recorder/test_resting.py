@@ -20,7 +20,7 @@ from unstuck.observer.gauge import Gauge
 from unstuck.recorder import flight, guard, resting, start, stepping
 
 start.start(sys.argv[1])
-resting.MIN_STEPS, resting.MAX_STEP = 200, 1 << 60  # at once, and on any machine
+resting.MIN_STEPS, resting.SHORT_STEP = 200, 1 << 60  # at once, and on any machine
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model, steps, backwards, rested = nn.Linear(4, 1), 0, 0, 0
@@ -157,3 +157,37 @@ def test_count_is_exact(tmp_path: Path, shape: str) -> None:
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout.split()[1]) > 300
+
+
+LONG_STEPS = """
+from unstuck.recorder import dispatch
+from unstuck.recorder.hooks import backward
+
+resting.SHORT_STEP, resting.LONG_STEP = 0, 1 << 60  # each step counts as one that bears reading its loss
+losses = dispatch.probe("learning").losses
+for _ in range(2):
+    for (x,) in loader:
+        train(x)
+check()
+assert rested > 300
+backward.last()
+losses.settle()
+[loss] = losses.series.values()
+assert loss.count == steps, (loss.count, steps)
+for (x,) in loader:
+    if flight.state[flight.LEFT] == 30:
+        break
+    train(x)
+with torch.no_grad():
+    model.weight.fill_(float("nan"))
+train(x)
+assert not flight.state[flight.LEFT], "it rests on"
+assert loss.nonfinite_step == steps - 1
+check(False)
+"""
+
+
+def test_in_longer_steps_each_loss_is_read(tmp_path: Path) -> None:
+    script = TRAINING.replace("# the shape", LONG_STEPS)
+    ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr

@@ -1,11 +1,13 @@
 """Seam: the backward pass. `Tensor.backward` calls `torch.autograd.backward`, so one wrapper serves both.
 
 On the CPU the loss is read at every call: whether it is NaN, or stands out, can be explained only while its graph is
-there. All else is done in sampled steps. Where steps are short the wrapper is out while the hooks rest.
+there. All else is done in sampled steps. While the hooks rest, the wrapper is out where steps are short, and does
+nothing but read the loss where they are longer.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from functools import wraps
@@ -88,6 +90,7 @@ class Reader:
                 else:
                     dispatch.emit("loss_stands_out", root, value, frame)
         elif root.is_cuda:
+            resting.resting.on_gpu = True
             dispatch.emit("gpu_loss", root, frame, amp.unscaled(root))
         self.ask()
 
@@ -165,20 +168,47 @@ def install(module: Any) -> None:
             return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
         return looked_at(number, (tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs), {})
 
-    backward = wraps(original)(known_arguments if _same_parameters(original, known_arguments) else any_arguments)
+    def at_rest(
+        tensors: Any,
+        grad_tensors: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
+        grad_variables: Any = None,
+        inputs: Any = None,
+    ) -> Any:
+        """While the other hooks rest: a loss that stands out, or cannot be read here, wakes them."""
+        value = math.nan
+        if type(tensors) is tensor_type and scaled[1] is None and not (functions() or dispatches() or compiling()):
+            try:
+                value = tensors.item()
+            except RuntimeError:  # of several elements
+                pass
+        if type(value) is float and reader.low <= value <= reader.high:
+            reader.values.append(value)
+            if len(reader.values) > GATHERED:
+                guard.attempt("backward", reader.hand_over)
+            return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+        guard.attempt("backward", resting.end)
+        number = state[backwards] = state[backwards] + 1
+        return looked_at(number, (tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs), {})
+
+    known = _same_parameters(original, known_arguments)
+    backward = wraps(original)(known_arguments if known else any_arguments)
+    reading = wraps(original)(at_rest) if known else backward
+    ours = (backward, reading)
 
     def remove() -> None:
         resting.leave(rest)
-        if module.backward is backward:  # not if somebody has wrapped it since
+        if module.backward in ours:  # not if somebody has wrapped it since
             module.backward = original
 
-    def rest(known: object) -> None:
-        if known is not None and module.backward is backward:
-            module.backward = original
-        elif known is None and module.backward is original:
-            module.backward = backward
+    def rest(loading: object) -> None:
+        if module.backward is original or module.backward in ours:
+            resting_now = reading if resting.resting.reads_losses else original
+            module.backward = backward if loading is None else resting_now
 
-    hiding.stand_aside(backward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
+    for each in ours:
+        hiding.stand_aside(each)  # type: ignore[arg-type]  # `wraps` hides that it is a function
     module.backward = backward
     guard.on("backward", remove)
     resting.follow(rest)
