@@ -29,6 +29,9 @@ try:
 except ValueError:
     pass  # not in the main thread; then it is as it is
 
+# Test processes run side by side; with as many threads each, they would wait for one another in OpenMP's barriers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # As installed: the hundreds of interpreters started here use bytecode, though the environment may forbid to write it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By the size of an element: the type as which its bits are multiplied by 0 or 1. NaN times 0 would be NaN."""
+
 
 def gradients_of(optimizer: Any) -> list[Any]:
     groups = optimizer.param_groups
@@ -44,13 +47,20 @@ def multiply(gradients: list[Any], factor: Any) -> None:
             torch._foreach_mul_(dense, factor.to(device, non_blocking=True))
 
 
-def clear_where(gradients: list[Any], bad: Any) -> None:
-    """Make all of them zero if `bad` is true; who calls need not know whether it is."""
+def clear_unless(gradients: list[Any], good: Any) -> None:
+    """Make all of them zero if `good` is false; who calls need not know whether it is."""
     with torch.no_grad():
         for device, dense in _by_device(gradients).items():
-            flag = bad.to(device, non_blocking=True)
+            flag = good.to(device, non_blocking=True)
+            by_type: dict[Any, list[Any]] = {}
             for g in dense:
-                g.masked_fill_(flag, 0)
+                kind = BITS.get(g.element_size())
+                if kind is None:
+                    g.masked_fill_(~flag, 0)
+                else:
+                    by_type.setdefault(kind, []).append(g.view(kind))
+            for kind, bits in by_type.items():
+                torch._foreach_mul_(bits, flag.to(kind))
 
 
 def _by_device(gradients: list[Any]) -> dict[Any, list[Any]]:

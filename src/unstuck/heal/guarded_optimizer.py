@@ -17,7 +17,7 @@ import torch
 from unstuck.heal import gradient_norm
 from unstuck.heal.bad_steps import StepRecord
 from unstuck.heal.good_state import put_back, weights_of
-from unstuck.heal.gradient_norm import LateNorms, clear_where, gradients_of, multiply, total_norm
+from unstuck.heal.gradient_norm import LateNorms, clear_unless, gradients_of, multiply, total_norm
 
 SETTLE_STEPS = 8  # ordinary steps until their norms are taken in: together that costs less
 MARKS = ("grad_scale", "found_inf")
@@ -213,17 +213,18 @@ class Guard(StepRecord):
     def _soften(self, gradients: list[Any], norm: Any, limit: float, usual: float, fused: bool) -> None:
         """The same on a device, by flags that nobody here has read."""
         scale, found = getattr(self._optimizer, "grad_scale", None), getattr(self._optimizer, "found_inf", None)
-        bad = ~torch.isfinite(norm)
+        not_finite = norm - norm  # NaN then, else 0: each operation is a kernel that is launched at every step
         if limit < math.inf:
-            times = torch.where(norm > limit, norm / usual, 1.0)
+            times = torch.threshold(norm / usual, limit / usual, 1.0)
             if fused:
                 self._optimizer.grad_scale = times if scale is None else times * scale
             else:
                 multiply(gradients, times.reciprocal())
         if fused:
-            self._optimizer.found_inf = bad.float() if found is None else torch.maximum(bad.float(), found)
+            bad = torch.nan_to_num(not_finite, nan=1.0)
+            self._optimizer.found_inf = bad if found is None else torch.maximum(bad, found)
         else:
-            clear_where(gradients, bad)
+            clear_unless(gradients, not_finite.eq(0))
 
     def _take_late(self, *, wait: bool = False) -> bool:
         """Read what has come from the device. True if the weights were rolled back for it: gradients, and norms still

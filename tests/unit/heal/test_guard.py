@@ -118,6 +118,37 @@ def test_on_a_device_nothing_is_read_in_a_step(monkeypatch: pytest.MonkeyPatch) 
     assert float(moved) == pytest.approx(0.1 * 1e-4, rel=1e-2)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_on_a_device_it_launches_as_few_kernels_for_many_parameters(
+    fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is some microseconds of the CPU's time, at every step."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Launches(TorchDispatchMode):  # type: ignore[misc]
+        count = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.count += not any(word in str(func) for word in ("view", "detach", "_local_scalar_dense"))
+            return func(*args, **(kwargs or {}))
+
+    def launched(layers: int, guarded: bool) -> int:
+        model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(layers)))
+        # without the guard's flags, an optimizer that is fused launches no more
+        optimizer = torch.optim.Adam(model.parameters(), 1e-4, fused=fused, foreach=None if fused else True)
+        if guarded:
+            unstuck.guard(optimizer)._history.add(*[1.0] * 60)
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+            with Launches() as launches:
+                optimizer.step()
+        return launches.count
+
+    monkeypatch.setattr(gradient_norm, "decided_on_device", lambda _: True)
+    more = {layers: launched(layers, True) - launched(layers, False) for layers in (1, 12)}
+    assert more[1] == more[12] <= 11
+
+
 def test_an_exploding_recurrent_net_reaches_what_clipping_by_hand_does() -> None:
     twin, _ = recurrent(clip=1.0)
     plain, _ = recurrent()
