@@ -8,7 +8,7 @@ from time import monotonic, thread_time
 
 from . import flight, hiding, one_thread, resting
 
-SHARE, CALM_SHARE = 0.005, 0.002
+SHARE, CALM_SHARE = 0.005, 0.001
 """Of the run's time, for all probes together; and of the time in which the hooks rest, for nothing stands out."""
 ADVANCE, RESERVE = 0.1, 0.05
 """Seconds that may be spent before they are earned: the first steps tell the most. And what is kept for those after the

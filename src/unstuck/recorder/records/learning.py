@@ -242,6 +242,16 @@ class GraphCut(Struct):
     times: int = 0
 
 
+class StateCut(Struct):
+    """Calls of one layer in a step, each given without its graph what came of the one before."""
+
+    layer: str = ""
+    calls: int = 0
+    op: str = ""  # the call that ends the graph; empty: not seen
+    site: Site | None = None
+    step: int = 0
+
+
 class FlatOperation(Struct):
     """An operation whose slope is 0 everywhere, which parts of the model are behind."""
 
@@ -292,6 +302,7 @@ class Learning(Record):
     observed: int = 0  # steps watched from their modules
     modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
+    state_cut: StateCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad

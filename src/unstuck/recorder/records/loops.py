@@ -12,6 +12,7 @@ GrowerKind = Literal[
     "hooks",  # of a module
     "graph",  # the autograd graph of one tensor
     "tensor",  # one that is joined with more each time
+    "cache",  # of a function under functools.lru_cache
 ]
 
 
@@ -262,6 +263,7 @@ class Grower(Struct):
     kind: GrowerKind = "container"
     holds: str = ""  # type of its elements
     graph: bool = False  # its tensors carry an autograd graph
+    by_tensor: bool = False  # a dictionary whose keys are tensors, which are equal to themselves alone
     bytes: int = 0  # of an element's own tensors, as sampled, without what their graphs keep
     first: int = 0  # its length when first seen,
     first_step: int = 0  # and at which step

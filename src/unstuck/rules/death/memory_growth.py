@@ -41,7 +41,8 @@ def grower_text(grower: Grower) -> str:
 
 
 def grower_fix(grower: Grower) -> str:
-    name = grower.path.partition(" in ")[0].partition(" of ")[0]
+    whole = grower.path.partition(" in ")[0]
+    name = whole if grower.kind == "cache" else whole.partition(" of ")[0]
     if grower.kind == "graph" and "." in name:  # kept in an object, as a running mean is: no sum of losses
         return f"Update {name} with `.detach()`, or under `torch.no_grad()`: now each step adds its graph to it."
     if grower.kind == "graph":
@@ -55,6 +56,13 @@ def grower_fix(grower: Grower) -> str:
             "`itertools.cycle` keeps every batch of the first epoch: write a small generator with "
             "`while True: yield from loader` instead."
         )
+    if grower.by_tensor:
+        return (
+            f"Keep no results by tensor in {name}: a batch is a new key each time, and never found again. Compute "
+            "it anew, or use the sample's number as the key."
+        )
+    if grower.kind == "cache":
+        return f"Bound {name}: `lru_cache(maxsize=…)`, or call its `cache_clear()` now and then."
     if grower.graph:
         return f"Keep the number, not the tensor: append `.item()` (or `.detach()`) to what goes into {name}."
     return f"Clear {name} once it has been used, or bound it (`collections.deque(maxlen=…)`)."

@@ -4,7 +4,8 @@ What it sees
     The memory of the training rises linearly with the steps and does not level off, and something that the training
     can reach by name is longer at every snapshot: tensors kept with their autograd graphs (`losses.append(loss)`), a
     running total that is a tensor (`total += loss`), activations kept by a hook, hooks registered in every step,
-    batches kept by `itertools.cycle`.
+    batches kept by `itertools.cycle`, results kept by `lru_cache` or in a dictionary under a tensor as their key, which
+    no other tensor is equal to.
 
 Why it matters
     Each kept loss keeps the graph behind it, and with it the activations of its step. Sooner or later the kernel kills
@@ -135,7 +136,8 @@ def _fit(points: list[MemoryPoint]) -> tuple[float, float]:
 def _severity(case: Case, grower: Grower, rise: Rise) -> Severity | None:
     fault = grower.graph or grower.kind == "hooks"
     accounts_for_it = own_bytes(grower) >= MIN_OWN_SHARE * max(1, rise.bytes)
-    kept_batches = (grower.hook or grower.kind == "cycle") and rise.bytes >= KEPT_BATCHES_BYTES
+    never_read = grower.hook or grower.kind == "cycle" or grower.by_tensor
+    kept_batches = never_read and rise.bytes >= KEPT_BATCHES_BYTES
     if fault and _allocation_failed(case):
         return "error"  # while it runs it may still finish: nobody should stop it for this
     if (fault and rise.bytes >= WARNING_BYTES) or (accounts_for_it and (kept_batches or rise.near_limit)):
@@ -183,6 +185,8 @@ def _keeps(grower: Grower) -> str:
         return f"{grower.path} are registered again and again"
     if grower.kind == "cycle":
         return "itertools.cycle keeps every batch it has returned"
+    if grower.by_tensor:
+        return f"{grower.path} keeps {grower.now:,} results, and can't find one again: its keys are tensors"
     what = "tensors with their autograd graphs" if grower.graph else "tensors" if grower.bytes else "elements"
     return f"{grower.path} keeps {grower.now:,} {what}"
 

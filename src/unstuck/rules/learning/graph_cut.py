@@ -6,6 +6,7 @@ What it sees
     around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. Or a whole optimizer
     steps, and none of its parameters ever had a gradient, however that came about. Or numbers that learn go into a
     random draw (`torch.normal(mean, std)`), which lets no gradient through, though other parts of the loss reach them.
+    Or a recurrent layer's state loses its graph before every call, so that only the last one of a sequence learns.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -51,6 +52,7 @@ NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         yield from _zero_slope(learning)
+        yield from _state(learning)
         cut, cut_off = learning.cut, [p for p in learning.parameters if _cut_off(p, learning)]
         if not cut_off:
             continue
@@ -116,6 +118,27 @@ def _drawn(learning: Learning, flat: FlatOperation, behind: list[Parameter]) -> 
         ),
         where=where(learning, flat.site or loss_site(learning)),
         fix=STAND_INS[operation],
+    )
+
+
+def _state(learning: Learning) -> Iterable[Finding]:
+    """A recurrent layer whose state is handed on without its graph."""
+    cut = learning.state_cut
+    if cut is None:
+        return
+    by = f" by {_call(cut.op)}" if cut.op else ""
+    yield RULE.finding(
+        severity="warning",
+        confidence=0.9,
+        title=f"Of {cut.calls:,} calls of `{cut.layer}` in a step only the last one learns: its state is cut off{by} "
+        "before each",
+        evidence=(
+            f"in one step `{cut.layer}` was called {cut.calls:,} times; the graph of the loss has its last call only",
+            f"each call was given what came of the call before, the same values without a graph{by}",
+        ),
+        where=where(learning, cut.site or loss_site(learning)),
+        fix=f"Keep the graph of the state within a sequence: remove {_call(cut.op) if cut.op else 'what cuts it'} at "
+        f"{line(cut.site or loss_site(learning))}, and detach the state once, between two calls of `backward`.",
     )
 
 

@@ -143,9 +143,11 @@ def _finding(case: Case, pid: int, quarters: list[Quarter], grower: Grower | Non
 
 
 def _suspects(case: Case, pid: int) -> list[Grower]:
-    """Hooks first, then graphs and tensors, then what is longest: work that grows walks through something that does."""
+    """Hooks first, then graphs and tensors, then what is longest: work that grows walks through something that does.
+    Nobody walks through the cache of a function."""
     order = ("hooks", "graph", "tensor", "container", "cycle")
-    return sorted(growers(case, pid), key=lambda each: (order.index(each.kind), -each.now))
+    walked = (each for each in growers(case, pid) if each.kind in order)
+    return sorted(walked, key=lambda each: (order.index(each.kind), -each.now))
 
 
 def _fix(grower: Grower | None, part: str) -> str:

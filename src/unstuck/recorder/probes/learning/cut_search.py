@@ -240,7 +240,7 @@ class Search:
         until = consumer.came if consumer is not None else self._observation.ended
         span = Span(self._events, carrier.left, until)
         event = _ending(span.events, carrier.gives, last=consumer is None)
-        line = _in_source(span.codes, consumer) if event is None else None
+        line = in_source(span.codes, consumer) if event is None else None
         if line is not None:
             return line
         event = event or next(iter(([e for e in span.events if e.given is not None] or span.events)[-1:]), None)
@@ -258,7 +258,7 @@ def _ending(events: list[Event], gives: list[Fingerprint], *, last: bool) -> Eve
     return next(iter([event for event in same if event.final] or same or final), None)
 
 
-def _in_source(codes: list[CodeType], consumer: Call | None) -> Line | None:
+def in_source(codes: list[CodeType], consumer: Call | None) -> Line | None:
     """What no call shows (`.data`): looked for in the source of the functions that ran between the two."""
     places = [(code, max((n for *_, n in code.co_lines() if n), default=code.co_firstlineno)) for code in codes]
     places += consumer.stack[:2] if consumer is not None else []

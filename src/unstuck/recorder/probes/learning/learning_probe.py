@@ -225,7 +225,7 @@ class LearningProbe(Probe):
         self._name_all(frame)
         self.optimizers.at_backward()
         self.updates.at_first_backward()
-        self.observed.at_backward(graph.leaves, whole=not graph.capped)
+        self.observed.at_backward(graph.leaves, whole=not graph.capped, root=root.grad_fn)
         self.activations.note(graph)
         if graph.flat and not graph.capped and self.flat is None:
             self._note_flat(root.grad_fn, graph, frame)
@@ -400,6 +400,7 @@ class LearningProbe(Probe):
             observed=observed.observed,
             modes=observed.modes.by_root,
             cut=observed.cut,
+            state_cut=observed.state_cut,
             lost_update=self.lost_update,
             passing=inventory.passing,
             leaf_losses=observed.leaf_losses,

@@ -23,8 +23,8 @@ class Call:
     """One call of one module."""
 
     __slots__ = (
-        "came", "given", "gives", "grad", "input_graph", "left", "module", "outermost", "output_graph", "raw", "stack",
-        "training",
+        "came", "given", "gives", "grad", "input_graph", "left", "made", "module", "outermost", "output_graph", "raw",
+        "stack", "training",
     )  # fmt: skip
 
     def __init__(self, module: Any, outermost: Any, came: int, grad: bool) -> None:
@@ -33,6 +33,7 @@ class Call:
         self.grad = grad  # graphs are recorded
         self.training = naming.is_training(module)
         self.input_graph = self.output_graph = False
+        self.made: list[int] = []  # numbers of the nodes that gave its results
         self.given: list[Fingerprint] = []
         self.gives: list[Fingerprint] = []
         self.stack: list[tuple[CodeType, int]] = []  # the user's frames, innermost first
@@ -59,6 +60,7 @@ class Observation:
         self.events: Events | None = None  # calls that can end a graph, where it is looked at closely
         self.calls: list[Call] = []
         self.open: list[Call] = []
+        self.unused: list[list[Call]] = []  # by layer, where the loss reaches the last one and few others
         self.leaves: set[int] = set()  # parameters that the graphs of its losses end in
         self.backwards = 0
         self.whole = True

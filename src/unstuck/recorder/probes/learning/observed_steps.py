@@ -15,7 +15,7 @@ import torch
 
 from ... import dispatch, flight, governor, gpu, guard, hiding, objects, tensors
 from ...hooks import modules as hooks
-from ...records.learning import GraphCut
+from ...records.learning import GraphCut, StateCut
 from . import script_lines
 from .module_calls import Call, Modes, Observation
 from .naming import Names
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 FORWARD = "forward"  # a fault here switches only this part off
 MAX_CALLS = 3000
+MIN_CALLS = 4  # in a step, that a layer may have been called again and again
 MAX_OBSERVED = 200  # steps
 MAX_CLOSE, MAX_TRIES = 3, 12  # closer looks that found something, and closer looks in all
 CLOSE_AFTER = 3  # sampled steps without a gradient
 RAW_STEPS, RAW_LAYERS = 3, 6  # observed steps, and layers in each, of which it is read what data they are given
+MAX_MADE = 4  # results of a call whose nodes are noted
 MAX_FINGERPRINTS, MAX_FRAMES, MAX_DEPTH = 4, 12, 3
 
 
@@ -42,6 +44,8 @@ class ObservedSteps:
         self.observed = self.leaf_losses = 0
         self.modes = Modes(copies)
         self.cut: GraphCut | None = None
+        self.state_cut: StateCut | None = None
+        self._unused = False  # of many calls of a layer the loss reached few
         self.compiled = False  # a compiled module was made
         self.plain = False  # a whole step was made without any module: its model is of plain tensors
         self._due = 2
@@ -81,7 +85,7 @@ class ObservedSteps:
         if off or self.observed >= MAX_OBSERVED or self._handles:
             return
         self.now = Observation()
-        if self._cuts < MAX_CLOSE and self._tries < MAX_TRIES and self.suspects():
+        if self._cuts < MAX_CLOSE and self._tries < MAX_TRIES and (self._unused or self.suspects()):
             from . import cut_search
 
             self._tries += 1
@@ -113,14 +117,22 @@ class ObservedSteps:
 
     # --- in such a step ----------------------------------------------------------------------------------------------
 
-    def at_backward(self, leaves: list[Any], whole: bool) -> None:
+    def at_backward(self, leaves: list[Any], whole: bool, root: Any = None) -> None:
         """Before a backward pass in an observed step."""
         if self.now is not None:
+            if whole and root is not None and self.now.ended < 0 and self.state_cut is None:
+                self._look_for_unused(self.now, root)
             self.now.backwards += 1
             self.now.whole = self.now.whole and whole
             self.now.leaves.update(id(leaf) for leaf in leaves)
             if self.now.ended < 0:
                 self.now.ended = self.now.next()
+
+    def _look_for_unused(self, observation: Observation, root: Any) -> None:
+        if len(observation.calls) >= MIN_CALLS:
+            from . import state_cut
+
+            observation.unused = state_cut.unused_calls(observation, root)
 
     def nothing_reached(self) -> None:
         """Backward was called on a leaf: a loss without any graph, on which `requires_grad_()` was called."""
@@ -158,7 +170,7 @@ class ObservedSteps:
         every = _tensors(arguments)
         given = [tensor for tensor in every if tensor.is_floating_point()]
         call.input_graph = any(tensor.requires_grad for tensor in given)
-        if observation.events is not None and not call.input_graph:
+        if observation.events is not None and (self._unused or not call.input_graph):
             call.given = _fingerprints(every)
             frames = islice(script_lines.user_frames(sys._getframe(1)), MAX_FRAMES)
             call.stack = [(frame.f_code, frame.f_lineno) for frame in frames]
@@ -194,6 +206,7 @@ class ObservedSteps:
         call.left = observation.next()
         given = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
         call.output_graph = any(tensor.requires_grad for tensor in given)
+        call.made = [tensor.grad_fn._sequence_nr() for tensor in given[:MAX_MADE] if tensor.grad_fn is not None]
         if not call.output_graph and call.own():
             observation.graphless = True
         if observation.events is not None:
@@ -221,7 +234,9 @@ class ObservedSteps:
         self._due = max(flight.steps() + 3, int(flight.steps() * 1.5))
         self.modes.note(observation, names)
         self._note_called(observation)
-        if observation.events is not None:
+        if observation.unused:
+            self._look_at_state(observation, names)
+        elif observation.events is not None and self.suspects():
             self._look_for_cut(observation, names, optimizer)
 
     def _note_called(self, observation: Observation) -> None:
@@ -234,6 +249,15 @@ class ObservedSteps:
             if entry is not None and entry.begun:
                 entry.called += 1
                 entry.idle += not graph
+
+    def _look_at_state(self, observation: Observation, names: dict[int, str]) -> None:
+        from . import state_cut
+
+        if not self._unused:
+            self._unused, self._due = True, flight.steps()  # the next step is looked at closely
+            return
+        self.state_cut = state_cut.find(observation, names)
+        self._unused = False
 
     def _look_for_cut(self, observation: Observation, names: dict[int, str], optimizer: Any) -> None:
         held = {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else set()

@@ -23,7 +23,7 @@ from ...records.loops import Grower, GrowerKind, GrowthSnapshot
 from ..loops.parsed_source import FUNCTIONS, tree_of
 from . import device_memory
 from .graph_growth import LEAF, walk
-from .reachable import Reached, reached
+from .reachable import CACHE, Reached, reached
 
 MOST_KNOWN = 4000  # containers and graphs that are remembered
 MOST_GROWERS = 8  # in a record
@@ -33,11 +33,13 @@ GRAPH_SECONDS, GRAPHS_SECONDS = 0.005, 0.01  # for one, and for all
 IDLE_SNAPSHOTS = 3  # without growth, after which it is counted anew
 ELEMENTS, LATEST = 16, 3  # of a container that are weighed
 _NESTED = ids(list, tuple, dict, deque)
+_KINDS: dict[str, GrowerKind] = {"itertools.cycle ": "cycle", CACHE: "cache"}
 _CALLED = {"cycle": "cycle", "hooks": "register_forward_hook"}  # what the statement calls that fills it
 _FILLING = frozenset(
     ("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push", "store", "cycle")
 )
 
+_CACHING = frozenset(("cache", "lru_cache"))
 _JOINING = frozenset(("cat", "concat", "concatenate", "vstack", "hstack", "append"))
 
 
@@ -89,6 +91,7 @@ class Growing:
     def __init__(self, item: Reached, known: Known, kind: GrowerKind, capped: bool = False) -> None:
         self._item, self._known, self.kind, self._capped = item, known, kind, capped
         self.holds, self.bytes, self.graph = "", 0, kind == "graph"
+        self.by_tensor = False
 
     @property
     def weight(self) -> float:
@@ -105,6 +108,7 @@ class Growing:
             kind=self.kind,
             holds=self.holds,
             graph=self.graph,
+            by_tensor=self.by_tensor,
             bytes=self.bytes,
             first=known.first,
             first_step=known.first_step,
@@ -126,7 +130,7 @@ class Growing:
         there = _statement(by_hook.file, by_hook.written.rpartition(".")[2]) if by_hook is not None else None
         if there is not None or not item.file:
             return there
-        name = _CALLED.get(self.kind) or item.written.partition("[")[0].rpartition(".")[2]
+        name = _CALLED.get(self.kind) or item.written.partition("[")[0].rpartition(".")[2].rpartition(" ")[2]
         return _statement(item.file, name, item.inside)
 
 
@@ -184,8 +188,12 @@ class Snapshot:
         if item.hook and " hooks of " in item.written:
             self.growing.append(Growing(item, known, "hooks"))
             return
-        grown = Growing(item, known, "cycle" if item.written.startswith("itertools.cycle ") else "container")
-        self._weigh(grown, [value for _, value in some_items(item.thing)[-LATEST:]])
+        special = (kind for words, kind in _KINDS.items() if item.written.startswith(words))
+        grown = Growing(item, known, next(special, "container"))
+        latest = some_items(item.thing)[-LATEST:]
+        self._weigh(grown, [value for _, value in latest])
+        if issubclass(type(item.thing), dict):
+            grown.by_tensor = bool(latest) and all(self._tensors(key) for key, _ in latest)
         self.growing.append(grown)
 
     def _tensor(self, item: Reached) -> None:
@@ -274,6 +282,10 @@ def _grown_by(node: ast.AST) -> Iterator[str]:
         called = _last(node.func)
         if called == "cycle" or (called.startswith("register_") and called.endswith("_hook")):
             yield called
+    elif isinstance(node, FUNCTIONS):
+        for decorator in node.decorator_list:
+            if _last(decorator.func if isinstance(decorator, ast.Call) else decorator) in _CACHING:
+                yield node.name
     elif isinstance(node, ast.AugAssign):
         yield _last(node.target)
     elif isinstance(node, ast.Assign):

@@ -12,7 +12,7 @@ import sys
 import types
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import _lru_cache_wrapper, lru_cache, partial
 from itertools import islice
 from time import thread_time
 from types import FrameType
@@ -38,6 +38,7 @@ MOST_OBJECTS, MOST_SECONDS, MOST_DEPTH = 20_000, 0.02, 9
 HOOK_DEPTH, MOST_IN_HOOKS = 3, 400  # how far, and how many things, to follow what a hook shares with the training
 FRAMES = 40  # of the inner and of the outer end of a deep stack
 MOST_NAMES = 2000  # globals of one module
+CACHE = "the cache of "
 _OURS = (__package__ or "").partition(".probes")[0] + "."
 
 
@@ -151,8 +152,12 @@ def _beneath(at: Reached) -> Iterator[Reached]:
     elif issubclass(kind, type):
         if file_of(at.thing):
             for name, value in some_of(class_dict(at.thing).items()):
-                if length(value) >= 0:
+                if length(value) >= 0 or type(value) is _lru_cache_wrapper:
                     yield at.below(value, f"{class_name(at.thing)}.{_short(name)}")
+    elif kind is _lru_cache_wrapper:
+        for value in gc.get_referents(at.thing):
+            if type(value) is dict and value is not at.thing.__dict__:
+                yield at.below(value, f"{CACHE}{at.written}")
     elif id(kind) in _CALLABLES or id(kind) in _ITERATORS:
         yield from _of_wrapper(at)
     else:
