@@ -142,7 +142,7 @@ def test_on_a_device_it_launches_as_few_kernels_for_many_parameters(
             model(torch.ones(1, 2)).sum().backward()
             with Launches() as launches:
                 optimizer.step()
-        return launches.count
+        return int(launches.count)
 
     monkeypatch.setattr(gradient_norm, "decided_on_device", lambda _: True)
     more = {layers: launched(layers, True) - launched(layers, False) for layers in (1, 12)}

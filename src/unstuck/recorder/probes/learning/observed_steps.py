@@ -49,6 +49,7 @@ class ObservedSteps:
         self.compiled = False  # a compiled module was made
         self.plain = False  # a whole step was made without any module: its model is of plain tensors
         self._due = 2
+        self._by_hand = False  # a step without an optimizer is told at the backward pass after it, about to be read
         self._begun_after = -1  # the optimizer after whose step the last observation began
         self._cuts = self._tries = 0
         self._called_elsewhere = False  # modules cut off are called before the step of another optimizer: a GAN's fakes
@@ -58,6 +59,12 @@ class ObservedSteps:
 
     def after_step(self, optimizer: Any) -> None:
         """After an optimizer step: an observation ends, or one begins where it is due and the next step is sampled."""
+        if optimizer is None:
+            self._by_hand = True
+        else:
+            self._turn(optimizer)
+
+    def _turn(self, optimizer: Any) -> None:
         if self.now is not None:
             self._finish(optimizer)
         made = flight.steps() + (optimizer is None)
@@ -127,6 +134,12 @@ class ObservedSteps:
             self.now.leaves.update(id(leaf) for leaf in leaves)
             if self.now.ended < 0:
                 self.now.ended = self.now.next()
+        self._turn_by_hand()
+
+    def _turn_by_hand(self) -> None:
+        if self._by_hand:
+            self._by_hand = False
+            self._turn(None)
 
     def _look_for_unused(self, observation: Observation, root: Any) -> None:
         if len(observation.calls) >= MIN_CALLS:
@@ -143,6 +156,7 @@ class ObservedSteps:
         """A backward pass in an observed step was not looked at."""
         if self.now is not None:
             self.now.whole, self.now.missed = False, True
+        self._turn_by_hand()
 
     def _before(self, module: Any, arguments: Any) -> None:
         try:
