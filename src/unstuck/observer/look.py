@@ -149,7 +149,7 @@ class Observer:
                     f"py-spy may not look into process {pid} (permission denied): run as its owner or as root, "
                     "or allow it with `sysctl kernel.yama.ptrace_scope=0` (in a container: --cap-add SYS_PTRACE)",
                 )
-            elif stacks.missing and not stacks.threads:
+            elif stacks.missing and not stacks.threads and proc.alive(pid):
                 trouble.note(stacks.missing, f"no Python stacks of process {pid}: {stacks.missing}")
         return taken
 

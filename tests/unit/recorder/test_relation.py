@@ -82,3 +82,8 @@ def test_missing_values_and_constants_are_left_out() -> None:
     inputs[3, 0] = float("nan")
     assert found_in(inputs, targets, 0).rows == ROWS - 1
     assert relation(inputs, torch.ones(ROWS, 1).double(), torch.arange(ROWS), False, None) is None
+
+
+def test_one_row_shows_nothing() -> None:
+    inputs, targets = made(0)
+    assert relation(inputs[:1], targets[:1], torch.arange(1), False, None) is None

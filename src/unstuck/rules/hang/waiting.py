@@ -160,6 +160,8 @@ def draws_from_sampler(thread: Thread) -> bool:
 
 def is_housekeeping(thread: Thread) -> bool:
     """A library's thread that wakes now and then and never releases anything of the user's."""
+    if not thread.frames:
+        return thread.name.startswith("pt_autograd")  # of torch, on a machine with a GPU: Python has run in it once
     return any(part in frame.file for frame in thread.frames for part in _HOUSEKEEPING)
 
 

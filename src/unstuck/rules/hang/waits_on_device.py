@@ -24,6 +24,7 @@ import re
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
+from unstuck.rules.hang.blocked import lost_in_fork
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.waiting import collective_call
 from unstuck.rules.hang.work import looks_of, stack_varies
@@ -55,6 +56,8 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _on_device(still: Standstill) -> bool:
     if not still.process.device or collective_call(still.thread) or stack_varies(still) or still.sampling:
+        return False
+    if lost_in_fork(still):  # it has its parent's accelerator open, and none of the threads that would work with it
         return False
     if still.kind == "device" or any(_NATIVE.search(name) for name in still.thread.native):
         return True

@@ -67,6 +67,8 @@ def _whitened(table: Any) -> Any:
 def _groups(target: Any, classes: bool) -> Any:
     """A column for each class but one, or the target itself: none has a mean, all have the size 1."""
     torch = sys.modules["torch"]
+    if target.numel() < 2:
+        return None
     if classes:
         known, label = torch.unique(target, return_inverse=True)
         if not 2 <= known.numel() <= MAX_CLASSES:
