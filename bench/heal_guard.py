@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 import unstuck
+from bench import trainings
 from bench.stats import Interval, interval
 
 BLOCK_STEPS = 24
@@ -55,22 +56,10 @@ def large_cnn() -> tuple[Any, Any, Any]:
     return model, torch.randn(256, 3, 64, 64), torch.randint(0, 100, (256,))
 
 
-class Transformer(nn.Module):
-    """100 million parameters, 512 tokens at a time."""
-
-    def __init__(self, tokens: int = 8192, width: int = 1024, depth: int = 8) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(tokens, width)
-        layer = nn.TransformerEncoderLayer(width, 16, 4 * width, 0.0, batch_first=True, norm_first=True)
-        self.layers = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
-        self.head = nn.Linear(width, tokens)
-
-    def forward(self, x: Any) -> Any:
-        return self.head(self.layers(self.embed(x))).transpose(1, 2)
-
-
 def transformer() -> tuple[Any, Any, Any]:
-    return Transformer(), torch.randint(0, 8192, (16, 512)), torch.randint(0, 8192, (16, 512))
+    words = torch.randint(0, 8192, (16, 513))
+    model = nn.Sequential(trainings.Transformer(8192, 1024, 8), nn.Flatten(0, 1))
+    return model, words[:, :-1], words[:, 1:].reshape(-1)
 
 
 KINDS: dict[str, tuple[Callable[[], tuple[Any, Any, Any]], bool]] = {
