@@ -42,6 +42,7 @@ MIN_OTHERS = 12  # inputs that came once more with another target
 MIN_CHANGED = 0.8  # of those that would have another target if it were drawn at random
 NO_RELATION = 2.5  # standard deviations: chance alone gives more in less than 1 of 100 datasets
 MAX_UNEVEN = 4.0  # the same, of how often each label comes: a fair draw never gives more
+MIN_RARE = 50  # samples of other classes than the most frequent; fewer cannot show a relation
 MIN_FIT = 10.0  # the same, of targets in another order: chance never gives that
 ORDERS: dict[PairedWith, tuple[str, str]] = {
     "next": ("each input belongs to the target of the next sample", "Shift one of the two by one sample."),
@@ -85,12 +86,21 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
         return _other_order(learning, head, data, (relation, relation.paired), outcome)
     if data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
         return None
+    if _rare(data.labels, relation) < MIN_RARE:
+        return None
     return _no_relation(learning, head, data, relation, outcome)
 
 
 def _is_related(data: LoaderData) -> bool:
     relation = data.relation
     return relation is not None and max(relation.by_mean, relation.by_neighbour) > NO_RELATION
+
+
+def _rare(labels: LabelCounts | None, relation: Relation) -> float:
+    """So many of the samples compared are not of the most frequent class."""
+    if labels is None or not labels.samples:
+        return relation.rows
+    return relation.rows * (1 - max(count for _, count in labels.counts) / labels.samples)
 
 
 def _is_uneven(labels: LabelCounts | None, relation: Relation) -> bool:

@@ -25,7 +25,7 @@ from .statistics import Gathered
 
 MOST_SOURCES = 4
 MOST_BATCHES = 600  # of a source that are read
-TELL_AT = (4, 12, 40, 120, 360)  # batches read of a source that trains
+TELL_AT = (12, 40, 120, 360)  # batches read of a source that trains
 MOST_LAYERS = 6  # that get data as it came, of which it is noted what they get
 MOST_TARGETS = 64  # of losses, that are looked for among the parts of a batch
 MOST_COMPARED, MIN_COMPARED = 1 << 15, 4  # numbers of a target; the least where they are only some of a part
