@@ -16,9 +16,6 @@ from tests.corpus import HEALTHY, SILENT, Script
 SITE = Path(__file__).parent / "scripts" / "guard_everything"
 SCALED_DOWN = {
     "learning-reinforce-episodes": "a rare episode, a thousand times the usual norm; the first steps had two above it",
-    "blind-reinforce-grid": "rare episodes, fifty times the usual norm",
-    "executor-lock-kept": "the scale of the inputs changes for good: sixty times the usual norm",
-    "condition-notifier-raised": "one reading, sixty times the usual norm",
     "spin-packed-stream": "the last batch of an epoch, three hundred times the usual norm",
     "mem-running-total": "twelve layers that share their weights: single batches of forty times the usual norm",
 }

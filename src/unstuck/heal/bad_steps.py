@@ -9,7 +9,7 @@ import torch
 
 from unstuck.heal.act_lines import say, worth_a_line
 from unstuck.heal.good_state import GoodBuffers, Snapshots
-from unstuck.heal.norm_history import NormHistory
+from unstuck.heal.norm_history import NormHistory, harmful_times
 from unstuck.text import count
 
 GROW_AFTER_STEPS = 100  # good ones in a row, until a rate that was halved is doubled again
@@ -25,7 +25,8 @@ class StepRecord:
         self.rate = 1.0
         """The share of the optimizer's learning rates in use: halved after bad steps, doubled after good ones."""
         self._optimizer, self._back_off_after, self._max_bad = optimizer, back_off_after, max_bad
-        self._history = NormHistory()
+        self._min_times = harmful_times(getattr(optimizer, "defaults", {}))
+        self._history = NormHistory(min_times=self._min_times)
         self._snapshots = Snapshots(optimizer) if rollback else None
         self._buffers = GoodBuffers(model) if model is not None else None
         self._bad_in_a_row = self._good_in_a_row = 0
@@ -42,7 +43,8 @@ class StepRecord:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         try:
-            history = NormHistory((float(norm) for norm in state["norms"]), float(state["highest"]))
+            norms, highest = [float(norm) for norm in state["norms"]], float(state["highest"])
+            history = NormHistory(norms, highest, self._min_times)
             bad, good = (int(number) for number in state["in_a_row"])
             counts = {name: type(getattr(self, name))(state[name]) for name in COUNTS}
             if not 0 < counts["rate"] <= 1:

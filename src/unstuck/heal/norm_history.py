@@ -10,13 +10,24 @@ import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 LEVEL_STEPS = 32  # of which the median is what is usual now: norms fall by orders of magnitude in a training
 SPREAD_STEPS = 128  # by which their scatter is judged
 MIN_STEPS = 24  # with fewer there is no telling what is usual
 MIN_TIMES = 20.0  # a norm below so many times what is usual is let pass, however steady the others are
+MAX_SLOWED = 3.0  # … or one that leaves an Adam a rate no more than so many times smaller
 MAX_SCORE = 5.0  # robust standard deviations above the upper tenth
 TENTH = 1.2816  # standard deviations from the median of a normal distribution to its upper tenth
+
+
+def harmful_times(options: dict[str, Any]) -> float:
+    """From how many times the usual norm on a gradient does harm, by the options of its optimizer. Steps of Adam stay
+    small however large the gradient; but its square stays in the second moments, and makes later steps smaller."""
+    betas = options.get("betas")
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2 or not isinstance(betas[1], float) or betas[1] >= 1:
+        return MIN_TIMES
+    return max(MIN_TIMES, math.sqrt((MAX_SLOWED**2 - 1) / (1 - betas[1])))
 
 
 class Window:
@@ -41,7 +52,8 @@ class Window:
 class NormHistory:
     """Norms as they were before anything was clipped."""
 
-    def __init__(self, norms: Iterable[float] = (), highest: float = 0.0) -> None:
+    def __init__(self, norms: Iterable[float] = (), highest: float = 0.0, min_times: float = MIN_TIMES) -> None:
+        self._min_times = min_times
         self._all: deque[float] = deque(maxlen=LEVEL_STEPS + SPREAD_STEPS)
         self._level, self._above = Window(LEVEL_STEPS), Window(SPREAD_STEPS)
         self.limit = math.inf
@@ -70,7 +82,7 @@ class NormHistory:
             scatter = above.tenths(9) / TENTH
             self.usual = math.exp(level.tenths(9))
             self.highest = max(self.highest, math.exp(top))
-            self.limit = max(self.highest, self.usual * max(MIN_TIMES, math.exp(min(MAX_SCORE * scatter, 600))))
+            self.limit = max(self.highest, self.usual * max(self._min_times, math.exp(min(MAX_SCORE * scatter, 600))))
 
     @property
     def norms(self) -> list[float]:

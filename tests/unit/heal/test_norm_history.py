@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from unstuck.heal.norm_history import MIN_STEPS, MIN_TIMES, NormHistory
+from unstuck.heal.norm_history import MIN_STEPS, MIN_TIMES, NormHistory, harmful_times
 
 
 def steady(steps: int, scatter: float = 0.1, level: float = 1.0) -> list[float]:
@@ -68,3 +68,11 @@ def test_what_was_usual_before_is_let_pass_after_the_training_has_converged() ->
     assert history.usual < 1e-6
     assert 0.3 < history.limit <= first.limit
     assert NormHistory(history.norms, history.highest).limit == history.limit
+
+
+def test_what_harms_depends_on_what_the_optimizer_keeps_of_a_gradient() -> None:
+    assert harmful_times({"lr": 0.1, "momentum": 0.9}) == MIN_TIMES
+    assert harmful_times({"betas": (0.9, 0.999)}) == pytest.approx(89.4, abs=0.1)
+    assert harmful_times({"betas": (0.9, 0.9)}) == MIN_TIMES
+    assert harmful_times({"betas": None}) == harmful_times({"betas": (0.9, 1.0)}) == MIN_TIMES
+    assert NormHistory([1.0] * 200, min_times=90.0).limit == pytest.approx(90.0)
