@@ -393,9 +393,9 @@ def test_interrupts_at_any_instant() -> None:
             try:
                 inside = True
                 keys(loader)
+                inside = False  # still where an interrupt is caught
             except KeyboardInterrupt:
-                pass
-            inside = False
+                inside = False
             timer.join()
     finally:
         signal.signal(signal.SIGINT, before)

@@ -134,7 +134,7 @@ def _state(learning: Learning) -> Iterable[Finding]:
         "before each",
         evidence=(
             f"in one step `{cut.layer}` was called {cut.calls:,} times; the graph of the loss has its last call only",
-            f"each call was given what came of the call before, the same values without a graph{by}",
+            f"each call gets what came of the call before, the same values without a graph{by}",
         ),
         where=where(learning, cut.site or loss_site(learning)),
         fix=f"Keep the graph of the state within a sequence: remove {_call(cut.op) if cut.op else 'what cuts it'} at "
