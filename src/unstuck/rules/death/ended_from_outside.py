@@ -28,7 +28,7 @@ from typing import Any
 from unstuck.model import Case, Exit, Finding, Sender
 from unstuck.rules.death.post_mortem import Death, WorkerEnd, death, exception_text
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import seconds, shorten
+from unstuck.rules.words import process_name, seconds, shorten
 from unstuck.text import SIGHUP, SIGINT, SIGTERM, signal_name
 
 OUTSIDE = ("SIGTERM", "SIGHUP", "SIGKILL")
@@ -136,6 +136,8 @@ def _by_signal(end: Death, name: str, worker: WorkerEnd | None) -> Finding:
     else:
         rank = end.flight.rank if end.flight is not None else None
         who = f"the training (pid {end.pid})" if rank is None else f"rank {rank} (pid {end.pid})"
+        if end.missed is not None:
+            who = process_name(end.case, end.pid)
         proof = f"{name} ended it; it does not send that to itself, and it did not come through unstuck"
     return RULE.finding(
         severity="error",

@@ -1,7 +1,8 @@
 """native-crash: compiled code crashed below a line of Python.
 
 What it sees
-    The training, or one of its workers, died of SIGSEGV, SIGABRT, SIGFPE, SIGILL or SIGBUS.
+    The training, one of its workers, or a process that the script started and that the training then missed, died of
+    SIGSEGV, SIGABRT, SIGFPE, SIGILL or SIGBUS.
 
 Why it matters
     The kernel ends a process that accesses memory it does not own, divides by zero in an instruction, or aborts itself.

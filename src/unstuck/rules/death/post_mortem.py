@@ -22,7 +22,7 @@ from unstuck.recorder.records.deaths import (
     TracedLine,
 )
 from unstuck.rules.rank_positions import world_of
-from unstuck.rules.words import process_name, seconds, worker_number
+from unstuck.rules.words import place, process_name, seconds, worker_number
 from unstuck.text import SIGINT, SIGTERM, signal_name
 
 LAUNCHERS = (
@@ -32,6 +32,10 @@ LAUNCHERS = (
     "accelerate/commands/launch.py",
 )
 SEMAPHORES = ("multiprocessing/synchronize.py", "multiprocessing/shared_memory.py", "multiprocessing/heap.py")
+LOST = ("EOFError", "BrokenPipeError", "ConnectionResetError", "BrokenProcessPool", "Empty")
+"""What a process gets of another one that is gone, or does not answer any more."""
+MAX_LATER = 60.0  # seconds after the end of the other one, at most; for any other exception,
+MAX_LATER_OTHERWISE = 5.0  # which may be how the script says that it noticed, if a signal ended the other one
 MAX_MESSAGE = 240  # characters of an exception in a line of evidence
 
 Item = TypeVar("Item")
@@ -64,6 +68,7 @@ class Death:
     died: Died | None = None  # the exception that ended it
     batch: BatchFailed | None = None  # the batch that could not be fetched, if that ended it
     certain: bool = True  # False: the script caught that error, and then exited by itself
+    missed: Died | None = None  # the exception of the training, for which that process made the data
 
     @cached_property
     def flight(self) -> Flight | None:
@@ -106,13 +111,30 @@ class Death:
         name = process_name(self.case, pid)
         return WorkerEnd(pid, code, name, self.case.flight_of(pid), _last_error(self.case, pid), exited)
 
+    @cached_property
+    def trainer(self) -> Flight | None:
+        """Of the process that trained."""
+        return self.flight if self.missed is None else self.case.flight_of(self.missed.pid)
+
     @property
     def step(self) -> int | None:
-        return (self.flight.step or None) if self.flight is not None else None
+        return (self.trainer.step or None) if self.trainer is not None else None
+
+    @property
+    def aftermath(self) -> str:
+        """What the training then died of, if that was another process."""
+        if self.missed is None:
+            return ""
+        frame = user_line(*with_causes(self.missed.raised))
+        at = f" at {place(frame)}" if frame is not None else ""
+        return f"{process_name(self.case, self.missed.pid)} then died of `{exception_text(self.missed.raised)}`{at}"
 
     def progress(self) -> str:
-        """The last healthy step, as evidence."""
-        flight = self.flight
+        """The last healthy step, and what the training then died of, as evidence."""
+        return "; ".join(filter(None, (self._last_step(), self.aftermath)))
+
+    def _last_step(self) -> str:
+        flight = self.trainer
         if flight is None or not (flight.step or flight.loaders):
             return "no training step was made"
         if not flight.step:
@@ -197,7 +219,30 @@ def death(case: Case) -> Death | None:
             return _death_of(case, below.pid, exit_, below)
         if crashed is not None and own is None:
             return _death_of(case, crashed, exit_, None)
-    return _death_of(case, root, exit_, own)
+    return (_of_lost_process(case, own) if own is not None else None) or _death_of(case, root, exit_, own)
+
+
+def _of_lost_process(case: Case, own: Died) -> Death | None:
+    """The death of another process that the script started, if the training died only because that one was gone."""
+    workers = {pid for started in case.workers_started for pid in started.pids}
+    errors = {died.pid: died for died in case.deaths if died.pid != own.pid and died.at <= own.at}
+    signals = {e.child: e for e in case.children_ended if e.pid == own.pid and e.code < 0 and e.code != -SIGTERM}
+    crashed = {flight.pid for flight in case.flights if flight.crash is not None}
+    lost = any(each.type in LOST for each in with_causes(own.raised))
+    gone = [
+        (ended.at, pid)
+        for pid, ended in {**errors, **signals}.items()
+        if pid not in workers
+        and own.at - ended.at <= (MAX_LATER if lost else MAX_LATER_OTHERWISE)
+        and (lost or pid in crashed)
+    ]
+    gone += [(own.at, pid) for pid in crashed - workers - {own.pid} if lost and pid not in signals]
+    if not gone:
+        return None
+    pid = min(gone)[1]
+    signal = -signals[pid].code if pid in signals else None
+    died = None if signal is not None or pid in crashed else errors.get(pid)
+    return Death(case, pid, Exit(pid, code=None if signal else 1, signal=signal, inferred=True), died, missed=own)
 
 
 def _death_of(case: Case, pid: int, exit_: Exit, died: Died | None) -> Death:

@@ -1,7 +1,8 @@
 """uncaught-exception: an exception that nothing caught, and that no other rule explains.
 
 What it sees
-    An exception ended the run, or a worker exited by itself (`sys.exit`, `os._exit`).
+    An exception ended the run, a process that the script started and without which the training could not go on, or a
+    worker exited by itself (`sys.exit`, `os._exit`).
 
 Why it matters
     An exception without a `try` around it ends the process. A worker that exits leaves main without the batch it waits
@@ -38,7 +39,7 @@ from unstuck.rules.death.post_mortem import (
     with_causes,
 )
 from unstuck.rules.rule import Rule
-from unstuck.rules.words import place
+from unstuck.rules.words import place, process_name
 
 STEPS_OF_NAN = 8  # after a NaN loss: a distribution or a check of the script's own refuses NaN as soon as it meets it
 
@@ -69,6 +70,8 @@ def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
     name = f"worker {work.worker}" if work.worker is not None and isinstance(failed, SampleFailed) else "the training"
     if end.flight is not None and end.flight.rank is not None:
         name = f"rank {end.flight.rank}"
+    elif end.missed is not None:
+        name = process_name(end.case, end.pid)
     return RULE.finding(
         severity="error",
         confidence=0.9 if end.certain else 0.75,
