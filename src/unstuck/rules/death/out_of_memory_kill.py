@@ -77,6 +77,7 @@ def _victims(case: Case) -> list[Victim]:
     victims = [Victim(exit_.pid, "SIGKILL ended it") for exit_ in case.exits if exit_.signal == SIGKILL]
     ends = [*(failed.workers for failed in case.batches_failed), *(died.workers for died in case.deaths)]
     killed = [exit_.pid for workers in ends for exit_ in workers if exit_.exitcode == -SIGKILL]
+    killed += [ended.child for ended in case.children_ended if ended.code == -SIGKILL]
     victims += [Victim(pid, "the main process saw that SIGKILL ended it") for pid in killed]
     if victims:
         return list(dict.fromkeys(victims))
