@@ -18,7 +18,7 @@ demo: $(STAMP)  ## set up, then watch a stuck training being explained
 	$(BIN)/unstuck demo
 
 test: $(STAMP)  ## unit tests, and a sample of the real scripts (some minutes)
-	$(BIN)/python -m pytest -n 4 --dist worksteal -q  # they wait more than they compute
+	$(BIN)/python -m pytest -n 6 --dist worksteal -q  # they wait more than they compute
 
 test-all: $(STAMP)  ## the whole corpus and the real waiting times too (an hour)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not frameworks"

@@ -141,8 +141,8 @@ def test_most_locks_pipes_and_queues_are_proven() -> None:
 
 def test_a_case_survives_the_disk() -> None:
     for name in NAMES:
-        case = case_of(name)
-        assert to_plain(from_plain(Case, to_plain(case))) == to_plain(case)
+        plain = to_plain(case_of(name))
+        assert to_plain(from_plain(Case, plain)) == plain
 
 
 def test_a_rule_of_ours_that_breaks_does_not_hide_the_others() -> None:
