@@ -31,3 +31,12 @@ runpy.run_path({str(SELFTEST)!r}, run_name="__main__")
     done = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert "fetch" in done.stdout + done.stderr
+
+
+def test_little_of_ours_is_loaded_with_torch(tmp_path: Path) -> None:
+    script = tmp_path / "imports.py"
+    script.write_text("import sys, torch\nprint(sum('unstuck' in name for name in sys.modules))\n")
+    run = [sys.executable, "-m", "unstuck", "run", str(script)]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert 0 < int(done.stdout) <= 25

@@ -6,15 +6,17 @@ of the sample in work: they begin again when the position moves.
 
 from __future__ import annotations
 
+import os
 import sys
 
-from . import flight, guard, user_code
+from . import flight, guard
 from . import layout as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 OURS = "/proc/self/io"
 _LOCKING = frozenset(("fcntl.flock", "fcntl.lockf"))
 _EVENTS = frozenset(("open", "time.sleep", "socket.connect")) | _LOCKING
@@ -71,7 +73,7 @@ class Attempts:
 
     def _note_event_file(self, path: bytes) -> None:
         """The training writes for TensorBoard, which opens its file anew for each write: once is enough."""
-        from . import journal
+        from . import journal, user_code
         from .records.loops import EventFile
 
         if len(self._event_files) < MAX_EVENT_FILES and len(path) < at.TARGET_SIZE:
@@ -95,7 +97,7 @@ class Attempts:
 
 def opened(path: Any) -> str | bytes | None:
     target = plain_path(path)
-    if type(target) is str and (target == OURS or target.startswith((user_code.HERE, flight.path or user_code.HERE))):
+    if type(target) is str and (target == OURS or target.startswith((HERE, flight.path or HERE))):
         return None  # our own files are none of theirs
     return target
 

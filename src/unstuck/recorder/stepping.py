@@ -8,12 +8,13 @@ from _weakref import ref
 
 from . import dispatch, flight, hiding, resting
 from . import layout as at
-from .leftovers import Leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from .leftovers import Leftovers
 
 NODES = 400  # of a graph that are looked through for its parameters
 LEAVES = 3  # of these that are followed
@@ -69,7 +70,7 @@ class ByHand:
 
     def forget(self) -> None:
         self._leaves: list[Leaf] = []
-        self.leftovers = Leftovers()
+        self.leftovers: Leftovers | None = None
         self._before = self._optimizers = self.made = 0
         self._looked = self._missed = 0
         """Backward passes made at the last look, and those that no optimizer has stepped after since it was seen to."""
@@ -102,6 +103,10 @@ class ByHand:
             stepped = updated(self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
             if adds and self.made + stepped <= flight.FULL_STEPS:
+                if self.leftovers is None:
+                    from .leftovers import Leftovers
+
+                    self.leftovers = Leftovers()
                 self.leftovers.before(self._leaves)
         if stepped:
             self._catch_up()

@@ -16,7 +16,7 @@ from time import monotonic_ns
 
 from .. import dispatch, flight, guard, hiding, resting, stepping
 from .. import layout as at
-from . import amp
+from . import around_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Reader:
 
     def note(self, root: Any, frame: FrameType) -> None:
         """One loss of an ordinary step, on the CPU: kept for later unless it stands out."""
-        value = amp.unscaled(root).item()
+        value = around_step.unscaled(root).item()
         if type(value) is not float or not self.low <= value <= self.high:
             self.read(root, frame)
             return
@@ -83,7 +83,7 @@ class Reader:
         """The value of one loss, at once."""
         self.hand_over()
         if root.is_cpu:
-            value = amp.unscaled(root).item()
+            value = around_step.unscaled(root).item()
             if type(value) is float:
                 if self.low <= value <= self.high:
                     dispatch.emit("losses_read", [value], frame)
@@ -91,7 +91,7 @@ class Reader:
                     dispatch.emit("loss_stands_out", root, value, frame)
         elif root.is_cuda:
             resting.resting.on_gpu = True
-            dispatch.emit("gpu_loss", root, frame, amp.unscaled(root))
+            dispatch.emit("gpu_loss", root, frame, around_step.unscaled(root))
         self.ask()
 
 
@@ -106,7 +106,7 @@ def install(module: Any) -> None:
     full, close, skipped, backwards = flight.FULL, flight.CLOSE, flight.SKIPPED, flight.BACKWARDS
     tensor_type = torch.Tensor
     functions, dispatches = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
-    scaled = amp.scaled
+    scaled = around_step.scaled
 
     exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
 
@@ -122,7 +122,7 @@ def install(module: Any) -> None:
         if functions() or dispatches():  # modes of the user's: even asking for a size would be seen
             apart(root)
         elif type(root) is tensor_type and root.is_cpu and root.numel() == 1:
-            value = (root if scaled[1] is None else amp.unscaled(root)).item()
+            value = (root if scaled[1] is None else around_step.unscaled(root)).item()
             if type(value) is float and reader.low <= value <= reader.high:
                 reader.values.append(value)
             else:
@@ -246,7 +246,8 @@ def after() -> None:
     flight.enter(at.BETWEEN)
     if stepping.by_hand.active:
         with hiding.Hidden():
-            stepping.by_hand.leftovers.after()
+            if stepping.by_hand.leftovers is not None:
+                stepping.by_hand.leftovers.after()
             if flight.state[flight.PROBED]:
                 dispatch.emit("after_backward")
 

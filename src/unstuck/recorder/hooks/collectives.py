@@ -15,7 +15,7 @@ from time import monotonic_ns
 
 from .. import flight, guard, hiding
 from .. import layout as at
-from . import ddp_refusals, process_groups
+from . import process_groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def install_ddp(module: Any) -> None:
         if hasattr(dist, name):
             _wrap_started(dist, name, at.COLLECTIVES.index(kind), ring)
     _wrap_announced(module.DistributedDataParallel, ring)
-    ddp_refusals.install(module.DistributedDataParallel)
+    _wrap_refusing(module.DistributedDataParallel)
 
 
 def _wrap_started(dist: Any, name: str, kind: int, ring: Any) -> None:
@@ -293,3 +293,28 @@ def _wrap_announced(kind: Any, ring: Any) -> None:
     hiding.stand_aside(_post_forward)  # type: ignore[arg-type]  # as above
     kind._post_forward = _post_forward
     guard.on("gradients of DDP", lambda: setattr(kind, "_post_forward", original))
+
+
+def _wrap_refusing(kind: Any) -> None:
+    """A forward pass that it refuses, because parameters got no gradient in the pass before."""
+    original, torch = kind._pre_forward, sys.modules["torch"]
+
+    @wraps(original)
+    def _pre_forward(self: Any, *inputs: Any, **options: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            return original(self, *inputs, **options)
+        try:
+            return original(self, *inputs, **options)
+        except RuntimeError as error:
+            guard.attempt("unused parameters", _refused, self, error, sys._getframe(1))
+            raise
+
+    hiding.stand_aside(_pre_forward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
+    kind._pre_forward = _pre_forward
+    guard.on("unused parameters", lambda: setattr(kind, "_pre_forward", original))
+
+
+def _refused(model: Any, error: RuntimeError, frame: FrameType) -> None:
+    from . import ddp_refusals
+
+    ddp_refusals.tell(model, error, frame)

@@ -1,12 +1,10 @@
-"""Seam: a forward pass that DistributedDataParallel refuses, because parameters got no gradient in the pass before."""
+"""A forward pass that DistributedDataParallel refuses, because parameters got no gradient in the pass before."""
 
 from __future__ import annotations
 
 import re
-import sys
-from functools import wraps
 
-from .. import flight, guard, hiding, journal
+from .. import flight, journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,25 +13,6 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 100
 _INDICES = re.compile(r":((?: \d+)+)")  # torch lists the numbers of the parameters, and their names only in debug mode
-
-
-def install(kind: Any) -> None:
-    """`kind` is DistributedDataParallel."""
-    original, torch = kind._pre_forward, sys.modules["torch"]
-
-    @wraps(original)
-    def _pre_forward(self: Any, *inputs: Any, **options: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():
-            return original(self, *inputs, **options)
-        try:
-            return original(self, *inputs, **options)
-        except RuntimeError as error:
-            guard.attempt("unused parameters", tell, self, error, sys._getframe(1))
-            raise
-
-    hiding.stand_aside(_pre_forward)  # type: ignore[arg-type]  # `wraps` hides that it is a function
-    kind._pre_forward = _pre_forward
-    guard.on("unused parameters", lambda: setattr(kind, "_pre_forward", original))
 
 
 def tell(model: Any, error: RuntimeError, frame: FrameType) -> None:

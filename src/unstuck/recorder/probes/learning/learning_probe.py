@@ -300,7 +300,7 @@ class LearningProbe(Probe):
         if optimizer is not None:
             entry.note_rate(optimizer, max(0, flight.steps() - 1))  # the hook has counted this one
             entry.stepped()
-        else:
+        elif stepping.by_hand.leftovers is not None:
             entry.stale, entry.checked = stepping.by_hand.leftovers.counts()
         self.updates.after(optimizer, entry)
         self.observed.after_step(optimizer)

@@ -1,4 +1,7 @@
-"""Seams: learning-rate schedulers and gradient clipping, counted where torch's own code does them."""
+"""Seams around a step: learning-rate schedulers, gradient clipping, and the loss scaler of mixed precision.
+
+A loss that the scaler multiplied is read as the script made it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
 
 EVERY = 7  # one clipping in eight is looked at, beside those of sampled steps
 
+scaled: list[Any] = [0, None]
+"""Identity of the loss that was scaled last, and what it was before."""
+
 
 class Stepped:
     """Of one scheduler: how often it stepped, and how often one training step after the time before."""
@@ -24,7 +30,7 @@ class Stepped:
         self.last = flight.steps()
 
 
-def install(module: Any) -> None:
+def install_schedulers(module: Any) -> None:
     """`module` is torch.optim.lr_scheduler."""
     known: dict[int, Stepped] = {}
     for kind in (getattr(module, "LRScheduler", None), getattr(module, "ReduceLROnPlateau", None)):
@@ -91,3 +97,53 @@ def install_clipping(module: Any) -> None:
 
     module.clip_grad_norm_ = clip_grad_norm_
     guard.on("clipping", lambda: setattr(module, "clip_grad_norm_", original))
+
+
+# --- the loss scaler -----------------------------------------------------------------------------------------
+
+
+def unscaled(root: Any) -> Any:
+    return scaled[1] if scaled[0] == id(root) and scaled[1] is not None else root
+
+
+def install_scaler(module: Any) -> None:
+    """`module` is torch.amp.grad_scaler."""
+    kind, torch = module.GradScaler, sys.modules["torch"]
+    _wrap_scaler(kind, "update", "scaler_updated")
+    _wrap_scaler(kind, "unscale_", "scaler_unscaled")
+    original = kind.scale
+
+    @wraps(original)
+    def scale(self: Any, outputs: Any) -> Any:
+        result = original(self, outputs)
+        if torch.compiler.is_dynamo_compiling():
+            return result
+        try:
+            with hiding.Hidden():
+                if type(outputs) is torch.Tensor and outputs.numel() == 1:
+                    scaled[0], scaled[1] = id(result), outputs.detach()
+            dispatch.emit("scaler_scaled", self)
+        except Exception as fault:
+            guard.off("loss scaler", fault)
+        return result
+
+    kind.scale = scale
+    guard.on("loss scaler scale", lambda: setattr(kind, "scale", original))
+
+
+def _wrap_scaler(kind: Any, name: str, event: str) -> None:
+    original, torch = getattr(kind, name), sys.modules["torch"]
+
+    @wraps(original)
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        result = original(self, *arguments, **options)
+        if not torch.compiler.is_dynamo_compiling():
+            try:
+                dispatch.emit(event, self)
+            except Exception as fault:
+                guard.off("loss scaler", fault)
+        return result
+
+    hiding.stand_aside(method)  # type: ignore[arg-type]  # `wraps` hides that it is a function
+    setattr(kind, name, method)
+    guard.on(f"loss scaler {name}", lambda: setattr(kind, name, original))
