@@ -193,7 +193,7 @@ def test_an_epoch_goes_on_where_it_stood(workers: int, generated: bool, replacem
     torch.manual_seed(99)
     later = make()
     saved.seek(0)
-    later.load_state_dict(torch.load(saved))
+    later.load_state_dict(torch.load(saved, weights_only=True))
     before = torch.get_rng_state()
     rest = list(some(later, 2))
     middle = later.state_dict()

@@ -157,7 +157,7 @@ def check(state: Any, loader: Any) -> None:
     changed = [f"{name} was {then.get(name)}, is {now[name]}" for name in now if then.get(name) != now[name]]
     if changed:
         raise ValueError(f"the state is of another loader and cannot be resumed: {'; '.join(changed)}")
-    if isinstance(loader.dataset, torch.utils.data.IterableDataset) and not loader.in_order:
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset) and not getattr(loader, "in_order", True):
         raise ValueError("a stream with in_order=False cannot be resumed: which items were handed out is not known")
     if state["random"] is not None and "generator" in state["random"] and loader.generator is None:
         raise ValueError("the state is of a loader with a generator: pass generator=torch.Generator() to this one too")
