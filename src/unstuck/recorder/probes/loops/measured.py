@@ -21,7 +21,8 @@ from .expressions import NUMBERS, Scope
 from .parsed_source import is_small, text
 from .rounds import Round
 
-MOST_TENSORS = 256  # of which a print is made
+MOST_TENSORS = 512  # of which a print is made,
+MOST_READ = 16  # and so many of which numbers are in it
 MOST_DEEP = 3  # functions one inside another
 _PLAIN = NUMBERS | ids(str, type(None))
 _BUILT_IN = ids(type(len))
@@ -54,11 +55,12 @@ def measured_from(statement: ast.stmt, value: ast.expr, scope: Scope, turn: Roun
     print_ = _Print(scope, torch)
     try:
         print_.visit(value)
+        if not print_.tensors or _is_used(print_, statement, turn):
+            return "", []
+        parts = print_.parts, print_.numbers()
     except _OtherError:
         return "", []
-    if not print_.tensors or len(print_.tensors) > MOST_TENSORS or _is_used(print_, statement, turn):
-        return "", []
-    return f"{zlib.crc32(repr(print_.parts).encode()):08x}", list(print_.names)
+    return f"{zlib.crc32(repr(parts).encode()):08x}", list(print_.names)
 
 
 class _Print(ast.NodeVisitor):
@@ -66,7 +68,7 @@ class _Print(ast.NodeVisitor):
         self.scope, self._torch = scope, torch
         self.parts: list[object] = []
         self.names: dict[str, None] = {}
-        self.tensors: set[int] = set()
+        self.tensors: dict[int, Any] = {}
         self.lines: set[int] = set()  # of the functions that are called for it
         self._deep = 0
 
@@ -104,11 +106,18 @@ class _Print(ast.NodeVisitor):
     def _add(self, tensor: Any) -> None:
         """Written through `.data` its version does not change: where its numbers cannot be read it is not known."""
         plain = type(tensor) is self._torch.Tensor or type(tensor) is self._torch.nn.Parameter
-        if not plain or tensor.is_inference() or not tensors.readable(tensor):
+        if not plain or len(self.tensors) >= MOST_TENSORS or tensor.is_inference() or not tensors.readable(tensor):
             raise _OtherError
-        if len(self.tensors) <= MOST_TENSORS:
-            self.tensors.add(id(tensor))
-            self.parts.append((id(tensor), int(tensor._version), some_numbers(tensor)))
+        self.tensors[id(tensor)] = tensor
+        self.parts.append((id(tensor), int(tensor._version)))
+
+    def numbers(self) -> list[Any]:
+        """Of some of the tensors, the last one among them."""
+        held = list(self.tensors.values())[::-1]
+        try:
+            return [some_numbers(each) for each in held[:: 1 + len(held) // MOST_READ]]
+        except RuntimeError as error:  # one of many that vmap goes through at once
+            raise _OtherError from error
 
     def visit_Call(self, node: ast.Call) -> None:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
