@@ -8,7 +8,7 @@ What it sees
     trainer as the epoch begins) before each test, or is set in a copy of the state; a `break` leaves only the inner
     loop; early stopping compares with NaN, for good where the best value stays infinite, or takes a worse value for the
     best; an accuracy between 0 and 1 is compared with percents; a loss or an error is to fall below a bound and has
-    stopped falling far above it. What is tested is given the value that it has already (`floor(6 * 1.15)` is 6, a cap
+    stopped falling far above it. What is tested gets the value that it has already (`floor(6 * 1.15)` is 6, a cap
     is below the goal); or it is measured anew in each iteration on a batch or a model that no step changes. A `for`
     over a range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can
     no longer come.
