@@ -65,6 +65,7 @@ class Comparison(Struct):
     right: Side = Side()
     difference: list[Side] = []  # of `a - b < c`: a and b
     apart: bool = False  # it is `abs(a - b) < c`
+    nan_by: list[str] = []  # infinite names, and those that are NaN, that make a side NaN whatever else is in it
 
     def sides(self, flipped: bool = False) -> tuple[Side, Side]:
         return (self.right, self.left) if flipped else (self.left, self.right)
@@ -119,11 +120,14 @@ class Assignment(Struct):
     """A statement that gives a name a value while the loop runs."""
 
     line: int = 0
-    kind: Literal["constant", "add", "scale", "other"] = "other"
+    kind: Literal["constant", "add", "scale", "append", "other"] = "other"
     text: str = ""
     elsewhere: bool = False  # in another function, or in a method of the object's class,
     unread: bool = False  # and nothing is known of when that runs
     guards: list[Condition] = []
+    same: bool = False  # it gives the name what it has now, as long as
+    reads: list[str] = []  # these are what they are
+    measured_from: str = ""  # a print of tensors and modules in `reads`, of which alone it is computed in each round
 
 
 class Undone(Struct):

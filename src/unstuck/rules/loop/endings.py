@@ -10,6 +10,7 @@ from typing import Literal
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.loops import Assignment, Comparison, Condition, Side, WayOut
 from unstuck.rules.loop.kept_low import why_kept_low
+from unstuck.rules.loop.stays import why_it_stays
 from unstuck.rules.loop.tested_values import (
     all_values,
     both_ways,
@@ -76,6 +77,7 @@ def why_test_holds(loop: Loop) -> Reason | None:
         or _jumped(loop, test, wanted=False)
         or _share_for_percent(loop, test, wanted=False)
         or _constant(loop, test)
+        or _stays(loop, test, wanted=False)
         or _reset(loop, test)
         or _cannot_rise(loop, test)
         or _settled(loop, test, wanted=False)
@@ -122,6 +124,7 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
             _jumped(loop, guard, guard.wanted)
             or _share_for_percent(loop, guard, guard.wanted)
             or _constant(loop, guard)
+            or _stays(loop, guard, guard.wanted)
             or _reset(loop, guard)
             or _restarts_inside(loop, guard)
             or _cannot_rise(loop, guard)
@@ -243,6 +246,12 @@ def _constant(loop: Loop, condition: Condition) -> Reason | None:
     return Reason(f"nothing changes `{condition.text}`", f" ({all_values(tested)}): {how}")
 
 
+def _stays(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
+    """Whatever the loop does leaves a value as it is, or as infinite as it is."""
+    why = why_it_stays(loop, condition, wanted)
+    return None if why is None else Reason(why.short, why.more, observed=True, fix=why.fix)
+
+
 def _reset(loop: Loop, condition: Condition) -> Reason | None:
     """The loop resets the tested counter, whatever happens, before it can reach its bound."""
     for leaf, _, _ in comparisons(condition):
@@ -353,6 +362,8 @@ def _never_set(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
         for statement in loop.assigned(name)
         if not statement.text.endswith(f"= {not way}")  # as it is already
     ]
+    if any(statement.kind == "append" for statement in statements):
+        return None
     if not statements or not all(map(loop.accounts_for, names)) or any(leaf.kind != "truth" for leaf in flags):
         return None
     reasons = [_why_blocked(loop, statement.guards, deep=False) for statement in statements]

@@ -6,10 +6,12 @@ What it sees
     it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration, or wrapped,
     set back or clamped below its bound; a flag that one statement sets is cleared by another (a second callback, the
     trainer as the epoch begins) before each test, or is set in a copy of the state; a `break` leaves only the inner
-    loop; early stopping compares with NaN, or takes a worse value for the best; an accuracy between 0 and 1 is compared
-    with percents; a loss or an error is to fall below a bound and has stopped falling far above it. A `for` over a
-    range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can no
-    longer come.
+    loop; early stopping compares with NaN, for good where the best value stays infinite, or takes a worse value for the
+    best; an accuracy between 0 and 1 is compared with percents; a loss or an error is to fall below a bound and has
+    stopped falling far above it. What is tested gets the value that it has already (`floor(6 * 1.15)` is 6, a cap
+    is below the goal); or it is measured anew in each iteration on a batch or a model that no step changes. A `for`
+    over a range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can
+    no longer come.
 
 Why it matters
     The run trains on past the end that the script itself names, until somebody kills it: hours of compute, and
@@ -25,7 +27,8 @@ Fix
 When it is wrong
     If something outside the script's file changes the tested value later, by a name this file never assigns. A
     condition that calls a function is judged only where the function is the script's own and plain to read. A loss
-    that stays the same to six digits for hundreds of steps, and then falls after all.
+    that stays the same to six digits for hundreds of steps, and then falls after all. A model on which the stop is
+    measured, and which something unseen renews after more than a thousand steps.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.rules.loop.described_loops import STEPS, described
 from unstuck.model import Finding
-from unstuck.rules.loop import stop_condition_never_met
+from unstuck.rules.loop import stays, stop_condition_never_met
 
 
 def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
@@ -454,9 +454,166 @@ ENDLESS = {
                 step_made()
                 seen += 3
     """,
+    "grows-to-what-it-is": """
+        import math
+        class Course:
+            def __init__(self): self.length, self.growth, self.goal, self.seen = 6, 1.15, 26, 0.0
+            @property
+            def finished(self): return self.length >= self.goal
+            def report(self, accuracy):
+                self.seen = 0.5 * self.seen + 0.5 * accuracy
+                if self.seen > 0.9:
+                    self.length = min(math.floor(self.length * self.growth), self.goal)
+                    self.seen = 0.0
+        def train(step_made):
+            course = Course()
+            while not course.finished:
+                step_made()
+                course.report(1.0)
+    """,
+    "capped-below-the-goal": """
+        def train(step_made):
+            horizon, cap = 1, 40
+            while horizon < 50:
+                step_made()
+                longer = horizon + 2
+                horizon = min(longer, cap)
+    """,
+    "floor-above-the-last-rate": """
+        def train(step_made):
+            rate = 0.1
+            while True:
+                step_made()
+                rate = max(rate * 0.8, 1e-4)
+                if rate < 1e-5:
+                    break
+    """,
+    "gain-over-infinity": """
+        from collections import deque
+        class Levelled:
+            def __init__(self, patience=6, least=0.01):
+                self.best, self.least, self.gains = float("inf"), least, deque(maxlen=patience)
+            def __call__(self, value):
+                gain = (self.best - value) / self.best
+                if gain > self.least:
+                    self.best = value
+                self.gains.append(gain)
+                return len(self.gains) == self.gains.maxlen and max(self.gains) <= self.least
+        def train(step_made):
+            levelled, done, loss = Levelled(), False, 1.0
+            while not done:
+                step_made()
+                loss *= 0.99
+                done = levelled(loss)
+    """,
+    "gain-over-infinity-counted": """
+        def train(step_made):
+            best, calm, loss = float("inf"), 0, 1.0
+            while calm < 5:
+                step_made()
+                loss *= 0.99
+                gain = 1 - loss / best if best < 1e9 else (best - loss) / best
+                if gain > 0.01:
+                    best, calm = loss, 0
+                elif gain <= 0.01:
+                    calm += 1
+    """,
 }
 
 ENDING = {
+    "grows-after-long": """
+        def train(step_made):
+            n, passed, round_ = 10, 0, 0
+            while n < 40:
+                step_made()
+                round_ += 1
+                if round_ % 200 == 0:
+                    n = int(n * 1.1)
+    """,
+    "growth-that-grows-too": """
+        def train(step_made):
+            n, growth = 6, 1.0
+            while n < 40:
+                step_made()
+                growth += 0.0001
+                n = int(n * growth)
+    """,
+    "cap-that-another-method-lifts": """
+        class Plan:
+            def __init__(self): self.size, self.cap, self.made = 1, 4, 0
+            def grow(self): self.size = min(self.size + 1, self.cap)
+            def lift(self):
+                self.made += 1
+                if self.made > 590: self.cap = 100
+        def train(step_made):
+            plan = Plan()
+            while plan.size < 50:
+                step_made()
+                plan.grow()
+                plan.lift()
+    """,
+    "cap-of-a-global-that-a-function-lifts": """
+        cap, made = 4, 0
+        def lift():
+            global cap, made
+            made += 1
+            if made > 590: cap = 100
+        def train(step_made):
+            size = 1
+            while size < 50:
+                step_made()
+                size = min(size + 1, cap)
+                lift()
+    """,
+    "first-check-after-long": """
+        from collections import deque
+        class Levelled:
+            def __init__(self):
+                self.best, self.gains = float("inf"), deque([float("nan")] * 4, maxlen=4)
+            def __call__(self, value):
+                gain = (self.best - value) / value
+                if gain > 0.01:
+                    self.best = value
+                self.gains.append(gain)
+                return max(self.gains) <= 0.01
+        def train(step_made):
+            levelled, done, value = Levelled(), False, float("inf")
+            while not done:
+                for _ in range(590):
+                    step_made()
+                value = 1.0
+                done = levelled(value)
+    """,
+    "infinity-replaced-at-the-first-check": """
+        import math
+        from collections import deque
+        class Levelled:
+            def __init__(self):
+                self.best, self.gains = float("inf"), deque(maxlen=4)
+            def __call__(self, value):
+                gain = (self.best - value) / self.best
+                if gain > 0.01 or math.isinf(self.best):
+                    self.best = value
+                self.gains.append(gain)
+                return len(self.gains) == 4 and max(self.gains) <= 0.01
+        def train(step_made):
+            levelled, done = Levelled(), False
+            while not done:
+                for _ in range(590):
+                    step_made()
+                done = levelled(1.0)
+    """,
+    "a-queue-that-is-emptied-late": """
+        def train(step_made):
+            queue, made = [1], 0
+            while queue:
+                step_made()
+                made += 1
+                if made < 0:
+                    queue.append(1)
+                if made > 590:
+                    queue.pop()
+    """,
     "cleared-before-it-is-set": """
         class State:
             def __init__(self): self.epoch, self.stop = 0, False
@@ -1068,3 +1225,60 @@ def test_a_counter_that_an_inner_loop_takes_for_its_own(tmp_path: Path) -> None:
     ((finding,), _) = judged(tmp_path, source.replace("{}", "t"))
     assert "`t` is reset in every iteration" in finding.title
     assert judged(tmp_path, source.replace("{}", "k")) == ([], STEPS)
+
+
+MEASURED = """
+    import copy, os, torch
+    from torch import nn
+    def share(model, x):
+        with torch.no_grad():
+            return (model(x) > 0).float().mean().item()
+    def drawn(model):
+        return share(model, torch.randn(8, 2))
+    class Held:
+        def __init__(self): self.made = 0
+        def now(self, x):
+            self.made += 1
+            return float(x.sum() > 9)
+    def train(step_made):
+        net, x, made, held = nn.Linear(2, 1), torch.zeros(8, 2), 0, Held()
+        nn.init.zeros_(net.bias)
+        late, dropped = copy.deepcopy(net), nn.Sequential(nn.Linear(2, 1), nn.Dropout())
+        nn.init.constant_(dropped[0].bias, -9.0)
+        calm = copy.deepcopy(dropped).eval()
+        right = 0.0
+        while right < 0.5:
+            step_made()
+            made += 1
+            {}
+"""
+MEASURES = {
+    "a-copy": ("right = share(late, x)", True),
+    "in-place": ("with torch.no_grad(): right = (late(x) > 0).float().mean().item()", True),
+    "what-is-trained": ("net.weight.data += 0.0; net.bias.data -= 0.001; right = share(net, x)", False),
+    "a-copy-renewed-late": (
+        "if made % 599 == 0: late.load_state_dict(net.state_dict())\n            right = share(late, x)",
+        False,
+    ),
+    "a-copy-renewed-later-by-parts": (
+        "for p, q in zip(late.parameters(), net.parameters()): p.data.copy_(q) if made > 999 else None\n"
+        "            right = share(late, x)",
+        False,
+    ),
+    "what-is-drawn": ("right = drawn(dropped[0])", False),
+    "without-its-dropout": ("right = share(calm, x)", True),
+    "with-dropout": ("right = share(dropped, x)", False),
+    "at-times": ("if made % 7 == 0: right = share(late, x)", False),
+    "of-a-file": ("right = float(os.path.exists('stop')) + share(late, x)", False),
+    "by-an-object": ("right = held.now(x)", False),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_of_what_no_step_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(stays, "MIN_STEPS_MEASURED", 300)
+    statement, endless = MEASURES[name]
+    found, made = judged(tmp_path, MEASURED.replace("{}", statement))
+    assert made == STEPS
+    assert [each.title for each in found if "no step changes" in each.title] == [each.title for each in found]
+    assert bool(found) == endless

@@ -17,6 +17,7 @@ from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Every, Side, Value
 from . import parsed_source
 from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, cells, compare, is_tensor, number, truth
+from .outcomes import nan_by
 from .parsed_source import Function, Guards, beneath
 
 MOST_PARTS = 32  # of an `and` or `or`
@@ -60,7 +61,8 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
 
 
 def names_in(whole: Condition) -> list[str]:
-    return [*whole.names, *(name for part in whole.parts for name in names_in(part))]
+    nan = whole.compared.nan_by if whole.compared is not None else []
+    return [*whole.names, *nan, *(name for part in whole.parts for name in names_in(part))]
 
 
 def _joined(node: ast.BoolOp, text: str, scope: Scope, wanted: bool, calls: int) -> Condition:
@@ -75,17 +77,19 @@ def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: i
     sides = [_written_out(side, scope, calls) for side in (node.left, node.comparators[0])]
     how, (left, right) = node.ops[0], map(scope.find, sides)
     inside = _inside_abs(sides[0])
+    nan = () if truth(compare(how, left, right)) else [name for side in sides for name in nan_by(side, scope)]
     compared = Comparison(
         left=Side(text=parsed_source.text(node.left), value=shown(left)),
         op=COMPARE[type(how)][0],
         right=Side(text=parsed_source.text(node.comparators[0]), value=shown(right)),
         difference=_difference(inside or sides[0], scope),
         apart=inside is not None,
+        nan_by=list(dict.fromkeys(nan)),
     )
     return Condition(
         text=text,
         kind="compare",
-        value=truth(compare(how, left, right)),
+        value=isinstance(how, ast.NotEq) if nan else truth(compare(how, left, right)),
         compared=compared,
         every=_every(sides[0], scope),
         names=list(dict.fromkeys(name for side in sides for name in parsed_source.names(side))),

@@ -153,16 +153,19 @@ def _described(frame: FrameType, places: list[Place], number: int) -> LoopFrame:
 def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
     place = places[here]
     node, function, file, scope = place.around[which], place.function, place.file, place.scope
+    turn = Round(node.body, scope)
     exits = [*_exits(node, scope), *_caught(node, function)]
     test = condition(node.test, scope) if isinstance(node, ast.While) else Condition()
     head = names_in(test) if isinstance(node, ast.While) else parsed_source.names(node.target)
     wanted = {*head, *(name for way in exits for guard in way.guards for name in names_in(guard))}
     assigned: dict[str, list[Assignment]] = {}
-    tree, turn = parsed_source.tree_of(file), Round(node.body, scope)
+    tree = parsed_source.tree_of(file)
     for _ in range(ROUNDS if tree is not None else 0):
         assigned.update(assignments(node.body, function, tree, wanted, scope, turn))  # type: ignore[arg-type]
-        guards = [guard for given in assigned.values() for assignment in given for guard in assignment.guards]
-        wanted = {name for guard in guards for name in names_in(guard)} - assigned.keys()
+        statements = [each for given in assigned.values() for each in given]
+        wanted = {name for each in statements for guard in each.guards for name in names_in(guard)}
+        wanted |= {name for each in statements if each.same for name in each.reads}
+        wanted -= assigned.keys()
     loop = DescribedLoop(
         first=node.lineno,
         header=node.body[0].lineno - 1 if node.body[0].lineno > node.lineno else node.lineno,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+from collections.abc import Callable
 from math import isfinite
 from types import FrameType, FunctionType
 from typing import Any
@@ -57,6 +58,11 @@ class Scope(ast.NodeVisitor):
 
     def __init__(self, *spaces: dict[str, Any]) -> None:
         self.spaces = spaces
+        self.known: Callable[[str], ast.expr | None] | None = None
+
+    def defined(self, name: str) -> ast.expr | None:
+        """What a name that is not found here was given, where that is known."""
+        return self.known(name) if self.known is not None and " in " in name else None
 
     def lend(self, names: dict[str, Any]) -> None:
         """More names that mean something here."""

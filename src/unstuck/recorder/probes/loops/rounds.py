@@ -32,6 +32,8 @@ class Round:
         self._body, self._scope = body, scope
         self._ran: list[Placed] | None = None
         self._aliases: dict[str, ast.expr] = {}
+        self._given: dict[str, ast.expr | None] = {}
+        scope.known = self._known
 
     @property
     def ran(self) -> list[Placed]:
@@ -41,6 +43,10 @@ class Round:
             self._ran = []
             self._read(self._body, (), False, MOST_DEEP, (ast.Continue,))
         return self._ran
+
+    def _known(self, name: str) -> ast.expr | None:
+        """What the one statement that gives a called function's own name a value gives it."""
+        return self._given.get(name) if self.ran else None
 
     def _read(
         self, body: list[ast.stmt], guards: Guards, nested: bool, deep: int, leaving: tuple[type[ast.stmt], ...]
@@ -75,10 +81,14 @@ class Round:
 
     def _note(self, statement: ast.stmt) -> None:
         """A name of a called function stands for what it was given."""
+        name, value = "", None
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            name = text(statement.targets[0])
+            name, value = text(statement.targets[0]), statement.value
             if " in " in name:
-                self._aliases[name] = statement.value
+                self._aliases[name] = value
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and " in " in node.id and isinstance(node.ctx, ast.Store):
+                self._given[node.id] = value if node.id == name and name not in self._given else None
 
     def _listed(self, statement: ast.stmt) -> list[list[ast.stmt]] | None:
         """The body of a `for` over objects and functions of the user's, once for each; None if it is none."""

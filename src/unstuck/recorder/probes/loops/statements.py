@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Literal
@@ -14,10 +15,12 @@ from ...records.loops import Assignment
 from . import parsed_source
 from .conditions import called, condition, seen_from
 from .expressions import Scope
+from .measured import measured_from
+from .outcomes import nan_by, now
 from .parsed_source import FUNCTIONS, LOOPS, SCOPES, TRY, WITH, Function, Placed, beneath, expression, text
 from .rounds import Round
 
-Given = Literal["constant", "add", "scale", "other"]
+Given = Literal["constant", "add", "scale", "append", "other"]
 Assigned = dict[str, list[Assignment]]
 
 MOST_ASSIGNMENTS = 32  # of a name; one more stands for all others
@@ -50,6 +53,31 @@ def targets(statement: ast.stmt) -> Iterator[tuple[ast.expr, Given]]:
         yield from ((target, "other") for whole in kept for target, _ in pairs(whole, None))
     if not isinstance(statement, (*_HEADS, ast.AugAssign)):
         yield from ((node.target, "other") for node in ast.walk(statement) if isinstance(node, ast.NamedExpr))
+
+
+def _changes(statement: ast.stmt, name: str) -> Given | None:
+    """How a statement changes a name; what is appended to it counts too."""
+    call = _appending(statement)
+    added = call is not None and text(call.func.value) == name  # type: ignore[attr-defined]
+    return "append" if added else gives(statement).get(name)
+
+
+def _appending(statement: ast.stmt) -> ast.Call | None:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    appends = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append"
+    return call if appends and len(call.args) == 1 else None  # type: ignore[union-attr, return-value]
+
+
+def _value_for(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement gives the name, as an expression."""
+    if isinstance(statement, ast.AugAssign):
+        return ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        wholes = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        given = [value for whole in wholes for target, value in pairs(whole, statement.value) if text(target) == name]
+        return given[-1] if given else None
+    call = _appending(statement)
+    return None if call is None else call.args[0]
 
 
 def pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -90,6 +118,14 @@ def _stored(function: Function) -> tuple[tuple[str, ast.stmt], ...]:
     return tuple((part, statement) for part, statement in parts if part in shared or part[:1] in (".", "["))
 
 
+@lru_cache(maxsize=1024)
+def _touched(function: Function) -> frozenset[str]:
+    """The last parts of all that it stores into or appends to."""
+    calls = [_appending(placed.statement) for placed in beneath(function.body)]
+    appended = {last_part(call.func.value) for call in calls if call is not None}  # type: ignore[attr-defined]
+    return frozenset(appended | {part for part, _ in _stored(function)})
+
+
 @lru_cache(maxsize=32)
 def stores(tree: ast.Module) -> dict[str, list[tuple[Function, ast.stmt]]]:
     """The same of all functions of a file, by that part."""
@@ -120,9 +156,9 @@ def assignments(
     other functions of the file are marked `elsewhere`; of these, the ones that make an object do not count."""
     assigned: Assigned = {name: [] for name in sorted(wanted)}
     for placed in beneath(body):
-        for name, kind in gives(placed.statement).items():
-            if name in assigned:
-                _add(assigned[name], placed, kind, scope)
+        for name in assigned:
+            if (kind := _changes(placed.statement, name)) is not None:
+                _add(assigned[name], name, placed, kind, scope, turn=turn)
     read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
     _in_closures(assigned, body, scope)
     for name, given in assigned.items():
@@ -138,9 +174,9 @@ def assignments(
 def _in_callback(turn: Round, statement: ast.stmt, name: str, given: list[Assignment], scope: Scope) -> bool:
     """It is in a function that the round calls, and could be read as if it stood here."""
     here = [placed for placed in turn.ran if placed.statement.lineno == statement.lineno]
-    seen = [(placed, kind) for placed in here if (kind := gives(placed.statement).get(name)) is not None]
+    seen = [(placed, kind) for placed in here if (kind := _changes(placed.statement, name)) is not None]
     for placed, kind in seen:
-        _add(given, placed, kind, scope, elsewhere=True)
+        _add(given, name, placed, kind, scope, elsewhere=True)
     return bool(here) and len(seen) == len(here)
 
 
@@ -149,20 +185,52 @@ def _same(one: ast.AST, other: ast.AST) -> bool:
     return isinstance(other, type(one)) and one.lineno == other.lineno  # type: ignore[attr-defined]
 
 
-def _add(given: list[Assignment], placed: Placed, kind: Given, scope: Scope, elsewhere: bool = False) -> None:
+def _add(
+    given: list[Assignment],
+    name: str,
+    placed: Placed,
+    kind: Given,
+    scope: Scope,
+    elsewhere: bool = False,
+    turn: Round | None = None,
+) -> None:
     if len(given) > MOST_ASSIGNMENTS:
         return
     full = len(given) == MOST_ASSIGNMENTS
-    given.append(
-        Assignment(
-            line=placed.statement.lineno,
-            kind=kind,
-            text=parsed_source.first_line(placed.statement),
-            elsewhere=elsewhere or full,
-            unread=full,
-            guards=[] if full else [condition(guard, scope, value) for guard, value in placed.guards],
-        )
+    value = None if full else _value_for(placed.statement, name)
+    same, reads = _outcome(name, value, kind, scope)
+    anew, print_ = turn is not None and kind == "other" and not (placed.guards or placed.nested), ""
+    if anew and value is not None and not same and parsed_source.calls(value):
+        print_, reads = measured_from(placed.statement, value, scope, turn)  # type: ignore[arg-type]
+    statement = Assignment(
+        line=placed.statement.lineno,
+        kind=kind,
+        text=parsed_source.first_line(placed.statement),
+        elsewhere=elsewhere or full,
+        unread=full,
+        guards=[] if full else [condition(guard, scope, value) for guard, value in placed.guards],
+        same=same,
+        reads=reads,
+        measured_from=print_,
     )
+    answer = condition(value, scope) if isinstance(value, ast.Call) and kind == "other" else None
+    if answer is None or answer.kind != "call" or answer.parts[0].kind not in ("and", "or", "not", "compare"):
+        given.append(statement)
+        return
+    for way in (True, False):  # `done = stopper(loss)` as the `if` that it stands for
+        guards = [*statement.guards, replace(answer, wanted=way)]
+        given.append(replace(statement, kind="constant", text=f"{name} = {way}", guards=guards))
+
+
+def _outcome(name: str, value: ast.expr | None, kind: Given, scope: Scope) -> tuple[bool, list[str]]:
+    """Whether a statement leaves the name what it is, or adds one more NaN to it; and by which names that is known."""
+    if value is None:
+        return False, []
+    if kind == "append":
+        reads = nan_by(value, scope)
+        return bool(reads), reads
+    before, (after, reads) = scope.find(expression(name)), now(value, scope)
+    return after is not UNKNOWN and type(before) is type(after) and before == after, reads
 
 
 def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Scope) -> list[ast.AST]:
@@ -177,13 +245,13 @@ def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Sc
             if method.name in MAKING or method.name == inside:
                 continue
             read.append(method)
-            if all(part != last_part(node) for part, _ in _stored(method)):
+            if last_part(node) not in _touched(method):
                 continue
             call = _only_call(body, node.value, method.name)  # type: ignore[attr-defined]
             for placed in beneath(seen_from(method, node.value, call)):  # type: ignore[attr-defined]
-                kind = gives(placed.statement).get(name)
+                kind = _changes(placed.statement, name)
                 if kind is not None:
-                    _add(given, placed, kind, scope, elsewhere=True)
+                    _add(given, name, placed, kind, scope, elsewhere=True)
     return read
 
 
@@ -198,9 +266,9 @@ def _in_closures(assigned: Assigned, body: list[ast.stmt], scope: Scope) -> None
             continue
         call, (source, owner, shared) = found[0]
         for placed in beneath(seen_from(source, owner, call, shared)):
-            kind = gives(placed.statement).get(name)
+            kind = _changes(placed.statement, name)
             if kind is not None:
-                _add(given, placed, kind, scope, elsewhere=True)
+                _add(given, name, placed, kind, scope, elsewhere=True)
 
 
 def keeps_to_itself(name: str, tree: ast.Module) -> bool:
