@@ -7,10 +7,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Literal
 
-from ...objects import UNKNOWN, class_name, file_of, ids, module_of, mro_of
+from ...objects import UNKNOWN, class_name, entry, file_of, ids, module_of, mro_of
 from ...records.loops import Assignment
 from . import parsed_source
 from .conditions import called, condition, seen_from
@@ -27,6 +27,7 @@ MOST_ASSIGNMENTS = 32  # of a name; one more stands for all others
 _HEADS = (*LOOPS, *WITH, *TRY, *SCOPES, ast.If, ast.Match)
 MAKING = ("__init__", "__new__", "__post_init__", "__setstate__")
 _PLAIN_OWNERS = ids(dict, SimpleNamespace)
+_HOLDING = (list, tuple, type, ModuleType, type(UNKNOWN))
 _HARMLESS_BASES = ("typing", "abc", "enum", "collections")
 
 
@@ -293,8 +294,23 @@ def owner_of(name: str, scope: Scope) -> object | None:
     if owner is UNKNOWN:
         return None
     kind: type = owner if issubclass(type(owner), type) else type(owner)
-    known = id(kind) in _PLAIN_OWNERS or class_name(kind) == "Namespace" or _all_users(kind)
-    return owner if known else None
+    plain = id(kind) in _PLAIN_OWNERS and not _is_a_librarys(node.value, scope)  # type: ignore[attr-defined]
+    return owner if plain or class_name(kind) == "Namespace" or _all_users(kind) else None
+
+
+def _is_a_librarys(node: ast.expr, scope: Scope) -> bool:
+    """A dictionary in an object of some library, which changes it by itself: `optimizer.param_groups[0]`, where
+    schedulers write. Also where it has another name."""
+    held = scope.find(node)
+    if type(held) is dict and type(entry(held, "params")) is list:
+        return True
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        kind = type(scope.find(node))
+        known = id(kind) in _PLAIN_OWNERS or kind in _HOLDING or class_name(kind) == "Namespace" or _all_users(kind)
+        if not known:
+            return True
+    return False
 
 
 def _all_users(kind: type) -> bool:
