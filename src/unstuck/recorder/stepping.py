@@ -59,7 +59,8 @@ class ByHand:
     """Updates that no optimizer makes."""
 
     __slots__ = (
-        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "leftovers", "made",
+        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "_stepped", "active", "inside", "leftovers",
+        "made",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -71,6 +72,7 @@ class ByHand:
         self._leaves: list[Leaf] = []
         self.leftovers = Leftovers()
         self._before = self._optimizers = self.made = 0
+        self._stepped = False  # parameters had changed at the last backward pass
         self._looked = self._missed = 0
         """Backward passes made at the last look, and those that no optimizer has stepped after since it was seen to."""
         self._even = False
@@ -99,7 +101,7 @@ class ByHand:
         if self.inside and flight.state[flight.BACKWARDS] - self._before <= MANY:
             return False
         with hiding.Hidden():
-            stepped = updated(self._leaves)
+            stepped = self._stepped = updated(self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
             if adds and self.made + stepped <= flight.FULL_STEPS:
                 self.leftovers.before(self._leaves)
@@ -121,7 +123,8 @@ class ByHand:
         """At the end of the process: the last update has no backward pass after it."""
         resting.end()
         flight.words[at.W_STEP] = flight.steps()
-        if self.active and self._leaves and any(leaf.changed() for leaf in self._leaves):
+        living = [leaf for leaf in self._leaves if leaf.tensor() is not None]
+        if self.active and self._leaves and (any(leaf.changed() for leaf in living) or (self._stepped and not living)):
             count()
 
 

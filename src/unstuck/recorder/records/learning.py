@@ -267,7 +267,8 @@ class FlatOperation(Struct):
         return self.operation in ("softmax", "log_softmax")
 
 
-Lost = Literal["dropped", "rebound", "copy"]  # never used; given to the variable of a loop; written into a copy
+Lost = Literal["dropped", "rebound", "copy", "used_up"]
+"""Never used; given to the variable of a loop; written into a copy; made in a loop over an iterator at its end."""
 
 
 class LostUpdate(Struct):
@@ -289,6 +290,8 @@ class Learning(Record):
     parameters: list[Parameter] = []
     heads: list[LossHead] = []
     activations: list[Activation] = []
+    name: str = ""  # of the iterator that is used up; `site`: where it gets its value
+    loop: int = 0  # line of the loop that goes through it
     clears: int = 0  # calls of zero_grad of any optimizer
     clips: Clips | None = None
     scaler: Scaler | None = None

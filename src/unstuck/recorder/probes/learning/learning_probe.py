@@ -5,6 +5,7 @@ Each telling is the whole: the latest is all a rule needs. What is needed where 
 
 from __future__ import annotations
 
+import sys
 from math import isfinite
 from time import monotonic, thread_time
 from types import FrameType
@@ -79,6 +80,7 @@ class LearningProbe(Probe):
         self._named = 0  # parameters known when names were last looked for
         self._searched = False  # an update that is lost was looked for in the source
         self._asked: list[Any] = []  # leaves for whose gradients `autograd.grad` is called
+        self._spent: list[str] | None = None  # iterators at their end; None: not looked for
         self._watching = False  # each loss is handed over with its graph
         self._next_telling = self._next_look = FIRST_STEPS
         """Steps until the next telling, and until who owns what is looked at once more."""
@@ -197,7 +199,7 @@ class LearningProbe(Probe):
             return
         with torch.no_grad():
             self._read(root, frame, asked)
-        if not self.optimizers.stepping() and self._passes() >= self._next_telling:
+        if self._idle() and self._passes() >= self._next_telling:
             self._look_for_update(frame)
             self.tell()
         elif not self.optimizers.built and not self.inventory.parameters():
@@ -205,16 +207,29 @@ class LearningProbe(Probe):
 
     def _passes(self) -> int:
         """Backward passes, or calls of `autograd.grad`."""
+    def _idle(self) -> bool:
+        """No optimizer steps; of an update written by hand the first may have worked."""
+        return not self.optimizers.stepping() or (flight.steps() <= 1 and not self.optimizers.built)
+
         return max(flight.state[flight.BACKWARDS], *(series.count for series in self.losses.series.values()), 0)
 
     def _look_for_update(self, frame: FrameType | None) -> None:
         """Nothing steps: the script may have an update of its own that goes wrong."""
         if not self._searched and not self.optimizers.built:
-            from . import lost_update
+            from . import lost_update, used_up_update
 
             self._searched = True
             sites = [series.site[0] for series in self.losses.series.values() if series.site is not None]
-            self.lost_update = lost_update.find(dict.fromkeys([*sites, *script_lines.user_files(frame)]))
+            files = dict.fromkeys([*sites, *script_lines.user_files(frame)])
+            self.lost_update = used_up_update.find(self._spent, files) or lost_update.find(files)
+
+    def _look_for_spent(self, frame: FrameType | None) -> None:
+        """Iterators at their end that the training holds: while its frames are there."""
+        if self._spent is None and frame is not None:
+            from . import used_up_update
+
+            self._spent = used_up_update.spent_names(frame)
+            self._look_for_spent(frame)
 
     def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         graph = graph_reading.read(root.grad_fn)
@@ -264,6 +279,8 @@ class LearningProbe(Probe):
                 operation=operation, lost=lost[:MAX_LOST], site=site, other_ways=also, shape=shape
             )
 
+            if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
+                self._look_for_spent(sys._getframe(1))  # once, however little time there is: it is short
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def optimizer_built(self, optimizer: Any, frame: FrameType, counts: Any) -> None:
@@ -283,10 +300,16 @@ class LearningProbe(Probe):
                 governor.governor.charge("updates", self.name, AND_AFTER * (thread_time() - began))
 
     def after_backward(self) -> None:
-        self.updates.accumulated()
+        if self._reads_gradients():
+            self.updates.accumulated()
 
     def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
-        self.updates.given(leaves, gradients)
+        if self._reads_gradients():
+            self.updates.given(leaves, gradients)
+
+    def _reads_gradients(self) -> bool:
+        """Of an update written by hand; as long as none is made, every pass comes here."""
+        return stepping.by_hand.made > 0 or governor.allows(self.name)
 
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
