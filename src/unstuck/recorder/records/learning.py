@@ -237,6 +237,7 @@ class GraphCut(Struct):
     ends: str = ""  # and the first that gets its values without one; "the loss" if there is none
     op: str = ""  # the call that ends the graph: detach, numpy, item, no_grad …
     site: Site | None = None
+    dropped: bool = False  # the result of `op`, or of the module where that is empty, is not used for anything
     proven: int = 0  # 2: the same values were seen on both sides; 1: what was called between fits; 0: neither
     step: int = 0
     times: int = 0
@@ -250,6 +251,19 @@ class StateCut(Struct):
     op: str = ""  # the call that ends the graph; empty: not seen
     site: Site | None = None
     step: int = 0
+
+
+TermOp = Literal["", "autograd.grad", "data", "detach", "tensor"]
+
+
+class TermCut(Struct):
+    """A term of the loss that is made of what the model computes, and has no graph in any loss looked at."""
+
+    term: str = ""
+    op: TermOp = ""  # what made it so, at `site`
+    site: Site | None = None
+    loss: Site | None = None  # where it is added
+    seen: int = 0  # losses looked at
 
 
 class FlatOperation(Struct):
@@ -276,6 +290,8 @@ class LostUpdate(Struct):
 
     site: Site
     how: Lost
+    name: str = ""  # of the iterator that is used up; `site`: where it gets its value
+    loop: int = 0  # line of the loop that goes through it
 
 
 class Learning(Record):
@@ -290,8 +306,6 @@ class Learning(Record):
     parameters: list[Parameter] = []
     heads: list[LossHead] = []
     activations: list[Activation] = []
-    name: str = ""  # of the iterator that is used up; `site`: where it gets its value
-    loop: int = 0  # line of the loop that goes through it
     clears: int = 0  # calls of zero_grad of any optimizer
     clips: Clips | None = None
     scaler: Scaler | None = None
@@ -306,6 +320,7 @@ class Learning(Record):
     modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
     state_cut: StateCut | None = None
+    term_cut: TermCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
