@@ -24,7 +24,7 @@ Fix
 When it is wrong
     Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
     or are in eval mode they are not reported. Nor are layers that are not called (idle experts, branches not taken), or
-    whose result is given a name and not used. A term without a graph is reported only where the source says what made
+    whose result has a name and is not used. A term without a graph is reported only where the source says what made
     it so: one that is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not.
 """
 
