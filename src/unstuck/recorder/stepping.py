@@ -59,8 +59,7 @@ class ByHand:
     """Updates that no optimizer makes."""
 
     __slots__ = (
-        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "_stepped", "active", "inside", "leftovers",
-        "made",
+        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "leftovers", "made",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -72,7 +71,6 @@ class ByHand:
         self._leaves: list[Leaf] = []
         self.leftovers = Leftovers()
         self._before = self._optimizers = self.made = 0
-        self._stepped = False  # parameters had changed at the last backward pass
         self._looked = self._missed = 0
         """Backward passes made at the last look, and those that no optimizer has stepped after since it was seen to."""
         self._even = False
@@ -101,7 +99,7 @@ class ByHand:
         if self.inside and flight.state[flight.BACKWARDS] - self._before <= MANY:
             return False
         with hiding.Hidden():
-            stepped = self._stepped = updated(self._leaves)
+            stepped = updated(self._leaves)
             self._leaves = [Leaf(leaf) for leaf in leaves[:LEAVES]]
             if adds and self.made + stepped <= flight.FULL_STEPS:
                 self.leftovers.before(self._leaves)
@@ -124,7 +122,8 @@ class ByHand:
         resting.end()
         flight.words[at.W_STEP] = flight.steps()
         living = [leaf for leaf in self._leaves if leaf.tensor() is not None]
-        if self.active and self._leaves and (any(leaf.changed() for leaf in living) or (self._stepped and not living)):
+        gone = self.made > 1 and len(living) < len(self._leaves)  # the model is: where it was trained, this once more
+        if self.active and (gone or any(leaf.changed() for leaf in living)):
             count()
 
 

@@ -153,7 +153,7 @@ def _state(learning: Learning) -> Iterable[Finding]:
         "before each",
         evidence=(
             f"in one step `{cut.layer}` was called {cut.calls:,} times; the graph of the loss has its last call only",
-            f"each call was given what came of the call before, the same values without a graph{by}",
+            f"each call got what came of the call before, the same values without a graph{by}",
         ),
         where=where(learning, cut.site or loss_site(learning)),
         fix=f"Keep the graph of the state within a sequence: remove {_call(cut.op) if cut.op else 'what cuts it'} at "
@@ -256,7 +256,7 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
         lost = cut is not None and any(_is_in(parameter, module) for parameter in own for module in cut.lost)
         begins = f" after `{cut.begins}`" if cut is not None and lost else ""
         site = cut.site if cut is not None and lost else None
-        anew = " in new tensors that want a gradient, made for one loss and gone after it" if learning.passing else ""
+        anew = " in new tensors that require a gradient, made for each loss" if learning.passing else ""
         leaf = next((parameter for parameter in reached if not parameter.is_parameter), None)
         yield RULE.finding(
             severity="error",
