@@ -126,7 +126,9 @@ class ByHand:
         """At the end of the process: the last update has no backward pass after it."""
         resting.end()
         flight.words[at.W_STEP] = flight.steps()
-        if self.active and self._leaves and any(leaf.changed() for leaf in self._leaves):
+        living = [leaf for leaf in self._leaves if leaf.tensor() is not None]
+        gone = self.made > 1 and len(living) < len(self._leaves)  # the model is: where it was trained, this once more
+        if self.active and (gone or any(leaf.changed() for leaf in living)):
             count()
 
 

@@ -237,6 +237,7 @@ class GraphCut(Struct):
     ends: str = ""  # and the first that gets its values without one; "the loss" if there is none
     op: str = ""  # the call that ends the graph: detach, numpy, item, no_grad …
     site: Site | None = None
+    dropped: bool = False  # the result of `op`, or of the module where that is empty, is not used for anything
     proven: int = 0  # 2: the same values were seen on both sides; 1: what was called between fits; 0: neither
     step: int = 0
     times: int = 0
@@ -250,6 +251,19 @@ class StateCut(Struct):
     op: str = ""  # the call that ends the graph; empty: not seen
     site: Site | None = None
     step: int = 0
+
+
+TermOp = Literal["", "autograd.grad", "data", "detach", "tensor"]
+
+
+class TermCut(Struct):
+    """A term of the loss that is made of what the model computes, and has no graph in any loss looked at."""
+
+    term: str = ""
+    op: TermOp = ""  # what made it so, at `site`
+    site: Site | None = None
+    loss: Site | None = None  # where it is added
+    seen: int = 0  # losses looked at
 
 
 class FlatOperation(Struct):
@@ -267,7 +281,8 @@ class FlatOperation(Struct):
         return self.operation in ("softmax", "log_softmax")
 
 
-Lost = Literal["dropped", "rebound", "copy"]  # never used; given to the variable of a loop; written into a copy
+Lost = Literal["dropped", "rebound", "copy", "used_up"]
+"""Never used; given to the variable of a loop; written into a copy; made in a loop over an iterator at its end."""
 
 
 class LostUpdate(Struct):
@@ -275,6 +290,8 @@ class LostUpdate(Struct):
 
     site: Site
     how: Lost
+    name: str = ""  # of the iterator that is used up; `site`: where it gets its value
+    loop: int = 0  # line of the loop that goes through it
 
 
 class Learning(Record):
@@ -303,6 +320,7 @@ class Learning(Record):
     modes: dict[str, list[Mode]] = {}  # by root module
     cut: GraphCut | None = None
     state_cut: StateCut | None = None
+    term_cut: TermCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad

@@ -6,7 +6,10 @@ What it sees
     around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. Or a whole optimizer
     steps, and none of its parameters ever had a gradient, however that came about. Or numbers that learn go into a
     random draw (`torch.normal(mean, std)`), which lets no gradient through, though other parts of the loss reach them.
-    Or a recurrent layer's state loses its graph before every call, so that only the last one of a sequence learns.
+    Or a recurrent layer's state loses its graph before every call, so that only the last one of a sequence learns. Or
+    one term of the loss has no graph: a penalty or residual made of `autograd.grad` without `create_graph=True`, or of
+    `p.data`; only the other terms train. Or the result of an operation on a layer's output is dropped
+    (`h.index_add(…)` by itself, where `index_add_` was meant), or that output itself.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -21,7 +24,8 @@ Fix
 When it is wrong
     Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
     or are in eval mode they are not reported. Nor are layers that are not called (idle experts, branches not taken), or
-    whose result is not used.
+    whose result has a name and is not used. A term without a graph is reported only where the source says what made
+    it so: one that is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ from unstuck.text import count
 
 MIN_STEPS = 5  # observed, all without a gradient
 MIN_STEPS_IN_VAIN = 20  # that an optimizer made, without moving anything
+MIN_TIMES_DROPPED = 2  # steps that were looked at closely
 MANY_STEPS_IN_VAIN = 100  # after so many a single one that was observed is enough: steps of large graphs are seldom
 CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
 LEAVES_TORCH = ("tolist", "numpy", "__array__", "item")
@@ -46,6 +51,16 @@ STAND_INS = {
     "poisson": "Use the rate itself, or the log-probability of what was drawn, in the loss.",
 }
 """For what is drawn at random."""
+TERMS = {  # what takes the graph from a term of the loss, and what to do instead
+    "autograd.grad": (
+        "takes a derivative without `create_graph=True`, and what it gives has no graph",
+        "Pass `create_graph=True` to `autograd.grad`, so that the loss can be differentiated through the derivative.",
+    ),
+    "data": (
+        "makes it of the weights' values without their graph ({})",
+        "Compute it from the parameters themselves, without {}.",
+    ),
+}
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -53,6 +68,10 @@ def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
         yield from _zero_slope(learning)
         yield from _state(learning)
+        yield from _term(learning)
+        if learning.cut is not None and learning.cut.dropped:
+            yield from _dropped(learning, learning.cut)
+            continue
         cut, cut_off = learning.cut, [p for p in learning.parameters if _cut_off(p, learning)]
         if not cut_off:
             continue
@@ -134,11 +153,53 @@ def _state(learning: Learning) -> Iterable[Finding]:
         "before each",
         evidence=(
             f"in one step `{cut.layer}` was called {cut.calls:,} times; the graph of the loss has its last call only",
-            f"each call gets what came of the call before, the same values without a graph{by}",
+            f"each call got what came of the call before, the same values without a graph{by}",
         ),
         where=where(learning, cut.site or loss_site(learning)),
         fix=f"Keep the graph of the state within a sequence: remove {_call(cut.op) if cut.op else 'what cuts it'} at "
         f"{line(cut.site or loss_site(learning))}, and detach the state once, between two calls of `backward`.",
+    )
+
+
+def _dropped(learning: Learning, cut: GraphCut) -> Iterable[Finding]:
+    """What a layer computes is used for nothing: the call that would do so stands by itself."""
+    if cut.times < MIN_TIMES_DROPPED:
+        return
+    what = f"the result of `{cut.op}`" if cut.op else f"the output of `{cut.begins}`"
+    lost = ", ".join(f"`{name}`" for name in cut.lost[:3]) + (" …" if len(cut.lost) > 3 else "")
+    yield RULE.finding(
+        severity="error",
+        confidence=0.93,
+        title=f"{what[0].upper()}{what[1:]} is dropped at {line(cut.site)}: {lost} cannot learn",
+        evidence=(
+            f"{count(cut.parameters, 'parameter')} of {lost} are used in every step observed, and no loss reaches them",
+            f"{line(cut.site)} makes {what} and gives it to nobody"
+            + (f"; `{cut.op}` returns a new tensor and leaves the old one as it was" if cut.op else ""),
+        ),
+        where=where(learning, cut.site),
+        fix=f"Use the result (`x = x.{cut.op}(…)`), or write in place: `x.{cut.op}_(…)`."
+        if cut.op
+        else "Give the output a name and use it in what follows, or remove the layer.",
+    )
+
+
+def _term(learning: Learning) -> Iterable[Finding]:
+    """A term of the loss that is computed from the model, and cannot change it."""
+    cut = learning.term_cut
+    if cut is None or cut.seen < MIN_STEPS:
+        return
+    by, fix = TERMS["data" if cut.op != "autograd.grad" else cut.op]
+    yield RULE.finding(
+        severity="error",
+        confidence=0.93,
+        title=f"The term `{cut.term}` of the loss has no gradient: {line(cut.site)} {by.format(_call(cut.op))}",
+        evidence=(
+            f"in each of {cut.seen} losses looked at, `{cut.term}`, added at {line(cut.loss)}, leads to no parameter: "
+            "the model learns from the other terms only",
+            f"{line(cut.site)} {by.format(_call(cut.op))}",
+        ),
+        where=where(learning, cut.site),
+        fix=fix.format(_call(cut.op)),
     )
 
 
@@ -195,6 +256,7 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
         lost = cut is not None and any(_is_in(parameter, module) for parameter in own for module in cut.lost)
         begins = f" after `{cut.begins}`" if cut is not None and lost else ""
         site = cut.site if cut is not None and lost else None
+        anew = " in new tensors that require a gradient, made for each loss" if learning.passing else ""
         leaf = next((parameter for parameter in reached if not parameter.is_parameter), None)
         yield RULE.finding(
             severity="error",
@@ -207,7 +269,7 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
                 f"the graph of the loss ends in a new tensor of shape {list(leaf.shape)} that requires a gradient and "
                 "is no parameter"
                 if leaf is not None and all(not parameter.is_parameter for parameter in reached)
-                else f"no loss reaches them: the graph ends{begins}",
+                else f"no loss reaches them: the graph ends{begins or anew}",
             ),
             where=where(learning, site or (loss_site(learning) if len(learning.built) == 1 else optimizer.site)),
             fix="Compute the loss of this optimizer from the output of these layers itself, without `detach()`, numpy "

@@ -4,7 +4,8 @@ What it sees
     Backward passes, and an optimizer for the parameters they reach whose `step` never ran; or whose steps found no
     gradient, because the gradients were cleared between `backward` and `step`. Or no optimizer at all, no weight that
     ever changes, and a line that computes new weights which nothing gets: `p = p - lr * g` in a loop gives the name `p`
-    to the result and leaves the weight as it was.
+    to the result and leaves the weight as it was; or an update in a loop over an iterator that is used up
+    (`self.params = model.parameters()`).
 
 Why it matters
     No weight ever changes: the loss stays where it was at the start, and the whole run is wasted.
@@ -14,7 +15,7 @@ Evidence
 
 Fix
     Call `optimizer.step()` after `backward()`, before the gradients are cleared. By hand, change the weight in place
-    under `torch.no_grad()`: `p -= lr * g`.
+    under `torch.no_grad()`: `p -= lr * g`; keep parameters in a list.
 
 When it is wrong
     Accumulating over very many batches looks the same until the first step; so during the run this is reported only
@@ -63,8 +64,8 @@ def decide(case: Case) -> Iterable[Finding]:
         if (learning.scaler is not None and learning.scaler.updates) or learning.leaf_losses:
             continue
         lost = learning.lost_update
-        if lost is not None and not learning.built and not learning.optimizers and _stands_still(learning):
-            yield _lost(learning, lost)
+        if lost is not None and not learning.built and _stands_still(learning, lost):
+            yield _used_up(learning, lost) if lost.how == "used_up" else _lost(learning, lost)
         for optimizer in learning.built:
             held = [p for p in learning.parameters if p.held == optimizer.number and p.in_graph]
             if not held or any(parameter.moved for parameter in held):
@@ -90,10 +91,36 @@ def _passes(learning: Learning) -> int:
     return max(learning.backwards, *(loss.count for loss in learning.losses), 0)
 
 
-def _stands_still(learning: Learning) -> bool:
+def _stands_still(learning: Learning, lost: LostUpdate) -> bool:
     reached = [parameter for parameter in learning.parameters if parameter.in_graph]
-    still = bool(reached) and not any(parameter.moved for parameter in reached)
-    return still and not learning.steps and not learning.passing and _passes(learning) >= MIN_BACKWARDS_CLEARED
+    if not reached or _passes(learning) < MIN_BACKWARDS_CLEARED:
+        return False
+    still = not learning.steps and not learning.optimizers and not any(parameter.moved for parameter in reached)
+    if lost.how == "used_up":  # its first loop may have been an update that works
+        return still or learning.steps == 1
+    return still and not learning.passing
+
+
+def _used_up(learning: Learning, lost: LostUpdate) -> Finding:
+    passes, name = _passes(learning), lost.name.removeprefix(".")
+    reached = [parameter for parameter in learning.parameters if parameter.in_graph]
+    only = "after the first update " if learning.steps else ""
+    return RULE.finding(
+        severity="error",
+        confidence=0.96,
+        title=f"{passes:,} times gradients were computed, but {only}no weight changes: `{name}` is an iterator that is "
+        "used up",
+        evidence=(
+            f"{passes:,} losses at {line(loss_site(learning))} had gradients for {counted(reached)}; "
+            f"{'these changed once' if learning.steps else 'none of these has moved'}",
+            f"the update in line {lost.loop} goes through `{name}`, an iterator that an earlier loop went through to "
+            "its end: there is nothing left in it",
+            "no optimizer of torch was made",
+        ),
+        where=where(learning, lost.site),
+        fix=f"Keep a list: `{name} = list(…)`. What `model.parameters()`, `filter` or a generator expression gives can "
+        "be gone through only once.",
+    )
 
 
 def _lost(learning: Learning, lost: LostUpdate) -> Finding:

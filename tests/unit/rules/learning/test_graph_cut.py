@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.learning.ownership import SITE, built, case, parameter, said
-from unstuck.recorder.records.learning import FlatOperation, GraphCut, Parameter
+from unstuck.recorder.records.learning import FlatOperation, GraphCut, Parameter, TermCut
 from unstuck.rules.learning import graph_cut
 
 
@@ -64,3 +64,21 @@ def test_one_observed_step_is_enough_where_many_were_made_in_vain() -> None:
     (finding,) = said(graph_cut.RULE, many)
     assert "did not move in 361 steps" in finding.evidence[0]
     assert not said(graph_cut.RULE, few)
+
+
+def test_a_result_that_is_dropped() -> None:
+    ended = cut(op="index_add", ends="", dropped=True, times=2)
+    (finding,) = said(graph_cut.RULE, case(parameter(), cut=ended))
+    assert finding.severity == "error"
+    assert "`index_add` is dropped" in finding.title
+    (finding,) = said(graph_cut.RULE, case(parameter(), cut=replace(ended, op="")))
+    assert "The output of" in finding.title
+    assert not said(graph_cut.RULE, case(parameter(), cut=replace(ended, times=1)))
+
+
+def test_a_term_without_a_gradient() -> None:
+    term = TermCut(term="gp", op="autograd.grad", site=SITE, loss=SITE, seen=5)
+    (finding,) = said(graph_cut.RULE, case(parameter(), term_cut=term))
+    assert "`gp`" in finding.title
+    assert "create_graph=True" in finding.fix.text
+    assert not said(graph_cut.RULE, case(parameter(), term_cut=replace(term, seen=4)))

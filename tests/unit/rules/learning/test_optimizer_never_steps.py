@@ -50,6 +50,21 @@ def test_an_update_that_reaches_no_weight() -> None:
     assert "300 losses at train.py:30" in finding.evidence[0]
 
 
+USED_UP = LostUpdate(site=("train.py", 9, "Own.__init__"), how="used_up", name=".params", loop=14)
+
+
+@pytest.mark.parametrize(("made", "moves"), [(0, False), (1, True)])
+def test_an_update_over_an_iterator_at_its_end(made: int, moves: bool) -> None:
+    """Its first loop may have been an update; inputs that want a gradient come and go."""
+    optimizers = [Optimizer(steps=1)] if made else []
+    more: dict[str, Any] = {"built": [], "steps": made, "optimizers": optimizers, "passing": 9, "lost_update": USED_UP}
+    (finding,) = said(optimizer_never_steps.RULE, case(parameter(owner=None, held=None, moved=moves), **more))
+    assert finding.where.line == 9
+    assert "line 14" in finding.evidence[1]
+    assert not said(optimizer_never_steps.RULE, case(parameter(owner=None), **{**more, "steps": 2}))
+    assert not said(optimizer_never_steps.RULE, case(still(held=None), **{**more, "built": [built()]}))
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -6,6 +6,7 @@ followed through the interpreter's profiling hook, where nobody uses it.
 
 from __future__ import annotations
 
+import dis
 import linecache
 import re
 import sys
@@ -25,6 +26,7 @@ MAX_EVENTS = 60_000  # calls in one step after which it is not followed any furt
 MAX_FOUND, MAX_CODES = 400, 2000
 MAX_ELEMENTS = 1 << 21
 MAX_NAMED = 24
+MAX_AFTER = 64  # bytes of code, a call with its caches and what comes next
 LINES_BACK = 80  # in which `no_grad` is looked for
 FINAL = frozenset(("detach", "detach_", "numpy", "tolist", "item", "__array__"))
 """Calls after which nothing leads back to their tensor."""
@@ -33,6 +35,9 @@ LIKELY = frozenset(
      "multinomial", "round", "sign", "tensor")
 )  # fmt: skip
 MAKES = frozenset(("as_tensor", "from_numpy", "tensor"))
+OUT_OF_PLACE = frozenset(name for name in dir(torch.Tensor) if f"{name}_" in dir(torch.Tensor))
+"""Operations that give a new tensor, and have a twin that writes into the old one."""
+CACHE, PRECALL, THROWN_AWAY = (dis.opmap.get(name, -1) for name in ("CACHE", "PRECALL", "POP_TOP"))
 DISABLES = re.compile("no_grad|inference_mode|set_grad_enabled")
 ENDS_GRAPH = re.compile(
     r"\.detach_?\(|\.data\b|\.item\(|\.tolist\(|\.numpy\(|\btensor\(|as_tensor\(|from_numpy\("
@@ -87,6 +92,7 @@ class Events:
         self.codes: dict[CodeType, list[int]] = {}
         """The user's functions that ran, with their places in the order of events."""
         self.order = 0
+        self.dropped: list[Event] = []  # operations of tensors whose result nobody gets
         self._count = 0
         self._on = False
 
@@ -114,6 +120,8 @@ class Events:
                 name = getattr(argument, "__name__", "")
                 if (name in FINAL or name in LIKELY) and user_code.is_user_file(frame.f_code.co_filename):
                     self._note(name, frame, getattr(argument, "__self__", None))
+                elif name in OUT_OF_PLACE and is_dropped(frame) and _is_of_torch(name, argument):
+                    self.dropped.append(Event(name, frame, self.order, None))
         except Exception:
             self.stop()
 
@@ -123,6 +131,22 @@ class Events:
         tensor = Fingerprint(given) if type(given) is torch.Tensor and given.requires_grad else None
         if tensor is not None or name in LIKELY:
             self.found.append(Event(name, frame, self.order, tensor))
+
+
+def is_dropped(frame: FrameType) -> bool:
+    """The result of the call that a frame of the user's is making is thrown away: the call stands by itself."""
+    if not user_code.is_user_file(frame.f_code.co_filename):
+        return False
+    code, calls = frame.f_code.co_code, frame.f_lasti
+    steps = [step for step in code[calls : calls + MAX_AFTER : 2] if step != CACHE]
+    after = steps[2 if steps[:1] == [PRECALL] else 1 :]  # Python 3.11 makes a call in two
+    return after[:1] == [THROWN_AWAY]
+
+
+def _is_of_torch(name: str, function: Any) -> bool:
+    """`x.add`, `torch.add`."""
+    of = getattr(function, "__self__", None)
+    return type(of) in (torch.Tensor, torch.nn.Parameter) or getattr(torch, name, None) is function
 
 
 class Span:
@@ -164,10 +188,25 @@ class Search:
             return self._record(blind, "", line, 2 if line.site is not None else 1)
         if not any(call.output_graph for call in self._cut_off):
             return None
+        dropped = self.dropped()
+        if dropped is not None:
+            return dropped
         consumers = self._consumers()
         return self._seen_on_both_sides(consumers) or self._after_the_last(consumers)
 
-    def _record(self, begins: Call, ends: str, line: Line, proven: int) -> GraphCut:
+    def dropped(self) -> GraphCut | None:
+        """A call whose result nobody gets: that of such a module, or of an operation after the last of them."""
+        lost = [call for call in self._cut_off if call.output_graph]
+        whole = [call for call in self._calls if call.dropped and any(c is call or call.holds(c) for c in lost)]
+        if whole:
+            return self._record(whole[0], "", Line("", site_at(*whole[0].stack[0])), 2, dropped=True)
+        ended, last = self._observation.ended, max((call.left for call in lost), default=0)
+        event = next((e for e in self._events.dropped if last <= e.order and (ended < 0 or e.order <= ended)), None)
+        if event is None or not lost:
+            return None
+        return self._record(self._last(), "", Line(event.name, site_at(event.code, event.line)), 2, dropped=True)
+
+    def _record(self, begins: Call, ends: str, line: Line, proven: int, *, dropped: bool = False) -> GraphCut:
         return GraphCut(
             lost=sorted({call.name(self._names) for call in self._cut_off})[:MAX_NAMED],
             parameters=len({key for call in self._cut_off for key in self._lost_in(call)}),
@@ -177,6 +216,7 @@ class Search:
             op=line.op,
             site=line.site,
             proven=proven,
+            dropped=dropped,
             step=self._observation.step,
             times=self._times,
         )

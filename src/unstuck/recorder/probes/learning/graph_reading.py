@@ -6,7 +6,7 @@ Read at sampled calls of backward, from what the graph keeps anyway; nothing is 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import thread_time
 from typing import Any
@@ -21,7 +21,11 @@ MAX_NODES = 6000
 READ_SECONDS = 0.01  # for reading one graph
 MAX_PRODUCTS = 64
 NEAR_NODES = 24  # in which the layer behind an activation is looked for
+MAX_TERMS = 64  # nodes, from the loss on, in which a term is looked for
+MAX_SIDE = 500  # nodes of such a term that are looked at
 LEAF = "AccumulateGrad"
+SUMS = ("AddBackward", "SubBackward")
+NEAR = (*SUMS, "MulBackward", "DivBackward", "MeanBackward", "SumBackward")
 ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
     "SigmoidBackward": "sigmoid",
@@ -42,6 +46,9 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
+
+
+Trained = Callable[[Any], bool]
 
 
 class Graph:
@@ -116,6 +123,31 @@ def nodes(starts: Iterable[Any], seen: set[Any]) -> Iterator[Any]:
             if following not in seen:
                 seen.add(following)
                 waiting.append(following)
+
+
+def nodes_near(root: Any, most: int, kinds: tuple[str, ...]) -> Iterator[Any]:
+    """Nodes from the root on, through none but those of these kinds."""
+    waiting, left = [root], most
+    while waiting and left:
+        node = waiting.pop()
+        left -= 1
+        if name_of(node) in kinds:
+            yield node
+            waiting.extend(before(node))
+
+
+def lacks_a_term(root: Any, trained: Trained) -> bool:
+    """One side of an addition, near the loss, leads to nothing that is trained: it is a number, mostly."""
+    sums = (node for node in nodes_near(root, MAX_TERMS, NEAR) if name_of(node) in SUMS)
+    return any(not reaches(part, trained) for node in sums for part, _ in node.next_functions)
+
+
+def reaches(node: Any, trained: Trained) -> bool:
+    """A graph ends in something that is trained, or is too large to tell."""
+    if node is None:
+        return False
+    behind_it = enumerate(nodes([node], {node}))
+    return any(place >= MAX_SIDE or (is_leaf(found) and trained(found.variable)) for place, found in behind_it)
 
 
 def read(root: Any) -> Graph:

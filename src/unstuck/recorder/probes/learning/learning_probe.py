@@ -5,6 +5,7 @@ Each telling is the whole: the latest is all a rule needs. What is needed where 
 
 from __future__ import annotations
 
+import sys
 from math import isfinite
 from time import monotonic, thread_time
 from types import FrameType
@@ -36,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..numerics.computed_values import Returns
     from ..numerics.nan_origin import NanOrigins, Tracing
+    from .term_cut import TermCuts
 
 FIRST_STEPS = 8  # until the first telling; then at each time half as many again
 MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, half as long as the training has run
@@ -73,10 +75,12 @@ class LearningProbe(Probe):
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
+        self.terms: TermCuts | None = None  # a term of a loss has no graph
         self.lost_update: LostUpdate | None = None
         self.compiled = False
         self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
         self._named = 0  # parameters known when names were last looked for
+        self._spent: list[str] | None = None  # iterators at their end; None: not looked for
         self._searched = False  # an update that is lost was looked for in the source
         self._asked: list[Any] = []  # leaves for whose gradients `autograd.grad` is called
         self._watching = False  # each loss is handed over with its graph
@@ -197,11 +201,15 @@ class LearningProbe(Probe):
             return
         with torch.no_grad():
             self._read(root, frame, asked)
-        if not self.optimizers.stepping() and self._passes() >= self._next_telling:
+        if self._idle() and self._passes() >= self._next_telling:
             self._look_for_update(frame)
             self.tell()
         elif not self.optimizers.built and not self.inventory.parameters():
             self.inventory.look()  # there may be no time for another look before the model is gone
+
+    def _idle(self) -> bool:
+        """No optimizer steps; of an update written by hand the first may have worked."""
+        return not self.optimizers.stepping() or (flight.steps() <= 1 and not self.optimizers.built)
 
     def _passes(self) -> int:
         """Backward passes, or calls of `autograd.grad`."""
@@ -210,18 +218,28 @@ class LearningProbe(Probe):
     def _look_for_update(self, frame: FrameType | None) -> None:
         """Nothing steps: the script may have an update of its own that goes wrong."""
         if not self._searched and not self.optimizers.built:
-            from . import lost_update
+            from . import lost_update, used_up_update
 
             self._searched = True
+            self._look_for_spent(frame)
             sites = [series.site[0] for series in self.losses.series.values() if series.site is not None]
-            self.lost_update = lost_update.find(dict.fromkeys([*sites, *script_lines.user_files(frame)]))
+            files = dict.fromkeys([*sites, *script_lines.user_files(frame)])
+            self.lost_update = used_up_update.find(self._spent, files) or lost_update.find(files)
+
+    def _look_for_spent(self, frame: FrameType | None) -> None:
+        """Iterators at their end that the training holds: while its frames are there."""
+        if self._spent is None and frame is not None:
+            from . import used_up_update
+
+            self._spent = used_up_update.spent_names(frame)
 
     def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         graph = graph_reading.read(root.grad_fn)
         self.compiled = self.compiled or graph.compiled
         known = set(map(id, graph.leaves))
         more = [leaf for leaf in asked if id(leaf) not in known] if graph.capped else []
-        self.parameters.reached([*graph.leaves, *more], graph)
+        if not self._for_itself(asked):
+            self.parameters.reached([*graph.leaves, *more], graph)
         self._name_all(frame)
         self.optimizers.at_backward()
         self.updates.at_first_backward()
@@ -232,13 +250,37 @@ class LearningProbe(Probe):
         if not loading.everything() and (data := graph_reading.data_of(graph, self.saved)) is not None:
             dispatch.emit("graph_given", data, frame, self.observed.plain)
         self.heads.note(root.grad_fn, frame)
+        self._look_at_terms(root.grad_fn, graph.leaves, frame)
         series = self.losses.of(frame)
         if series is not None and not self._watching and (not gpu.away(root) or self.copies.exact):
             self.steep.look(root, series, frame)
 
+    def _look_at_terms(self, root: Any, leaves: list[Any], frame: FrameType) -> None:
+        """Is there one without a graph? Inputs that want a gradient, for a derivative, come and go."""
+        kinds = {type(leaf) for leaf in leaves}
+
+        def trained(leaf: Any) -> bool:
+            entry = self.parameters.get(leaf)
+            lasts = entry is not None and entry.in_graph > 1
+            return type(leaf) is torch.nn.Parameter or (lasts and torch.nn.Parameter not in kinds)
+
+        if self.terms is None and graph_reading.lacks_a_term(root, trained):
+            from . import term_cut
+
+            self.terms = term_cut.TermCuts()
+        if self.terms is not None and any(map(trained, leaves)):
+            self.terms.look(root, frame, trained)
+
+    def _for_itself(self, asked: list[Any]) -> bool:
+        """Gradients of what optimizers have, asked for by `autograd.grad` (an inner step, say): none is left there."""
+        held = self.optimizers.holders() if asked else ()
+        return bool(asked) and all(id(leaf) in held for leaf in asked)
+
     def missed(self, event: str) -> None:
         if event == "before_backward":
             self._asked = []
+            if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
+                self._look_for_spent(sys._getframe(1))  # once, however little time there is: it is short
             self.optimizers.missed()
             self.observed.missed()
 
@@ -283,10 +325,16 @@ class LearningProbe(Probe):
                 governor.governor.charge("updates", self.name, AND_AFTER * (thread_time() - began))
 
     def after_backward(self) -> None:
-        self.updates.accumulated()
+        if self._reads_gradients():
+            self.updates.accumulated()
 
     def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
-        self.updates.given(leaves, gradients)
+        if self._reads_gradients():
+            self.updates.given(leaves, gradients)
+
+    def _reads_gradients(self) -> bool:
+        """Of an update written by hand; as long as none is made, every pass comes here."""
+        return stepping.by_hand.made > 0 or governor.allows(self.name)
 
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
@@ -401,6 +449,7 @@ class LearningProbe(Probe):
             modes=observed.modes.by_root,
             cut=observed.cut,
             state_cut=observed.state_cut,
+            term_cut=self.terms.record() if self.terms is not None else None,
             lost_update=self.lost_update,
             passing=inventory.passing,
             leaf_losses=observed.leaf_losses,

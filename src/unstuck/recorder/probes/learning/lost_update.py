@@ -97,17 +97,17 @@ def _gradients(own: list[ast.AST], known: set[str]) -> set[str]:
 
 def _elements(target: ast.expr, given: ast.expr, gradients: set[str]) -> list[str]:
     """Those names of a loop that stand for gradients: `g` in `for p, g in zip(weights, gradients)`."""
-    return [name for name, source in _sources(target, given) if _reads(source, gradients)]
+    return [name for name, source in gone_through(target, given) if _reads(source, gradients)]
 
 
-def _sources(target: ast.expr, given: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+def gone_through(target: ast.expr, given: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Each name of a loop, with what it goes through."""
     name = script_lines.called(given) if isinstance(given, ast.Call) else ""
     if name == "zip" and isinstance(target, ast.Tuple) and isinstance(given, ast.Call):
         for part, source in zip(target.elts, given.args, strict=False):
-            yield from _sources(part, source)
+            yield from gone_through(part, source)
     elif name == "enumerate" and isinstance(target, ast.Tuple) and isinstance(given, ast.Call):
-        yield from _sources(target.elts[-1], given.args[0])
+        yield from gone_through(target.elts[-1], given.args[0])
     else:
         last = target.elts[-1] if isinstance(target, ast.Tuple) else target  # of `.items()` the value
         if isinstance(last, ast.Name):
@@ -207,7 +207,7 @@ def _is_copy(target: ast.expr, update: ast.AST, own: list[ast.AST]) -> bool:
     for _ in range(HOPS):
         for node in own:
             if isinstance(node, ast.For):
-                sources = [source for name, source in _sources(node.target, node.iter) if name in names]
+                sources = [source for name, source in gone_through(node.target, node.iter) if name in names]
             elif isinstance(node, ast.Assign) and names & {
                 each.id for each in node.targets if isinstance(each, ast.Name)
             }:

@@ -23,8 +23,8 @@ class Call:
     """One call of one module."""
 
     __slots__ = (
-        "came", "given", "gives", "grad", "input_graph", "left", "made", "module", "outermost", "output_graph", "raw",
-        "stack", "training",
+        "came", "dropped", "given", "gives", "grad", "input_graph", "left", "made", "module", "outermost",
+        "output_graph", "raw", "stack", "training",
     )  # fmt: skip
 
     def __init__(self, module: Any, outermost: Any, came: int, grad: bool) -> None:
@@ -37,6 +37,7 @@ class Call:
         self.given: list[Fingerprint] = []
         self.gives: list[Fingerprint] = []
         self.stack: list[tuple[CodeType, int]] = []  # the user's frames, innermost first
+        self.dropped = False  # nobody gets its result
         self.raw: Any = None  # of a layer that is given data as it came: how large and how uneven that is
 
     def own(self) -> list[Any]:

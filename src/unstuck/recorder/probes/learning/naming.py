@@ -159,7 +159,7 @@ def _walk(frame: FrameType | None) -> tuple[dict[int, tuple[str, Any]], list[tup
         return [(f"{path}{step}", inner) for path, part in parts for step, inner in _held_by(part)]
 
     walk = ObjectWalk(inside, MAX_VISITED, MAX_DEPTH, skip=PLAIN)
-    for name, thing in walk.over(_named_in_frames(frame)):
+    for name, thing in walk.over(named_in_frames(frame)):
         kind = type(thing)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
             if thing.requires_grad and thing.is_leaf and (kind is torch.Tensor or name.isidentifier()):
@@ -176,7 +176,7 @@ def _held_by(thing: Any) -> Iterator[tuple[str, Any]]:
             yield step, part
 
 
-def _named_in_frames(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
+def named_in_frames(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
     """What the user's frames have, innermost first: the names of its file, then its own."""
     files: set[int] = set()
     for here in islice(script_lines.user_frames(frame), MAX_FRAMES):

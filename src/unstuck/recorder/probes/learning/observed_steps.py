@@ -8,7 +8,9 @@ line. Never where a compiler is in use.
 from __future__ import annotations
 
 import sys
+import weakref
 from itertools import islice
+from types import FrameType
 from typing import Any
 
 import torch
@@ -16,7 +18,7 @@ import torch
 from ... import dispatch, flight, governor, gpu, guard, hiding, objects, tensors
 from ...hooks import modules as hooks
 from ...records.learning import GraphCut, StateCut
-from . import script_lines
+from . import naming, script_lines
 from .module_calls import Call, Modes, Observation
 from .naming import Names
 from .optimizers import Optimizers, parameters_of
@@ -32,9 +34,14 @@ MIN_CALLS = 4  # in a step, that a layer may have been called again and again
 MAX_OBSERVED = 200  # steps
 MAX_CLOSE, MAX_TRIES = 3, 12  # closer looks that found something, and closer looks in all
 CLOSE_AFTER = 3  # sampled steps without a gradient
+MIN_UNREACHED = 2  # observed steps
 RAW_STEPS, RAW_LAYERS = 3, 6  # observed steps, and layers in each, of which it is read what data they are given
 MAX_MADE = 4  # results of a call whose nodes are noted
 MAX_FINGERPRINTS, MAX_FRAMES, MAX_DEPTH = 4, 12, 3
+
+
+CALLING = (f"{__package__}.", torch.nn.Module.__module__, torch.nn.Sequential.__module__)
+"""Modules between a line that calls one of torch's modules and our hook."""
 
 
 class ObservedSteps:
@@ -51,6 +58,8 @@ class ObservedSteps:
         self._due = 2
         self._by_hand = False  # a step without an optimizer is told at the backward pass after it, about to be read
         self._begun_after = -1  # the optimizer after whose step the last observation began
+        self._unreached: dict[int, tuple[weakref.ref[Any], int]] = {}
+        """Where no optimizer was made: parameters that a step uses and no loss reaches, and in how many steps."""
         self._cuts = self._tries = 0
         self._called_elsewhere = False  # modules cut off are called before the step of another optimizer: a GAN's fakes
         self._handles: list[Any] = []
@@ -120,6 +129,11 @@ class ObservedSteps:
                 continue
             if entry.seen >= CLOSE_AFTER and entry.none == entry.seen and parameter.grad is None:
                 found.add(key)
+        for key, (ref, times) in self._unreached.items():
+            parameter, known = ref(), self._parameters.known.get(key)
+            never = (known is None or not known.in_graph) and parameter is not None and parameter.grad is None
+            if times >= MIN_UNREACHED and never:
+                found.add(key)
         return found
 
     # --- in such a step ----------------------------------------------------------------------------------------------
@@ -184,10 +198,12 @@ class ObservedSteps:
         every = _tensors(arguments)
         given = [tensor for tensor in every if tensor.is_floating_point()]
         call.input_graph = any(tensor.requires_grad for tensor in given)
-        if observation.events is not None and (self._unused or not call.input_graph):
-            call.given = _fingerprints(every)
-            frames = islice(script_lines.user_frames(sys._getframe(1)), MAX_FRAMES)
-            call.stack = [(frame.f_code, frame.f_lineno) for frame in frames]
+        if observation.events is not None:
+            call.dropped = _result_is_dropped(sys._getframe(1))
+            if self._unused or call.dropped or not call.input_graph:
+                call.given = _fingerprints(every)
+                frames = islice(script_lines.user_frames(sys._getframe(1)), MAX_FRAMES)
+                call.stack = [(frame.f_code, frame.f_lineno) for frame in frames]
         if self.observed < RAW_STEPS and given and not call.input_graph and call.own():
             self._note_raw(observation, call, given[0])
         observation.calls.append(call)
@@ -248,6 +264,8 @@ class ObservedSteps:
         self._due = max(flight.steps() + 3, int(flight.steps() * 1.5))
         self.modes.note(observation, names)
         self._note_called(observation)
+        if not self._optimizers.built:
+            self._note_unreached(observation)
         if observation.unused:
             self._look_at_state(observation, names)
         elif observation.events is not None and self.suspects():
@@ -264,6 +282,19 @@ class ObservedSteps:
                 entry.called += 1
                 entry.idle += not graph
 
+    def _note_unreached(self, observation: Observation) -> None:
+        """Beside others of the same model that are reached."""
+        leaves, before = observation.leaves, self._unreached
+        self._unreached = {}
+        for call in observation.forward():
+            root = call.outermost()
+            if root is None or not (call.grad and call.output_graph) or len(self._unreached) > MAX_CALLS:
+                continue
+            own = [p for p in call.own() if p.requires_grad and id(p) not in leaves]
+            if own and any(id(p) in leaves for p in naming.all_parameters(root)):
+                for p in own:
+                    self._unreached[id(p)] = weakref.ref(p), 1 + before.get(id(p), (None, 0))[1]
+
     def _look_at_state(self, observation: Observation, names: dict[int, str]) -> None:
         from . import state_cut
 
@@ -274,22 +305,36 @@ class ObservedSteps:
         self._unused = False
 
     def _look_for_cut(self, observation: Observation, names: dict[int, str], optimizer: Any) -> None:
-        held = {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else set()
         lost = self.suspects() - observation.leaves
+        held = {id(parameter) for parameter in parameters_of(optimizer)} if optimizer is not None else lost
         own = lost & held
         if not own and not (lost and self._called_elsewhere):  # another optimizer's step: the next one may be theirs
             self._due = flight.steps()
             return
         from . import cut_search
 
-        observation.leaves &= set(self._optimizers.holders())  # a tensor that nobody trains is no way to a parameter
         times = 1 + (self.cut.times if self.cut is not None else 0)
+        if optimizer is None:  # it is not known what is meant to be trained: only that a result is dropped is a fault
+            cut = cut_search.Search(observation, lost, names, times).dropped()
+            self._cuts += cut is not None
+            self.cut = cut or self.cut
+            return
+        observation.leaves &= set(self._optimizers.holders())  # a tensor that nobody trains is no way to a parameter
         cut = cut_search.Search(observation, own or lost, names, times).find()
         self._cuts += cut is not None
         if cut is None and self._optimizers.take_turns():
             self._called_elsewhere, self._due = True, flight.steps()
         if cut is not None and (self.cut is None or cut.proven >= self.cut.proven):
             self.cut = cut
+
+
+def _result_is_dropped(frame: FrameType | None) -> bool:
+    """By the line of the user's that calls the module, straight or by way of a container."""
+    from . import cut_search
+
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(CALLING):
+        frame = frame.f_back
+    return frame is not None and cut_search.is_dropped(frame)
 
 
 def _tensors(value: Any) -> list[Any]:
