@@ -66,6 +66,7 @@ class BuiltOptimizer(Struct):
 class Scheduler(Struct):
     kind: str = ""
     site: Site | None = None
+    function: Site | None = None  # of the script, whose result it multiplies the rate with
     steps: int = 0
     per_batch: int = 0  # of its steps: came one training step after the one before
     settings: dict[str, Setting] = {}
