@@ -278,6 +278,16 @@ class LostUpdate(Struct):
     how: Lost
 
 
+class StillCopy(Struct):
+    """A network that a line is meant to bring nearer to the one that learns, and that stays what it was."""
+
+    site: Site  # gives the new weights to the variable of a loop
+    name: str = ""
+    other: str = ""  # the one that learns; empty where its name is not known
+    parameters: int = 0
+    since: int = 0  # training step from which on it was seen to stay so
+
+
 class Learning(Record):
     """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
@@ -305,6 +315,7 @@ class Learning(Record):
     cut: GraphCut | None = None
     state_cut: StateCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
+    still_copy: StillCopy | None = None
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode
