@@ -22,6 +22,7 @@ SATURATED_SHARE = 0.5  # of an activation's values
 MIN_JUDGED_NUMEL = 16  # smaller weights are small by chance
 MIN_ROW_NORM = 0.02  # of a matrix whose first size means something; a usual layer has 0.1 to 1.5
 FIRST_UPDATES = 5  # that are judged singly
+MAX_LOW_RATE, MAX_LOW_RATE_ADAPTIVE = 2e-3, 2e-5
 MIN_RANDOM_NUMEL = 24  # of a matrix whose spread shows that it was drawn at random
 
 REGRESSION_OPS = ("mse", "squared", "absolute", "smooth_l1", "huber")
@@ -193,6 +194,11 @@ def _constant_at_most(head: LossHead) -> float | None:
 
 def peak_rate(optimizer: Optimizer) -> float:
     return max((rate for _, rate in optimizer.lrs), default=0.0)
+
+
+def highest_low_rate(optimizer: Optimizer) -> float:
+    """A higher one is not low for an optimizer of this kind."""
+    return MAX_LOW_RATE_ADAPTIVE if optimizer.kind in ADAPTIVE_OPTIMIZERS else MAX_LOW_RATE
 
 
 def setting(optimizer: Optimizer, name: str) -> float:

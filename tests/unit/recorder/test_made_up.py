@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.recorder.probes.data.made_up import made_up
+from unstuck.recorder.probes.data.made_up import made_up, only_target
 
 DRAWN = [
     "x, y = torch.randn(640, 20), torch.randint(0, 4, (640,))\nfor x, y in loader(TensorDataset(x, y)):\n    net(x)\n",
@@ -50,3 +50,28 @@ def test_something_is_computed_from_it(source: str, tmp_path: Path) -> None:
 def test_nothing_is_drawn(tmp_path: Path) -> None:
     assert read("x, y = load()\nTensorDataset(x[torch.randperm(9)], y)\n", tmp_path) is None
     assert made_up([str(tmp_path / "none.py")]) is None
+
+
+MIXED = "def moved(x):\n    return x + torch.randn_like(x)\n"
+IN_LOOP = "for x in batches:\n    noise = torch.randn_like(x)\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (MIXED + IN_LOOP + "loss = F.mse_loss(net(moved(x)), noise)\n", 4),
+        (MIXED + IN_LOOP + "loss = (net(moved(x)) - noise).pow(2).mean()\n", 4),
+        (MIXED + "def loss(x):\n    eps = torch.randn_like(x)\n    return ((net(moved(x)) - eps) ** 2).mean()\n"
+         "while True:\n    loss(x).backward()\n", 4),
+        (MIXED + IN_LOOP + "loss = F.mse_loss(net(x + noise), noise)\n", None),
+        (IN_LOOP + "loss = F.mse_loss(net(x), noise)\n", None),
+        (MIXED + "noise = torch.randn(9, 3)\nloss = F.mse_loss(net(moved(x)), noise)\n", None),
+        (MIXED + IN_LOOP + "put(F.mse_loss(net(moved(x)), noise))\n    stock.append(noise)\n", None),
+        (MIXED + "TensorDataset(x, torch.randn(9))\n" + IN_LOOP + "loss = F.mse_loss(net(moved(x)), noise)\n", None),
+    ],
+)  # fmt: skip
+def test_noise_that_is_a_target_and_nothing_else(source: str, line: int | None, tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(source)
+    found = only_target([str(file)])
+    assert (found[1] if found is not None else None) == line

@@ -195,11 +195,22 @@ class GivenLayer(Struct):
     scale: Scale | None = None
 
 
+class Agreement(Struct):
+    """Of what the model gets with its target, where both have the same elements: standard deviations above what chance
+    gives."""
+
+    rows: int = 0
+    whole: float = 0.0
+    by_row: float = 0.0  # of each row by itself, whatever its sign
+    drawn: Site | None = None  # a line that draws the target at random, where nothing else is computed from it
+
+
 class DataSeen(Record):
     """All that is known of the data of one process; each one is the whole."""
 
     loaders: list[LoaderData] = []
     given: list[GivenLayer] = []
+    agreement: Agreement | None = None
     step: int = 0
 
 

@@ -66,6 +66,7 @@ class BuiltOptimizer(Struct):
 class Scheduler(Struct):
     kind: str = ""
     site: Site | None = None
+    function: Site | None = None  # of the script, whose result it multiplies the rate with
     steps: int = 0
     per_batch: int = 0  # of its steps: came one training step after the one before
     settings: dict[str, Setting] = {}
@@ -294,6 +295,16 @@ class LostUpdate(Struct):
     loop: int = 0  # line of the loop that goes through it
 
 
+class StillCopy(Struct):
+    """A network that a line is meant to bring nearer to the one that learns, and that stays what it was."""
+
+    site: Site  # gives the new weights to the variable of a loop
+    name: str = ""
+    other: str = ""  # the one that learns; empty where its name is not known
+    parameters: int = 0
+    since: int = 0  # training step from which on it was seen to stay so
+
+
 class Learning(Record):
     """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
@@ -322,6 +333,7 @@ class Learning(Record):
     state_cut: StateCut | None = None
     term_cut: TermCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
+    still_copy: StillCopy | None = None
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode

@@ -5,7 +5,8 @@ What it sees
     three: inputs that come once more have another target each time (the two are shuffled apart while the training
     runs); the targets fit their inputs in another order of the samples (the next one's, reversed, numbers sorted as
     text); or simple tests on the rows that were read find no relation at all between inputs and targets, and none of
-    the two was drawn at random on purpose.
+    the two was drawn at random on purpose. Or the target is noise that the script draws for it alone, while the model's
+    input has another draw in it.
 
 Why it matters
     There is nothing to learn: inputs sorted one way and targets another, or only one of the two shuffled.
@@ -33,10 +34,11 @@ from collections.abc import Iterable
 from math import sqrt
 
 from unstuck.model import Case, Finding, Question
-from unstuck.recorder.records.data import LabelCounts, LoaderData, PairedWith, Relation
+from unstuck.recorder.records import Site
+from unstuck.recorder.records.data import Agreement, LabelCounts, LoaderData, PairedWith, Relation
 from unstuck.recorder.records.learning import Learning, LossHead
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import now, number, stuck_at_constant, where
+from unstuck.rules.training import line, now, number, stuck_at_constant, where
 
 MIN_OTHERS = 12  # inputs that came once more with another target
 MIN_CHANGED = 0.8  # of those that would have another target if it were drawn at random
@@ -64,6 +66,10 @@ def decide(case: Case) -> Iterable[Finding | Question]:
         outcome = f"a constant prediction gives {number(best)}{now(loss)}"
         seen = [each for each in case.data if each.pid == learning.pid][-1:]
         loaders = [data for each in seen for data in each.loaders if data.trains]
+        noise = next((each.agreement for each in seen if each.agreement is not None), None)
+        if noise is not None and noise.drawn is not None and max(abs(noise.whole), noise.by_row) < NO_RELATION:
+            yield _other_noise(learning, noise, noise.drawn, outcome)
+            continue
         found = next((each for data in loaders if (each := _judge(learning, head, data, outcome)) is not None), None)
         if found is not None and found.severity == "warning" and case.outcome == "died":
             return  # it has another trouble
@@ -74,6 +80,23 @@ def decide(case: Case) -> Iterable[Finding | Question]:
             "Do the targets belong to the inputs?",
             "Train once with permuted targets: if the loss curve is the same, they do not.",
         )
+
+
+def _other_noise(learning: Learning, noise: Agreement, drawn: Site, outcome: str) -> Finding:
+    return RULE.finding(
+        severity="error",
+        confidence=0.9,
+        title=f"The target is drawn for itself: {line(drawn)} draws noise that the model's input has no part of",
+        evidence=(
+            f"what {line(drawn)} draws goes into the loss and nowhere else; the script mixes other draws into its data",
+            f"in {noise.rows:,} samples, the model's input agrees with its target {noise.whole:.1f} standard "
+            f"deviations from chance in all, and {noise.by_row:.1f} sample by sample",
+            outcome,
+        ),
+        where=where(learning, drawn),
+        fix="Compute the input from the same draw: pass the noise on to the function that adds it, or have that return "
+        "what it drew.",
+    )
 
 
 def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -> Finding | None:

@@ -32,6 +32,7 @@ from unstuck.rules.training import (
     described,
     end_mean,
     has_learned,
+    highest_low_rate,
     is_flat,
     judged_weights,
     main_loss,
@@ -48,7 +49,6 @@ MAX_UPDATE_RATIO = 1e-6  # of a weight's size in a step: at that pace nothing is
 MAX_RUN_RATIO = 0.02  # … and in all steps of a run that is over
 MIN_LOSS_VALUES = 100
 MIN_GRADIENT_RATIO = 1e-4  # compared with the weight: below it the gradient is what is small
-MAX_RATE, MAX_RATE_ADAPTIVE = 2e-3, 2e-5  # a higher one is not low
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -67,8 +67,7 @@ def decide(case: Case) -> Iterable[Finding]:
 
 def _slow(learning: Learning, optimizer: Optimizer, *, ended: bool) -> tuple[float, float] | None:
     """Median update and gradient compared with the weight; None where steps are not small, or for another reason."""
-    highest = MAX_RATE_ADAPTIVE if optimizer.kind in ADAPTIVE_OPTIMIZERS else MAX_RATE
-    if not 0 < peak_rate(optimizer) <= highest:
+    if not 0 < peak_rate(optimizer) <= highest_low_rate(optimizer):
         return None
     weights = [weight for weight in judged_weights(learning, optimizer) if weight.grads]
     updates = [median(ratios) for weight in weights if (ratios := update_ratios(weight))]

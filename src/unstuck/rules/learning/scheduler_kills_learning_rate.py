@@ -4,7 +4,8 @@ What it sees
     The learning rate falls below a thousandth of its peak while most of the run is still to come: a scheduler meant for
     epochs that steps at every batch, a ReduceLROnPlateau with the wrong mode, a decay that is too strong, also one that
     the script computes itself. Or a cosine that should fall once goes up and down many times, or a warm-up of the
-    script's own starts over in each epoch and the loss does not fall.
+    script's own starts over in each epoch and the loss does not fall. Or the function of a LambdaLR returns the rate
+    itself, not a factor for it: the two are multiplied, no rate of the run is large enough, and nothing is learned.
 
 Why it matters
     From then on the steps change nothing. The loss stays where it was at that moment, though gradients still come.
@@ -29,7 +30,19 @@ from statistics import fmean
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss, Optimizer, Scheduler
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import course, end_mean, first_value, has_learned, main_loss, number, peak_rate, where
+from unstuck.rules.training import (
+    course,
+    end_mean,
+    first_value,
+    has_learned,
+    highest_low_rate,
+    main_loss,
+    number,
+    peak_rate,
+    setting,
+    several_losses,
+    where,
+)
 
 MAX_RATE_LEFT = 0.9e-3  # of the peak: three steps of a factor of 10 are usual
 MIN_RUN_SHARE = 0.35  # of the run that trained without a rate …
@@ -37,6 +50,8 @@ MIN_STEPS = 40  # … and at least so many steps
 MIN_CYCLES = 4  # down and up again, of a cosine that should fall once
 PER_BATCH_SHARE = 0.8  # of the scheduler's steps
 MIN_RAMP, MIN_RAMP_TIMES = 8, 3.0  # steps in which a rate only rises or falls at first, and by how much
+MAX_FACTOR = 0.05  # that a rate was ever multiplied with: a factor is near 1 at its highest
+MIN_LOSS_VALUES = 100
 MIN_TURNS = 2  # back by half: one cycle goes up and down once
 
 
@@ -54,6 +69,7 @@ def decide(case: Case) -> Iterable[Finding]:
         else:
             if scheduler is not None:
                 yield from _cycles(learning, scheduler, loss)
+                yield from _multiplied(learning, scheduler, loss, finished=case.outcome == "finished")
             elif not has_learned(learning, loss):
                 yield from _starts_over(learning, loss)
 
@@ -165,6 +181,41 @@ def _cycles(learning: Learning, scheduler: Scheduler, loss: Loss) -> Iterable[Fi
             setting="schedule",
         ),
     )
+
+
+def _multiplied(learning: Learning, scheduler: Scheduler, loss: Loss, *, finished: bool) -> Iterable[Finding]:
+    """What a LambdaLR's function returns is multiplied with the optimizer's rate; here it is a rate itself."""
+    for optimizer in learning.optimizers:
+        base, peak = setting(optimizer, "initial_lr"), peak_rate(optimizer)
+        low = 0 < peak <= min(highest_low_rate(optimizer), MAX_FACTOR * base)
+        if scheduler.kind != "LambdaLR" or not low or not _past_its_peak(learning, optimizer, finished=finished):
+            continue
+        if loss.count < MIN_LOSS_VALUES or several_losses(learning) or has_learned(learning, loss):
+            continue
+        yield RULE.finding(
+            severity="error",
+            confidence=0.88,
+            title=f"The learning rate is never above {peak:.2g}: LambdaLR multiplies the optimizer's {base:g} with "
+            "what its function returns",
+            evidence=(
+                f"the optimizer was made with {base:g}, and the function returned at most {peak / base:.2g}: it "
+                f"returns a rate, not a factor; {base:g} × {peak / base:.2g} = {peak:.2g} was the highest rate in "
+                f"{learning.steps:,} steps",
+                course(loss),
+            ),
+            where=where(learning, scheduler.function or scheduler.site),
+            fix=Fix(
+                "Return a factor that is 1 at the peak (divide by the peak rate), or make the optimizer with `lr=1.0`.",
+                setting="schedule",
+            ),
+        )
+        break
+
+
+def _past_its_peak(learning: Learning, optimizer: Optimizer, *, finished: bool) -> bool:
+    """It fell again, or a run that is over kept it where it was for its second half: no warm-up still goes on."""
+    at, rate = optimizer.lrs[-1]
+    return rate < peak_rate(optimizer) or (finished and 0 < at < learning.steps / 2)
 
 
 def _starts_over(learning: Learning, loss: Loss) -> Iterable[Finding]:

@@ -244,7 +244,11 @@ REASONS: dict[Why, tuple[str, str]] = {
         "{operation} of a negative number",
         "Take the log of positive values only: leave such a column as it is, or use `x.sign() * torch.log1p(x.abs())`.",
     ),
-    "beyond-one": ("{operation} of a number beyond ±1", GENERAL_FIX),
+    "beyond-one": (
+        "{operation} of a number {beyond} ±1",
+        "Keep the argument away from the edge: `clamp(-1 + 1e-6, 1 - 1e-6)`; where it is a tanh of the script's own, "
+        "store what went into the tanh.",
+    ),
     "division-by-zero": ("division by 0", "Add an epsilon to the divisor (`/ (d + 1e-8)`), or `d.clamp_min(1e-8)`."),
     "spread-of-too-few": (
         "{spread} {detail}",
@@ -289,6 +293,7 @@ def reason(operation: Operation) -> str:
         operation="log1p" if log1p else operation.operation,
         zero="-1" if log1p else "0",
         spread="standard deviation" if operation.operation == "std" else "variance",
+        beyond="at or beyond" if operation.operation.endswith("tanh") else "beyond",
         detail=operation.detail,
     )
     return f"{text}, in elements that are masked out afterwards" if operation.masked_out else text

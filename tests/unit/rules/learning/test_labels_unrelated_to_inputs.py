@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.unit.rules.learning.trainings import case, head, loss, numbers
 from unstuck.model import Finding, Question
-from unstuck.recorder.records.data import DataSeen, LabelCounts, LoaderData, PairsSeen, Relation
+from unstuck.recorder.records.data import Agreement, DataSeen, LabelCounts, LoaderData, PairsSeen, Relation
 from unstuck.rules.learning.labels_unrelated_to_inputs import RULE
 
 
@@ -76,3 +76,21 @@ def test_a_relation_is_no_finding_and_no_question() -> None:
     assert of_relation(Relation(rows=900, by_mean=9.0, by_neighbour=0.3)) == []
     assert of_relation(Relation(rows=900, by_mean=0.3, by_neighbour=9.0)) == [], "nothing but neighbours show it"
     assert of_relation(Relation(rows=900), level=0.2) == [], "it learns"
+
+
+def of_noise(agreement: Agreement, level: float = 1.0) -> list[Finding | Question]:
+    given = head("mse", target=numbers(-2, 2, 0, 1))
+    training = case(given, losses=[loss(level, level)])
+    found = RULE.decide(replace(training, data=(DataSeen(pid=7, agreement=agreement),)))
+    return [each for each in found if isinstance(each, Finding)]
+
+
+def test_noise_that_the_input_has_no_part_of() -> None:
+    drawn = ("/project/train.py", 21, "main")
+    (finding,) = of_noise(Agreement(rows=900, whole=0.4, by_row=-1.0, drawn=drawn))
+    assert isinstance(finding, Finding)
+    assert (finding.severity, finding.where.line) == ("error", 21)
+    assert not of_noise(Agreement(rows=900, whole=0.4, by_row=-1.0)), "where it comes from is not known"
+    assert not of_noise(Agreement(rows=900, whole=40.0, by_row=90.0, drawn=drawn)), "the input has it"
+    assert not of_noise(Agreement(rows=900, whole=0.4, by_row=90.0, drawn=drawn)), "of some rows"
+    assert not of_noise(Agreement(rows=900, whole=0.4, by_row=-1.0, drawn=drawn), level=0.3), "it learns"

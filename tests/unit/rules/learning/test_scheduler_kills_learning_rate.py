@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer
+from unstuck.model import Finding
 from unstuck.recorder.records.learning import Loss, Scheduler
 from unstuck.rules.learning import scheduler_kills_learning_rate
 
@@ -61,3 +62,20 @@ def test_a_warm_up_that_starts_over_in_each_epoch() -> None:
     assert found(scheduler_kills_learning_rate.RULE, **learned) == []
     once = [(n, 1e-3 * min(n + 1, 500 - n)) for n in range(500)]
     assert found(scheduler_kills_learning_rate.RULE, optimizers=[optimizer(lrs=once)]) == [], "one cycle"
+
+
+def test_a_function_that_returns_the_rate_and_not_a_factor() -> None:
+    def said(rates: list[tuple[int, float]], base: float = 3e-3, kind: str = "LambdaLR", **more: Any) -> list[Finding]:
+        plain = {"optimizers": [optimizer(kind="AdamW", lrs=rates, settings={"initial_lr": base})]}
+        return found(scheduler_kills_learning_rate.RULE, **{**plain, "schedulers": [schedule(kind)], **more})
+
+    rates = [(n, 9e-6 * min((n + 1) / 20, (20 / (n + 1)) ** 0.5)) for n in range(0, 200, 5)]
+    (finding,) = said(rates)
+    assert "at most 0.0029" in finding.evidence[0]
+    assert said([(0, 1e-6), (50, 9e-6)]), "constant after its warm-up"
+    assert not said([(0, 1e-6), (50, 2e-6), (150, 9e-6)]), "its warm-up may still go on"
+    assert not said([(0, 9e-6)], outcome="running"), "so may it here"
+    assert not said(rates, base=1e-5), "a rate for fine-tuning, and a factor"
+    assert not said([(n, 100 * rate) for n, rate in rates], base=1.0), "a rate with a base of 1 is meant so"
+    assert not said(rates, kind="OneCycleLR")
+    assert not said(rates, losses=[loss(2.3, 0.2)]), "it learns"

@@ -20,7 +20,7 @@ from ...records import Site
 from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
 from ...records.learning import LossOp
 from ..learning import script_lines
-from . import bounded_rows, columns, loader_source, made_up, part, statistics_report
+from . import agreement, bounded_rows, columns, loader_source, made_up, part, statistics_report
 from .statistics import Gathered
 
 MOST_SOURCES = 4
@@ -90,6 +90,7 @@ class BatchStatistics(Probe):
     def forget(self) -> None:
         self.sources: dict[int, Source] = {}  # by number of the loader
         self.given: dict[str, LayerInput] = {}  # by name of the layer
+        self.agreements = agreement.Agreements()
         self._now: tuple[Source, list[tuple[str, Any]]] | None = None
         """The batch in work: its source, and its tensors, weakly."""
 
@@ -117,6 +118,7 @@ class BatchStatistics(Probe):
     def model_given(self, arguments: tuple[Any, ...], frame: FrameType | None) -> None:
         """The outermost module is called, in a step that is watched closely."""
         if sys.modules["torch"].is_grad_enabled():
+            self.agreements.given(arguments, frame)
             self._given(arguments[0] if len(arguments) == 1 else arguments, frame)
 
     def graph_given(self, tensor: Any, frame: FrameType | None, plain: bool) -> None:
@@ -127,6 +129,7 @@ class BatchStatistics(Probe):
             if source is not None and source.step != flight.steps() and source.is_like(tensor):
                 self._given(tensor, frame, source.about.site)
             return
+        self.agreements.given(tensor, frame)
         self._given(tensor, frame)
         about = self.scale_of("matrix product", tensor) if not self.given else None
         if about is not None:
@@ -155,6 +158,9 @@ class BatchStatistics(Probe):
 
     def loss_given(self, target: Any, op: LossOp, ignored: float | None) -> None:
         """A loss function was given this as its target: is it a part of the batch in work?"""
+        if target is not None and gpu.near(target):
+            with sys.modules["torch"].no_grad():
+                self.agreements.take(target)
         if self._now is None or target is None or gpu.away(target):
             return
         source, parts = self._now
@@ -198,7 +204,9 @@ class BatchStatistics(Probe):
     # --- telling ---------------------------------------------------------------------------------------------------
 
     def last(self) -> None:
-        if any(source.trains and source.gathered.batches for source in self.sources.values()):
+        known = any(source.trains and source.gathered.batches for source in self.sources.values())
+        noise = self.agreements.record()
+        if known or (noise is not None and noise.drawn is not None):
             with governor.Reading():
                 self._tell()
 
@@ -209,7 +217,8 @@ class BatchStatistics(Probe):
             GivenLayer(layer=name, kind=layer.kind, shape=layer.shape, away=layer.away, scale=layer.scale)
             for name, layer in self.given.items()
         ]
-        journal.replace(DataSeen(loaders=known, given=given, step=flight.steps()), at.DATA_STATS)
+        seen = DataSeen(loaders=known, given=given, agreement=self.agreements.record(), step=flight.steps())
+        journal.replace(seen, at.DATA_STATS)
 
 
 def _among(parts: list[tuple[str, Any]], target: Any) -> str | None:

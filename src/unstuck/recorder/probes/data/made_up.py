@@ -10,10 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from ... import user_code
+from ...records import Site
 from ..loops.parsed_source import FUNCTIONS, Function, tree_of
 
-Fate = Literal["used", "passed on", ""]
-"""Of a value: something is computed from it; it only becomes a part of a batch, or a target; neither."""
+Fate = Literal["used", "passed on", "to a loss", ""]
+"""Of a value: something is computed from it; it only becomes a part of a batch; or a target; neither."""
+FATES: tuple[Fate, ...] = ("used", "passed on", "to a loss")  # of one that is read in several ways the first
 
 MOST_BYTES = 200_000  # of all files together: more would be felt
 MOST_STEPS = 40  # from a draw outwards
@@ -24,6 +27,7 @@ DRAWS = frozenset(
 )  # fmt: skip
 OF_VALUES = frozenset(("normal", "uniform", "bernoulli", "binomial", "choice", "choices", "gauss"))
 """Draws whose first argument may be data, and the draw say something about it."""
+NOISE = frozenset(("randn", "randn_like", "rand_like", "standard_normal", "normal"))
 FILLS = frozenset(("random_", "uniform_", "normal_", "bernoulli_"))  # a tensor that was just made
 NOT_ALONE = frozenset(("normal", "uniform", "random", "choice", "choices", "binomial", "integers"))  # without a module
 KEEPS = frozenset(
@@ -39,18 +43,36 @@ WRAPS = frozenset(
 GATHERS = frozenset(("TensorDataset", "zip", "append", "put", "send", "from_tensor_slices"))
 TELLS = frozenset(("print", "len", "shuffle", "type", "isinstance"))
 LOSS = re.compile(r"loss|criterion|entropy|\bmse|\bnll|\bbce|objective", re.IGNORECASE)
+REDUCES = re.compile(rf"{LOSS.pattern}|^(mean|sum|square|abs|norm|pow|sqrt)$", re.IGNORECASE)
 
 
 def made_up(files: Iterable[str]) -> bool | None:
     """False: all that these files draw goes into a computation. None: they draw nothing."""
-    fates: set[Fate] = set()
+    fates = {source.fate_of(call)[0] for _, source in _sources(files) for call in source.draws()}
+    return True if fates & {"passed on", "to a loss"} else False if "used" in fates else None
+
+
+def only_target(files: Iterable[str]) -> Site | None:
+    """A line that draws noise in each step, which becomes a target and nothing else, while other noise is mixed into
+    data."""
+    for file, source in _sources(files):
+        draws = [(call, *source.fate_of(call)) for call in source.draws()]
+        mixed = any(mixed for call, _, mixed in draws if _called(call) in NOISE)
+        if mixed and not any(fate == "passed on" for _, fate, _ in draws):
+            for call, fate, is_mixed in draws:
+                alone = fate == "to a loss" and not is_mixed and _called(call) in NOISE
+                if alone and source.is_repeated(call, set()):
+                    return user_code.absolute(file), call.lineno, source.name_at(call)
+    return None
+
+
+def _sources(files: Iterable[str]) -> Iterator[tuple[str, _Source]]:
     room = MOST_BYTES
     for file in dict.fromkeys(files):
         room -= os.path.getsize(file) if os.path.isfile(file) else 0
         tree = tree_of(file) if room >= 0 else None
         if tree is not None:
-            fates |= _Source(tree).fates()
-    return True if "passed on" in fates else False if "used" in fates else None
+            yield file, _Source(tree)
 
 
 class _Source:
@@ -74,14 +96,32 @@ class _Source:
                 for name in (target.id for target in node.targets if isinstance(target, ast.Name)):
                     self._assigned[name].append(node.value)
         self._bound: set[tuple[str, ast.AST | None]] = set()
+        self._own: dict[ast.AST, set[str]] = {}  # names that a function gives values to
+        self._is_mixed = False
 
-    def fates(self) -> set[Fate]:
-        found: set[Fate] = set()
-        for call in self._calls:
-            if _draws(call):
-                self._bound.clear()
-                found.add(self._fate(call, 0))
-        return found
+    def draws(self) -> list[ast.Call]:
+        return [call for call in self._calls if _draws(call)]
+
+    def fate_of(self, call: ast.Call) -> tuple[Fate, bool]:
+        """What becomes of a draw; and whether it is a term or factor of something."""
+        self._bound.clear()
+        self._is_mixed = False
+        return self._fate(call, 0), self._is_mixed
+
+    def is_repeated(self, node: ast.AST, seen: set[str]) -> bool:
+        """It stands in a loop, or in a function that is called in one, or by torch itself."""
+        if any(isinstance(above, ast.For | ast.While) for above in self._around(node)):
+            return True
+        name = self.name_at(node)
+        if name in seen:
+            return False
+        seen.add(name)
+        calls = (call for call in self._calls if _called(call) == name)
+        return name == "forward" or any(self.is_repeated(call, seen) for call in calls)
+
+    def name_at(self, node: ast.AST) -> str:
+        function = self._function(node)
+        return "<module>" if function is None else function.name
 
     def _fate(self, node: ast.AST, depth: int) -> Fate:
         """What becomes of the value of an expression."""
@@ -109,7 +149,7 @@ class _Source:
                 if not all(_is_constant(part) for part in others):
                     return "" if isinstance(parent, ast.Compare) else self._in_a_loss(parent)
                 node = parent
-            elif isinstance(parent, ast.ListComp | ast.GeneratorExp | ast.keyword | ast.Starred):
+            elif parent is not None and _hands_on(parent, node):
                 node = parent
             elif isinstance(parent, ast.Tuple | ast.List | ast.Dict):
                 above = self._parents.get(parent)
@@ -138,7 +178,7 @@ class _Source:
     def _given(self, call: ast.Call, node: ast.AST, name: str, depth: int) -> Fate:
         """To a call, as one of its arguments."""
         if name in TELLS or name in GATHERS or LOSS.search(name):
-            return "" if name in TELLS else "passed on"
+            return "" if name in TELLS else "passed on" if name in GATHERS else "to a loss"
         for other in (definition for definition in self._definitions if definition.name == name):
             made = [each for each in other.body if isinstance(each, FUNCTIONS) and each.name == "__init__"]
             function = other if isinstance(other, FUNCTIONS) else made[0] if made else None
@@ -170,14 +210,38 @@ class _Source:
         self._bound.add((name, function))
         if name in self._added:
             return "used"
-        reads = [read for read in self._reads[name] if function is None or function in self._around(read)]
+        reads = [read for read in self._reads[name] if self._is_meant(read, name, function)]
         return _of_all(self._fate(read, depth + 1) for read in reads)
 
+    def _is_meant(self, read: ast.Name, name: str, function: Function | None) -> bool:
+        """The name means there what it means in that function, or in the module."""
+        if function is not None:
+            return function in self._around(read)
+        within = (above for above in self._around(read) if isinstance(above, (*FUNCTIONS, ast.Lambda)))
+        return not any(name in self._bound_in(above) for above in within)
+
+    def _bound_in(self, function: ast.AST) -> set[str]:
+        if function not in self._own:
+            self._own[function] = {name for part in ast.walk(function) if (name := _bound_by(part))}
+        return self._own[function]
+
     def _in_a_loss(self, node: ast.AST) -> Fate:
-        """`loss = ((model(x) - y) ** 2).mean()`"""
-        statement = next((above for above in self._around(node) if isinstance(above, ast.stmt)), None)
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        return "passed on" if any(LOSS.search(ast.unparse(target)) for target in targets) else "used"
+        """`loss = ((model(x) - y) ** 2).mean()`, also returned by a function of that name."""
+        inner, statement = node, None
+        for above in self._around(node):
+            if isinstance(above, ast.stmt):
+                statement = above
+                break
+            if isinstance(above, ast.Call) and inner is not above.func and not REDUCES.search(_called(above)):
+                self._is_mixed = True  # `net(x + noise)`
+            inner = above
+        names = [ast.unparse(target) for target in statement.targets] if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.Return):
+            names = [self.name_at(statement)]
+        if any(LOSS.search(name) for name in names):
+            return "to a loss"
+        self._is_mixed = True
+        return "used"
 
     def _only_picks(self, index: ast.AST) -> bool:
         """It says which rows, and nothing of what is in any: places counted, or a permutation."""
@@ -195,6 +259,18 @@ class _Source:
 
     def _function(self, node: ast.AST) -> Function | None:
         return next((above for above in self._around(node) if isinstance(above, FUNCTIONS)), None)
+
+
+def _hands_on(parent: ast.AST, node: ast.AST) -> bool:
+    if isinstance(parent, ast.IfExp):
+        return node is not parent.test
+    return isinstance(parent, ast.ListComp | ast.GeneratorExp | ast.keyword | ast.Starred)
+
+
+def _bound_by(node: ast.AST) -> str:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return node.arg if isinstance(node, ast.arg) else ""
 
 
 def _draws(call: ast.Call) -> bool:
@@ -231,4 +307,4 @@ def _parameter(function: Function, call: ast.Call, given: ast.AST, is_method: bo
 
 def _of_all(fates: Iterator[Fate]) -> Fate:
     found = set(fates)
-    return "used" if "used" in found else "passed on" if "passed on" in found else ""
+    return next((fate for fate in FATES if fate in found), "")

@@ -37,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..numerics.computed_values import Returns
     from ..numerics.nan_origin import NanOrigins, Tracing
+    from .still_copy import StillCopies
     from .term_cut import TermCuts
 
 FIRST_STEPS = 8  # until the first telling; then at each time half as many again
@@ -44,6 +45,7 @@ MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, 
 MAX_LOST = 64
 TOLD_AGAIN = 16  # losses that are NaN or infinite, after which what became of the training is told once more
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
+FIRST_STILL, OFTEN_STILL = 16, 8  # backward passes until the first look at what nothing trains; between two looks
 AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
@@ -77,10 +79,13 @@ class LearningProbe(Probe):
         self.flat: FlatOperation | None = None
         self.terms: TermCuts | None = None  # a term of a loss has no graph
         self.lost_update: LostUpdate | None = None
+        self.still: StillCopies | None = None
         self.compiled = False
         self._counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
         self._named = 0  # parameters known when names were last looked for
         self._spent: list[str] | None = None  # iterators at their end; None: not looked for
+        self._next_still = FIRST_STILL
+        """Backward passes until a copy that nothing changes is looked for."""
         self._searched = False  # an update that is lost was looked for in the source
         self._asked: list[Any] = []  # leaves for whose gradients `autograd.grad` is called
         self._watching = False  # each loss is handed over with its graph
@@ -233,6 +238,16 @@ class LearningProbe(Probe):
 
             self._spent = used_up_update.spent_names(frame)
 
+    def _look_for_still_copy(self, frame: FrameType) -> None:
+        """Where there are parameters that nothing trains, a line of the script may be meant to change them."""
+        if self.still is None:
+            from . import still_copy
+
+            self.still = still_copy.StillCopies()
+        held = self.optimizers.holders()
+        trained = {key for key, entry in self.parameters.known.items() if entry.in_graph or key in held}
+        self.still.look(self.names, trained, frame)
+
     def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         graph = graph_reading.read(root.grad_fn)
         self.compiled = self.compiled or graph.compiled
@@ -251,6 +266,9 @@ class LearningProbe(Probe):
             dispatch.emit("graph_given", data, frame, self.observed.plain)
         self.heads.note(root.grad_fn, frame)
         self._look_at_terms(root.grad_fn, graph.leaves, frame)
+        if self._passes() >= self._next_still:
+            self._next_still *= OFTEN_STILL
+            self._look_for_still_copy(frame)
         series = self.losses.of(frame)
         if series is not None and not self._watching and (not gpu.away(root) or self.copies.exact):
             self.steep.look(root, series, frame)
@@ -451,6 +469,7 @@ class LearningProbe(Probe):
             state_cut=observed.state_cut,
             term_cut=self.terms.record() if self.terms is not None else None,
             lost_update=self.lost_update,
+            still_copy=self.still.record() if self.still is not None else None,
             passing=inventory.passing,
             leaf_losses=observed.leaf_losses,
             eval_site=self.lines.eval_call() if observed.modes.idle else None,

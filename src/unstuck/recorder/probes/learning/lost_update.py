@@ -45,7 +45,7 @@ def scopes(tree: ast.Module) -> list[Scope]:
 
 
 def lost_in(tree: ast.Module, scope: Scope) -> Iterator[tuple[int, Lost]]:
-    own = list(_own(scope))
+    own = list(own_nodes(scope))
     gradients = _gradients(own, _arguments(tree, scope))
     for node in own:
         if isinstance(node, ast.Expr):
@@ -57,13 +57,13 @@ def lost_in(tree: ast.Module, scope: Scope) -> Iterator[tuple[int, Lost]]:
             if isinstance(node.op, ast.Sub) and _reads(node.value, gradients) and _is_copy(node.target, node, own):
                 yield node.lineno, "copy"
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if _makes_new(node.value, gradients) and not _is_read(node, node.targets[0].id, tree, scope, own):
+            if _makes_new(node.value, gradients) and not is_read(node, node.targets[0].id, tree, scope, own):
                 yield node.lineno, "rebound" if _loop_over(node.targets[0].id, own) else "dropped"
         elif isinstance(node, ast.Return) and isinstance(scope, Function) and _returns_new(node, gradients, own):
             yield from ((line, "dropped") for line in _only_dropped(tree, scope.name))
 
 
-def _own(scope: Scope) -> Iterator[ast.AST]:
+def own_nodes(scope: Scope) -> Iterator[ast.AST]:
     """All that is in a function or module, without the functions in it."""
     waiting: list[ast.AST] = list(reversed(scope.body))
     while waiting:
@@ -162,7 +162,7 @@ def _is_reference(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _is_read(made: ast.Assign, name: str, tree: ast.Module, scope: Scope, own: list[ast.AST]) -> bool:
+def is_read(made: ast.Assign, name: str, tree: ast.Module, scope: Scope, own: list[ast.AST]) -> bool:
     """The name that an update was given is used for something."""
     inside = {id(part) for part in ast.walk(made)}
     for part in ast.walk(scope):  # also in functions within

@@ -30,7 +30,7 @@ STRAY_AFTER = 3  # sampled steps in which a parameter was in no graph
 COSINES = 48
 RATE_CHANGE = 0.03  # of a rate that was fitted; less is rounding
 NUMBERS = objects.ids(bool, int, float)
-SETTINGS = ("lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
+SETTINGS = ("lr", "initial_lr", "momentum", "weight_decay", "betas", "eps", "nesterov", "maximize")
 
 
 def groups_of(optimizer: Any) -> list[dict[str, Any]]:

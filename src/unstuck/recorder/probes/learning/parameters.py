@@ -197,6 +197,11 @@ def _sample(parameter: Any) -> tuple[float, ...] | None:
     return tuple(flat[:: max(1, flat.numel() // SAMPLE_ELEMENTS)][:SAMPLE_ELEMENTS].tolist())
 
 
+def state_of(parameter: Any) -> tuple[weakref.ref[Any], tuple[int, tuple[float, ...] | None]]:
+    """It, weakly, and what it is now: how often it was written to, and some of its elements."""
+    return weakref.ref(parameter), (int(parameter._version), _sample(parameter))
+
+
 def _is_matrix(value: Any, least: int) -> bool:
     plain = value.device.type == "cpu" and value.dim() >= 2 and not value.is_sparse
     return bool(plain and least <= value.numel() <= MAX_ELEMENTS)

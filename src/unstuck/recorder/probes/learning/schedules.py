@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import FunctionType, MethodType
 from typing import Any
 
 from ... import flight, gpu, objects, user_code
 from ...records import Site, numerics
 from ...records import learning as records
 from ...records.learning import Setting
+from . import script_lines
 
 MAX_SCHEDULERS = 16
 SCALES_READ, SCALES_EVERY = 64, 4  # on a GPU: so many scales at first, then one in so many
@@ -21,7 +23,7 @@ class Schedulers:
     """By identity: class, settings, the counts that the hook keeps, and where the script steps it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[str, dict[str, Setting], Any]] = {}
+        self._known: dict[int, tuple[str, dict[str, Setting], Any, Site | None]] = {}
         self._sites: dict[int, Site | None] = {}
 
     def stepped(self, scheduler: Any, counts: Any) -> None:
@@ -33,14 +35,19 @@ class Schedulers:
         elif len(self._known) <= MAX_SCHEDULERS:
             own = objects.instance_dict(scheduler) or {}
             settings = {name: _setting(own[name]) for name in SETTINGS if name in own}
-            self._known[key] = objects.class_name(type(scheduler)), settings, counts
+            self._known[key] = objects.class_name(type(scheduler)), settings, counts, _function(own.get("lr_lambdas"))
 
     def records(self) -> list[records.Scheduler]:
         return [
             records.Scheduler(
-                kind=kind, site=self._sites.get(key), steps=counts.steps, per_batch=counts.per_batch, settings=settings
+                kind=kind,
+                site=self._sites.get(key),
+                function=function,
+                steps=counts.steps,
+                per_batch=counts.per_batch,
+                settings=settings,
             )
-            for key, (kind, settings, counts) in self._known.items()
+            for key, (kind, settings, counts, function) in self._known.items()
         ]
 
 
@@ -126,6 +133,15 @@ class Scaler:
             scale=self._scale, first=self._first, lowest=self._lowest, updates=self._updates,
             skipped_in_row=self._skipped,
         )  # fmt: skip
+
+
+def _function(given: Any) -> Site | None:
+    """Where the first of a LambdaLR's functions is defined."""
+    first = given[0] if type(given) is list and given else None
+    function = first.__func__ if type(first) is MethodType else first
+    if type(function) is not FunctionType:
+        return None
+    return script_lines.site_at(function.__code__, function.__code__.co_firstlineno)
 
 
 def _setting(value: Any) -> Setting:

@@ -23,7 +23,8 @@ from ..learning import script_lines
 from . import edges
 
 LOGS = ("log", "log2", "log10")
-EDGES = ("std", "var", *LOGS, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
+UNTIL_ONE = ("acos", "arccos", "asin", "arcsin", "atanh", "arctanh")
+EDGES = ("std", "var", *LOGS, *UNTIL_ONE, "sqrt", "rsqrt", "exp", "div", "pow", "softmax", "reciprocal")
 """Calls that can make NaN or infinity out of finite numbers."""
 MAX_STEPS = 40  # in which it must happen once more
 MIN_STEPS = 4  # … and however long they take: the first is half over, and may load modules
@@ -80,6 +81,10 @@ def _why(operation: str, given: list[Any]) -> tuple[Why, str, str]:
         lowest += f", the lowest is {min(float(tensor.min()) for tensor in given):.4g}"
     if operation in LOGS and len(given) == 1 and (zero or below):
         return ("log-of-negative-data", "", lowest) if below else ("log-of-zero", "", "")
+    if operation in UNTIL_ONE and len(given) == 1:
+        beyond = given[0].abs() >= 1 if operation.endswith("tanh") else given[0].abs() > 1
+        if bool(beyond.any()):
+            return "beyond-one", "", repr(float(given[0][beyond][0]))
     if operation == "sqrt" and len(given) == 1 and below:
         return "root-of-negative", "", lowest
     return ("division-by-zero" if operation == "div" and zero else "computed"), "", ""
@@ -178,27 +183,28 @@ class Returns:
             for name, value in list(local.items())[:MAX_LOCALS]
             if type(value) is torch.Tensor and _is_read(value)
         }
-        bad = [name for name, value in small.items() if not value.requires_grad and _is_bad(value)]
+        broken = [name for name, value in small.items() if not value.requires_grad and not edges.finite(value)]
+        bad = [name for name in broken if _is_bad(small[name])]
         given = [tensor for _, tensor in tensors.plain_tensors(result, MAX_DEPTH)]
         file, function = user_code.absolute(frame.f_code.co_filename), user_code.name_of(frame.f_code)
-        returned = any(self._is_like_it(tensor) and _is_read(tensor) and _is_bad(tensor) for tensor in given)
+        returned = [each for each in given if self._is_like_it(each) and _is_read(each) and _is_bad(each)]
         if not returned and not self._met_in(file, frame.f_code.co_name):
             return None
-        made = [value for name in bad if (value := computed(name, file, function, small)) is not None]
+        known = [(name, value) for name in broken if (value := computed(name, file, function, small)) is not None]
+        made = [value for name, value in known if name in bad or value.why == "beyond-one"]  # else a mask of -inf
         if made:
             return min(made, key=lambda value: value.site[1] if value.site is not None else 0)
-        if bad:
+        if bad or any(each.requires_grad for each in returned):
             return None
         answer = script_lines.return_at(file, frame.f_lineno) if returned else None
         return _made(answer, file, function, small)
 
     def _is_like_it(self, tensor: Any) -> bool:
-        """It may be what made the loss NaN, in another step: without a graph, and all but its rows alike; or a sample
-        that became one of these rows."""
+        """It may be what made the loss NaN, in another step: all but its rows alike; or a sample that became one of
+        these rows."""
         shapes = [bad.shape for bad in (*self._birth.outside, *self._birth.inputs)]
         own = [int(size) for size in tensor.shape]
-        alike = any(own == shape[1:] or (len(own) == len(shape) and own[1:] == shape[1:]) for shape in shapes if own)
-        return alike and not tensor.requires_grad
+        return any(own == shape[1:] or (len(own) == len(shape) and own[1:] == shape[1:]) for shape in shapes if own)
 
     def _met_in(self, file: str, function: str) -> bool:
         """In this function the NaN met the graph: what it gave on has one."""
