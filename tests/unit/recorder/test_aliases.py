@@ -290,7 +290,9 @@ def test_a_thread_of_the_dataset_may_fill_what_is_not_in_work(told: Told) -> Non
     assert not told
 
 
-def test_threads_that_only_report_are_no_company() -> None:
+def test_threads_that_only_report_are_no_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = {threading.get_ident(): threading.current_thread()}  # whatever other tests have left in this process
+    monkeypatch.setattr(threading, "_active", mine)
     assert not watched_memory.has_company()
     torchs = threading.Thread(target=torch.utils.data._utils.pin_memory._pin_memory_loop)
     assert watched_memory.origin(torchs) == "torch"
