@@ -16,6 +16,7 @@ from unstuck.recorder.records.loaders import (
     EmptyPass,
     GpuCopies,
     Healed,
+    KeptInOnePlace,
     LoaderSettings,
     MovedHandle,
     OverLength,
@@ -270,6 +271,7 @@ class Case:
     scans: tuple[Scanned, ...] = ()
     aliased_batches: tuple[AliasedBatch, ...] = ()
     rewritten_data: tuple[RewrittenData, ...] = ()
+    kept_in_one_place: tuple[KeptInOnePlace, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()

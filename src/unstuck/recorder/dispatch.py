@@ -23,6 +23,7 @@ PROBES = {  # name: module beneath `probes`, class
     "same batches": ("data.same_given", "SameBatches"),
     "aliases": ("data.aliases", "Aliases"),
     "views": ("data.given_views", "GivenViews"),
+    "kept": ("data.kept_batches", "KeptBatches"),
     "handles": ("data.shared_handles", "SharedHandles"),
     "dataset state": ("data.dataset_state", "DatasetState"),
     "waits": ("pace.data_waits", "DataWaits"),
@@ -63,8 +64,8 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called
-    # (tensor, frame, plain): weights are, as the graph shows; `plain`: there is no module. The last may follow lines.
-    "graph_given": ("data", "same batches", "views"),
+    # (tensor, frame, plain): weights are, as the graph shows; `plain`: no module is. The last two may follow lines.
+    "graph_given": ("data", "same batches", "views", "kept"),
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
