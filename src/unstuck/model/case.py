@@ -21,6 +21,7 @@ from unstuck.recorder.records.loaders import (
     MovedHandle,
     OverLength,
     PassEnded,
+    RepeatedPickles,
     Repeats,
     RewrittenData,
     SameBatch,
@@ -271,6 +272,7 @@ class Case:
     scans: tuple[Scanned, ...] = ()
     aliased_batches: tuple[AliasedBatch, ...] = ()
     rewritten_data: tuple[RewrittenData, ...] = ()
+    repeated_pickles: tuple[RepeatedPickles, ...] = ()
     kept_in_one_place: tuple[KeptInOnePlace, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()

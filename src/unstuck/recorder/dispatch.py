@@ -28,6 +28,7 @@ PROBES = {  # name: module beneath `probes`, class
     "dataset state": ("data.dataset_state", "DatasetState"),
     "waits": ("pace.data_waits", "DataWaits"),
     "copies": ("pace.gpu_copies", "GpuCopies"),
+    "pickles": ("pace.repeated_pickles", "RepeatedPickle"),
     "failures": ("death.failures", "Failures"),
     "learning": ("learning.learning_probe", "LearningProbe"),
     "graph": ("memory.graph_growth", "GraphGrowth"),
@@ -83,6 +84,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # What the supervisor asks for.
     "asked_loops": ("learning", "loops"),  # (frame)
     "asked_growth": ("growth",),  # (frame)
+    "message_pickled": ("pickles",),  # (what another process is sent, hooks.messages.messages): a large one
     # How things end.
     "process_failed": ("failures", "loops"),  # (error): a process ends of it
     "thread_failed": ("failures",),  # (error, thread or None)

@@ -207,6 +207,18 @@ class KeptInOnePlace(Record):
     step: int = 0
 
 
+class RepeatedPickles(Record):
+    """Other processes are sent the same array again in each message."""
+
+    name: str = ""  # of the array: the class that a bound method belongs to, and the attribute; empty if unknown
+    size: int = 0  # its bytes
+    line: Site | None = None  # where the main thread was
+    messages: int = 0  # large ones, of whatever contents,
+    bytes: int = 0  # and in all of them
+    sending: float = 0.0  # seconds that pickling and writing them took here at least,
+    seconds: float = 0.0  # in so many since the first
+
+
 class MovedHandle(Record):
     """An open file whose offset moved while this process did not touch it."""
 
