@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.recorder.records.data import DataSeen, Scanned
+from unstuck.recorder.records.data import DataSeen, LostRows, Scanned
 from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
@@ -273,6 +273,7 @@ class Case:
     aliased_batches: tuple[AliasedBatch, ...] = ()
     rewritten_data: tuple[RewrittenData, ...] = ()
     repeated_pickles: tuple[RepeatedPickles, ...] = ()
+    lost_rows: tuple[LostRows, ...] = ()
     kept_in_one_place: tuple[KeptInOnePlace, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()

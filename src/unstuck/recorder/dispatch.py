@@ -25,6 +25,7 @@ PROBES = {  # name: module beneath `probes`, class
     "views": ("data.given_views", "GivenViews"),
     "kept": ("data.kept_batches", "KeptBatches"),
     "handles": ("data.shared_handles", "SharedHandles"),
+    "shuffles": ("data.shuffled_rows", "ShuffledRows"),
     "dataset state": ("data.dataset_state", "DatasetState"),
     "waits": ("pace.data_waits", "DataWaits"),
     "copies": ("pace.gpu_copies", "GpuCopies"),
@@ -68,6 +69,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # (tensor, frame, plain): weights are, as the graph shows; `plain`: no module is. The last two may follow lines.
     "graph_given": ("data", "same batches", "views", "kept"),
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
+    "rows_shuffled": ("shuffles",),  # (array or tensor, its rows before, frame): by `random.shuffle`
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
     "loss_stands_out": ("learning",),  # (root, value, frame): outside the probe's `limits()`

@@ -38,6 +38,7 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
     "multiprocessing.reduction": ("processes", "install_pickles"),
     "multiprocessing.connection": ("messages", "install"),
+    "random": ("shuffles", "install"),
 }
 
 
