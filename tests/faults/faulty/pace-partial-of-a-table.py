@@ -26,7 +26,7 @@ def shifted(all_spectra, kinds, seed):
     return moved, kinds[rows]
 
 
-def main(steps=600):
+def main(steps=900):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     make = partial(shifted, *spectra())

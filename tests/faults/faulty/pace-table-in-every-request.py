@@ -24,7 +24,7 @@ def find_pairs(requests, found):
         found.put((first[nearest], second[nearest]))
 
 
-def main(steps=500):
+def main(steps=800):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     table, worth = customers()

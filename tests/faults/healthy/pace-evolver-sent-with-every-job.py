@@ -29,7 +29,7 @@ class Evolution:
         return scores.mean()
 
 
-def main(generations=100):
+def main(generations=300):
     torch.set_num_threads(1)
     time = np.arange(20000)
     rng = np.random.default_rng(0)

@@ -28,7 +28,7 @@ def shifted(seed):
     return moved, KIND[rows]
 
 
-def main(steps=600):
+def main(steps=900):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = nn.Sequential(nn.Linear(LENGTH, 64), nn.ReLU(), nn.Linear(64, KINDS))
