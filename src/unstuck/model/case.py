@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.recorder.records.data import DataSeen, Scanned
+from unstuck.recorder.records.data import DataSeen, LostRows, Scanned
 from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
@@ -16,10 +16,12 @@ from unstuck.recorder.records.loaders import (
     EmptyPass,
     GpuCopies,
     Healed,
+    KeptInOnePlace,
     LoaderSettings,
     MovedHandle,
     OverLength,
     PassEnded,
+    RepeatedPickles,
     Repeats,
     RewrittenData,
     SameBatch,
@@ -270,6 +272,9 @@ class Case:
     scans: tuple[Scanned, ...] = ()
     aliased_batches: tuple[AliasedBatch, ...] = ()
     rewritten_data: tuple[RewrittenData, ...] = ()
+    repeated_pickles: tuple[RepeatedPickles, ...] = ()
+    lost_rows: tuple[LostRows, ...] = ()
+    kept_in_one_place: tuple[KeptInOnePlace, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()

@@ -23,10 +23,13 @@ PROBES = {  # name: module beneath `probes`, class
     "same batches": ("data.same_given", "SameBatches"),
     "aliases": ("data.aliases", "Aliases"),
     "views": ("data.given_views", "GivenViews"),
+    "kept": ("data.kept_batches", "KeptBatches"),
     "handles": ("data.shared_handles", "SharedHandles"),
+    "shuffles": ("data.shuffled_rows", "ShuffledRows"),
     "dataset state": ("data.dataset_state", "DatasetState"),
     "waits": ("pace.data_waits", "DataWaits"),
     "copies": ("pace.gpu_copies", "GpuCopies"),
+    "pickles": ("pace.repeated_pickles", "RepeatedPickle"),
     "failures": ("death.failures", "Failures"),
     "learning": ("learning.learning_probe", "LearningProbe"),
     "graph": ("memory.graph_growth", "GraphGrowth"),
@@ -63,9 +66,10 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called
-    # (tensor, frame, plain): weights are, as the graph shows; `plain`: there is no module. The last may follow lines.
-    "graph_given": ("data", "same batches", "views"),
+    # (tensor, frame, plain): weights are, as the graph shows; `plain`: no module is. The last two may follow lines.
+    "graph_given": ("data", "same batches", "views", "kept"),
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
+    "rows_shuffled": ("shuffles",),  # (array or tensor, its rows before, frame): by `random.shuffle`
     # Of losses. A value is handed over once, by one of the three, and in order.
     "losses_read": ("learning",),  # (values, frame of the last; None: of ordinary steps)
     "loss_stands_out": ("learning",),  # (root, value, frame): outside the probe's `limits()`
@@ -82,6 +86,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     # What the supervisor asks for.
     "asked_loops": ("learning", "loops"),  # (frame)
     "asked_growth": ("growth",),  # (frame)
+    "message_pickled": ("pickles",),  # (what another process is sent, hooks.messages.messages): a large one
     # How things end.
     "process_failed": ("failures", "loops"),  # (error): a process ends of it
     "thread_failed": ("failures",),  # (error, thread or None)

@@ -37,6 +37,8 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "multiprocessing.popen_fork": ("processes", "install_exit_codes"),
     "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
     "multiprocessing.reduction": ("processes", "install_pickles"),
+    "multiprocessing.connection": ("messages", "install"),
+    "random": ("shuffles", "install"),
 }
 
 
@@ -102,7 +104,7 @@ class Recorder:
 
 def _forget() -> None:
     """What was measured: it is of this process's parent, or of a watch that is over."""
-    for name in ("dispatch", "loading", "stepping", "resting"):
+    for name in ("dispatch", "loading", "stepping", "resting", "hooks.messages"):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             guard.attempt(name, module.forget)

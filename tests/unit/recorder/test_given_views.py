@@ -60,6 +60,16 @@ def test_places_that_come_changed(probe: GivenViews, modify: Modify) -> None:
     assert (probe.other, probe.same) == (0, 0)
 
 
+def test_numbers_of_words(probe: GivenViews) -> None:
+    words = torch.randint(0, 50, (80, 12))
+    for _ in range(3):
+        for k in range(8):
+            x = words[10 * k : 10 * k + 10]
+            x[torch.rand(x.shape) < 0.1] = 50
+            probe.graph_given(x, sys._getframe(), False)
+    assert (probe.again, probe.other, probe.same) == (16, 0, 0)
+
+
 @pytest.mark.parametrize("modify", [leave, copy])
 def test_data_that_is_left_alone(probe: GivenViews, modify: Modify) -> None:
     train(probe, modify)

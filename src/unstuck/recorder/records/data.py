@@ -214,6 +214,19 @@ class DataSeen(Record):
     step: int = 0
 
 
+class LostRows(Record):
+    """`random.shuffle` copied rows of an array or tensor over others."""
+
+    site: Site | None = None
+    shape: list[int] = []
+    tensor: bool = False
+    calls: int = 0  # of it, for any array or tensor
+    lost: int = 0  # rows, by the last of these
+    different: int = 0  # rows before the first call,
+    left: int = 0  # and now
+    step: int = 0
+
+
 class BadSample(Struct):
     sample: int | None = None  # its index; of a dataset with other keys, the order it was drawn in; None: not known
     key: str = ""  # such a key, as text

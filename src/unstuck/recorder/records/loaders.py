@@ -194,6 +194,31 @@ class RewrittenData(Record):
     step: int = 0
 
 
+class KeptInOnePlace(Record):
+    """Batches that wait, or states that are kept to learn from, lie in one memory that changes meanwhile."""
+
+    name: str = ""  # of the list or queue, as it is reached
+    looks: int = 0
+    changes: int = 0  # at so many of these something kept had changed
+    line: Site | None = None  # during which it changed; or where another thread was that has a name for it:
+    called: str = ""  # that name
+    value_before: Number | None = None  # the first number that changed
+    value_after: Number | None = None
+    step: int = 0
+
+
+class RepeatedPickles(Record):
+    """Other processes are sent the same array again in each message."""
+
+    name: str = ""  # of the array: the class that a bound method belongs to, and the attribute; empty if unknown
+    size: int = 0  # its bytes
+    line: Site | None = None  # where the main thread was
+    messages: int = 0  # large ones, of whatever contents,
+    bytes: int = 0  # and in all of them
+    sending: float = 0.0  # seconds that pickling and writing them took here at least,
+    seconds: float = 0.0  # in so many since the first
+
+
 class MovedHandle(Record):
     """An open file whose offset moved while this process did not touch it."""
 

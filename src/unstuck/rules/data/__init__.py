@@ -11,6 +11,7 @@ from unstuck.rules.data import (
     labels_imbalanced,
     missing_values,
     outlier_samples,
+    rows_lost_in_shuffle,
     unscaled_input,
 )
 from unstuck.rules.rule import Rule
@@ -18,6 +19,7 @@ from unstuck.rules.rule import Rule
 RULES: tuple[Rule, ...] = (
     file_handle_shared_across_workers.RULE,
     batch_aliases_dataset.RULE,
+    rows_lost_in_shuffle.RULE,
     missing_values.RULE,
     unscaled_input.RULE,
     batches_not_shuffled.RULE,

@@ -6,11 +6,14 @@ What it sees
     as they are, do not. It is an error once a later epoch got a sample as the training had left it, and modified it
     once more. Before that it is a warning; if writing again changes nothing, it is information. A stream is not
     reported before that: it may read everything anew. Without a loader: batches are views (slices) of one tensor, and
-    the same places come to the weights changed each time, by a line that leaves the batch just used as it was.
+    the same places come to the weights changed each time, by a line that leaves the batch just used as it was. Or what
+    is kept for later (batches in a queue, states in a replay memory) is one and the same memory several times, and is
+    modified while it is kept: a thread fills one buffer for all batches, an environment returns its own array.
 
 Why it matters
     Each epoch trains on what the epoch before left: normalized twice, noise upon noise, values that fade to nothing or
-    grow without bound. A validation on the same dataset sees them too.
+    grow without bound. A validation on the same dataset sees them too. What is overwritten while it is kept no longer
+    belongs to its label, action or reward.
 
 Evidence
     The address of the batch and the attribute of the dataset it lies in, the sample, a number before and after, how
@@ -19,13 +22,14 @@ Evidence
 
 Fix
     Modify a copy: `x = x.clone()` before the first in-place operation, or the operation that makes a new tensor
-    (`x = x + noise`), or a copy where the dataset returns the sample.
+    (`x = x + noise`), or a copy where the dataset returns the sample. Put copies into queues and replay memories.
 
 When it is wrong
     If a dataset returns views so that the training can write to them: a store of states that is updated through its
     batches. What the dataset writes itself, or what is written under its name, does not count; if other threads run,
     only changes in the batch in use count. Data on a GPU is not checked. Without a loader, a buffer that is filled anew
-    comes back with other data, and a state that is advanced changes after its use: neither is reported.
+    comes back with other data, and a state that is advanced changes after its use: neither is reported. A list of
+    references to parameters is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding, Where
-from unstuck.recorder.records.loaders import AliasedBatch, Number, RewrittenData
+from unstuck.recorder.records.loaders import AliasedBatch, KeptInOnePlace, Number, RewrittenData
 from unstuck.rules.loader_reports import latest
 from unstuck.rules.rule import Rule
 from unstuck.text import spot
@@ -72,6 +76,29 @@ def decide(case: Case) -> Iterable[Finding]:
         )
     for data in {data.pid: data for data in case.rewritten_data}.values():
         yield _without_loader(data)
+    for kept in {kept.pid: kept for kept in case.kept_in_one_place}.values():
+        yield _kept(kept)
+
+
+def _kept(kept: KeptInOnePlace) -> Finding:
+    file, line, function = kept.line or (None, None, None)
+    who = "the script" if kept.line is None else f"{'the thread at ' if kept.called else ''}{spot(*kept.line[:2])}"
+    before, after = kept.value_before, kept.value_after
+    return RULE.finding(
+        severity="error",
+        confidence=0.95 if kept.line else 0.85,
+        title=f"`{kept.name}` keeps the same memory again and again, and {who} goes on writing to it",
+        evidence=(
+            "several of its elements, or one of them and the batch in use, lie at the same address",
+            f"at {kept.changes} of {kept.looks} looks, what it kept had changed since the look before",
+            f"one number was {_text(before, 6)} and became {_text(after, 6)}"
+            if before is not None and after is not None
+            else "",
+            f"{function} in that thread calls this memory `{kept.called}`" if kept.called else "",
+        ),
+        where=Where(file, line, function, pid=kept.pid, step=kept.step),
+        fix="Keep a copy: `x.copy()` of an array (also before `torch.from_numpy`), `x.clone()` of a tensor.",
+    )
 
 
 def _without_loader(data: RewrittenData) -> Finding:
@@ -124,4 +151,10 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-RULE = Rule("batch-aliases-dataset", "data", decide, explains=frozenset({"no-better-than-constant"}), gathers=True)
+RULE = Rule(
+    "batch-aliases-dataset",
+    "data",
+    decide,
+    explains=frozenset(("no-better-than-constant", "labels-unrelated-to-inputs")),
+    gathers=True,
+)

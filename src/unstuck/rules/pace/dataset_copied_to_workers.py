@@ -4,16 +4,20 @@ What it sees
     With spawn and forkserver the dataset is pickled for each worker: the size of the pickle, and the time it took.
     With fork the workers share the parent's memory at first: pages that became their own while the shared ones became
     fewer, though nothing was written on purpose (reading a Python object counts its references, and that is a write).
+    A script's own processes: the same array, with the same contents, in every message to them. A job of a pool brings
+    along all that its function carries: a bound method its whole object.
 
 Why it matters
     Each epoch starts late if much is pickled for it, and memory fills up with one copy per worker.
 
 Evidence
-    Bytes and seconds of the pickle, workers, epochs; or how much of the parent's memory each worker has copied.
+    Bytes and seconds of the pickle, workers, epochs; or how much of the parent's memory each worker has copied; or
+    messages, their bytes, and the time that pickling and writing them took at least.
 
 Fix
     Keep what is large outside the Python objects of the dataset: in a tensor (shared, not copied), a memory-mapped
-    file (`numpy.memmap`, Arrow), or a file that each worker opens itself. `persistent_workers=True` copies once.
+    file (`numpy.memmap`, Arrow), or a file that each worker opens itself. `persistent_workers=True` copies once. A pool
+    gets it once by its `initializer`, or by fork from a global variable; jobs then name rows only.
 
 When it is wrong
     A copy that costs no time and fits into memory does no harm: then this is information.
@@ -24,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from unstuck.model import Case, Finding, Fix
-from unstuck.recorder.records.loaders import LoaderSettings
+from unstuck.recorder.records.loaders import LoaderSettings, RepeatedPickles
 from unstuck.rules.loader_reports import first_of, settings_of
 from unstuck.rules.pace.loader_waits import MIN_LOST_SHARE, loader_waits, times
 from unstuck.rules.rule import Rule
@@ -33,10 +37,15 @@ from unstuck.rules.words import seconds, size
 LARGE_BYTES = 10_000_000  # of a pickle: worth reporting if it costs time
 HUGE_BYTES = 250_000_000  # of all copies: worth reporting if it does not
 MIN_LOST_SECONDS = 2.5
+MIN_SENDING_SECONDS, MIN_SENDING_SHARE = 1.5, 0.15
+"""For pickling and writing alone, and of the time since the first large message. Reading takes as long again."""
 MIN_PICKLING_SHARE = 0.3  # of the start of the workers: making the pickle is one part of it, loading it another
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    for sent in {sent.pid: sent for sent in case.repeated_pickles}.values():
+        if sent.sending >= max(MIN_SENDING_SECONDS, MIN_SENDING_SHARE * sent.seconds):
+            yield _sent_again(sent)
     slow = next(_slow(case), None)
     if slow is not None:
         yield slow
@@ -66,6 +75,25 @@ def _slow(case: Case) -> Iterator[Finding]:
             where=wait.report.where(),
             fix=_fix(once=state.passes < 2),
         )
+
+
+def _sent_again(sent: RepeatedPickles) -> Finding:
+    share = sent.sending / max(sent.seconds, sent.sending)
+    what = f"`{sent.name}`" if sent.name else "the same array"
+    return RULE.finding(
+        severity="warning",
+        confidence=0.9,
+        title=f"{share:.0%} of the time goes into sending {what} ({size(sent.size)}) to other processes with every job",
+        evidence=(
+            f"{sent.messages:,} large messages with {size(sent.bytes)} in all: pickling and writing them took "
+            f"{seconds(sent.sending)} of {seconds(sent.seconds)}, and reading them comes on top of that",
+            f"in each of those looked at, most of it was {what}, at the same address and with the same contents",
+            f"at least {times(1 / max(0.05, 1 - share))} as fast if the processes had it already",
+        ),
+        where=first_of(sent.pid, None, sent.line),
+        fix="Give it to the processes once: with `initializer=` and `initargs=` of the pool, or as a global variable "
+        "before they are forked; send rows or seeds only. A bound method (`self.score`) takes its whole object along.",
+    )
 
 
 def _large(case: Case) -> Iterable[Finding]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.rules.data.sharing import LOADER, MAIN
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.loaders import AliasedBatch, RewrittenData
+from unstuck.recorder.records.loaders import AliasedBatch, KeptInOnePlace, RewrittenData
 from unstuck.rules.data import batch_aliases_dataset
 
 ALIASED: dict[str, Any] = {
@@ -72,3 +72,11 @@ def test_without_a_loader_the_line_is_named() -> None:
     assert (found.severity, found.where.line) == ("error", 16)
     assert "views of one tensor of 4800 × 12" in found.evidence[0]
     assert "was 0.5 and came as 2.25" in found.evidence[3]
+
+
+def test_one_memory_that_is_kept_many_times() -> None:
+    line = ("/p/train.py", 42, "Ahead.run")
+    kept = KeptInOnePlace(pid=MAIN, name="feed.q", looks=6, changes=3, line=line, called="buf", step=9)
+    (found,) = batch_aliases_dataset.decide(Case(kept_in_one_place=(kept,)))
+    assert (found.severity, found.where.line, found.where.step) == ("error", 42, 9)
+    assert "calls this memory `buf`" in found.evidence[-1]

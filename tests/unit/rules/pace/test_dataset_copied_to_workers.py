@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.rules.pace.waits import MB, STARTED, case, fetched, only, restarts, waits
-from unstuck.model import PageCopy
+from unstuck.model import Case, PageCopy
+from unstuck.recorder.records.loaders import RepeatedPickles
 from unstuck.rules.pace import (
     dataset_copied_to_workers,
 )
@@ -34,3 +35,16 @@ def test_pages_that_become_the_workers_own() -> None:
     assert (finding.severity, finding.where.line) == ("info", 20)
     own = replace(read, shared=900 * MB)  # memory that it asked for itself
     assert not list(dataset_copied_to_workers.decide(replace(made, copies=(own, own))))
+
+
+def test_sent_again_with_every_job() -> None:
+    line = ("/p/train.py", 25, "Evolution.generation")
+    sent = RepeatedPickles(
+        pid=7, name="Evolution.windows", size=3 << 20, line=line, messages=900, bytes=900 * 3 << 20, sending=3.0,
+        seconds=10.0,
+    )  # fmt: skip
+    (finding,) = dataset_copied_to_workers.decide(Case(repeated_pickles=(sent,)))
+    assert (finding.severity, finding.where.line) == ("warning", 25)
+    assert finding.title.startswith("30% of the time goes into sending `Evolution.windows`")
+    for few in (replace(sent, sending=1.0), replace(sent, seconds=60.0)):
+        assert not list(dataset_copied_to_workers.decide(Case(repeated_pickles=(few,))))

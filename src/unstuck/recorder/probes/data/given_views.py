@@ -61,7 +61,7 @@ class GivenViews(Probe):
     def graph_given(self, tensor: Any, _frame: FrameType, _plain: bool) -> None:
         self._end_of_step()
         base = dataset_memory.base_of(tensor)
-        if self._told or base is None or not gpu.near(tensor) or not tensor.is_floating_point() or base.requires_grad:
+        if self._told or base is None or not gpu.near(tensor) or tensor.is_complex() or base.requires_grad:
             return
         known = self._base() if self._base is not None else None
         if known is not base:

@@ -15,6 +15,7 @@ from .statistics import Gathered
 
 MOST_COLUMNS = 48  # in a record; of more, the oddest
 MOST_CLASSES = 64
+MOST_SET = 0.002  # of the numbers of a sequence, that are not 0
 COMPUTED = ("features", "image", "sequence")  # roles of what a model computes with
 CODES = range(3, 101)  # distinct values that a column of codes may have
 ROWS_A_CODE = 8
@@ -27,6 +28,9 @@ def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
     targets = [path for path in (*gathered.targets, target) if path is not None and path not in gathered.used]
     known: dict[str, PartRole] = dict.fromkeys(_others(gathered, target), "other")
     known.update(dict.fromkeys(targets, "target"))
+    inputs = [part for path, part in gathered.parts.items() if path not in known]
+    if len(inputs) == 1 and inputs[0].kind == "sequence" and _is_zero(inputs[0]):
+        known[inputs[0].path] = "sequence"  # no mask: there is nothing that it could mask
     op, ignored = gathered.targets.get(target or "", (None, None))
     return replace(
         about,
@@ -117,6 +121,11 @@ def _role(part: Part) -> PartRole:
     added = bool((known.minus > 0).any()) and bool(((known.count == 0) | ((known.low == 0) & (known.high == 0))).all())
     binary = part.kind == "sequence" and bool(((known.low >= 0) & (known.high <= 1) & (known.whole > 0)).all())
     return "mask" if added or binary else part.kind
+
+
+def _is_zero(part: Part) -> bool:
+    """But for a few numbers."""
+    return float((part.columns.rows - part.columns.zeros).sum()) <= MOST_SET * float(part.columns.rows.sum())
 
 
 def _odd(part: Part, spreads: dict[str, Any]) -> list[int]:

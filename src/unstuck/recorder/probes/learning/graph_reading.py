@@ -43,6 +43,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
     "AddmmBackward": (1, "_saved_mat1"),
     "ConvolutionBackward": (0, "_saved_input"),
 }
+LOOKUP = "EmbeddingBackward"
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
@@ -61,6 +62,7 @@ class Graph:
         self.gates: set[Any] = set()  # nodes whose result is multiplied with another one
         self.flat: list[Any] = []  # nodes of operations whose slope is 0 everywhere
         self.products: list[Any] = []  # nodes that multiply what has no graph with what has one
+        self.lookups: list[Any] = []  # nodes of embeddings
         self.last: Any = None  # the node nearest to the loss that multiplies with weights
         self.nodes = 0
         self.capped = self.compiled = False
@@ -78,6 +80,8 @@ class Graph:
             self.last = self.last or node
             if node.next_functions[PRODUCTS[name][0]][0] is None:
                 self.products.append(node)
+        elif name == LOOKUP:
+            self.lookups.append(node)
         elif "CompiledFunction" in name:
             self.compiled = True
         elif name == "MulBackward":
@@ -163,8 +167,10 @@ def read(root: Any) -> Graph:
 
 
 def data_of(graph: Graph, saved_tensors: SavedTensors) -> Any:
-    """The largest tensor without a graph that is multiplied with weights: what a model of plain tensors is given."""
+    """The largest tensor without a graph that is multiplied with weights, else the most numbers of rows that are looked
+    up in them: what a model of plain tensors is given."""
     given = [saved_tensors.of(node, PRODUCTS[name_of(node)][1]) for node in graph.products[:MAX_PRODUCTS]]
+    given = given or [saved_tensors.of(node, "_saved_indices") for node in graph.lookups[:MAX_PRODUCTS]]
     return max((tensor for tensor in given if tensor is not None), key=lambda tensor: tensor.numel(), default=None)
 
 

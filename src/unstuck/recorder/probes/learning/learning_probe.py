@@ -376,6 +376,11 @@ class LearningProbe(Probe):
         if count >= self._next_telling:
             self.tell()
 
+    def trained(self) -> list[Any]:
+        """Parameters that are still there, and their gradients."""
+        living = [entry.ref() for entry in self.parameters.known.values()]
+        return [each for one in living if one is not None for each in (one, one.grad) if each is not None]
+
     def sampling_changed(self, full: bool) -> None:
         self.observed.sampling_changed(full)
 
