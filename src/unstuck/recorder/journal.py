@@ -8,7 +8,6 @@ import time
 
 from . import flight
 from . import layout as at
-from .records import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def encode(record: Record) -> bytes:
 
 def plain(value: Any) -> Any:
     """Records as dicts, all the way down."""
+    from .records import Struct
+
     if issubclass(type(value), Struct):
         return {name: plain(getattr(value, name)) for name in value.FIELDS}
     if type(value) in (list, tuple):

@@ -37,7 +37,7 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "multiprocessing.popen_fork": ("processes", "install_exit_codes"),
     "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
     "multiprocessing.reduction": ("processes", "install_pickles"),
-    "multiprocessing.connection": ("messages", "install"),
+    "multiprocessing.connection": ("processes", "install_messages"),
     "random": ("shuffles", "install"),
 }
 

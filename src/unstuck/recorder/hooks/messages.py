@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LARGE = 1 << 18  # bytes
-
 
 class Part:
     """One part of the way, pickling or writing: the processor time of all, and the least time that a byte took. More
@@ -63,20 +61,19 @@ forget = messages.forget
 
 
 def install(module: Any) -> None:
-    """`module` is multiprocessing.connection, through which queues, pools and pipes send."""
+    """`module` is multiprocessing.connection, by which queues, pools and pipes send: a first large message was sent."""
     pickler, connection = module._ForkingPickler, module.Connection
     as_written = pickler.__dict__["dumps"]
     original, send = as_written.__func__, connection._send_bytes
     known = messages
 
     def dumps(kind: Any, obj: Any, protocol: Any = None) -> Any:
-        spent, began = (thread_time_ns(), monotonic_ns()) if known.count else (0, 0)
+        spent, began = thread_time_ns(), monotonic_ns()
         answer = original(kind, obj, protocol)
         size = len(answer)
-        if size >= LARGE:
+        if size >= processes.LARGE:
             try:
-                if began:
-                    known.pickling.add(thread_time_ns() - spent, monotonic_ns() - began, size)
+                known.pickling.add(thread_time_ns() - spent, monotonic_ns() - began, size)
                 known.sent(obj, size)
             except Exception as fault:
                 guard.off("messages", fault)
@@ -84,7 +81,7 @@ def install(module: Any) -> None:
 
     def _send_bytes(self: Any, buf: Any) -> Any:
         size = len(buf)
-        if size < LARGE or not known.count:
+        if size < processes.LARGE:
             return send(self, buf)
         spent, began = thread_time_ns(), monotonic_ns()
         answer = send(self, buf)

@@ -203,3 +203,33 @@ def install_pickles(module: Any) -> None:
 
     module.dump = dump
     guard.on("pickles", lambda: setattr(module, "dump", original))
+
+
+LARGE = 1 << 18  # bytes of a message that is looked at
+
+
+def install_messages(module: Any) -> None:
+    """`module` is multiprocessing.connection. The first large message loads what measures them."""
+    pickler = module._ForkingPickler
+    as_written = pickler.__dict__["dumps"]
+    original = as_written.__func__
+
+    def dumps(kind: Any, obj: Any, protocol: Any = None) -> Any:
+        answer = original(kind, obj, protocol)
+        if len(answer) >= LARGE and pickler.__dict__["dumps"] is ours:
+            guard.attempt("messages", measure, obj, len(answer))
+        return answer
+
+    def measure(obj: Any, size: int) -> None:
+        from . import messages
+
+        remove()
+        messages.install(module)
+        messages.messages.sent(obj, size)
+
+    def remove() -> None:
+        if pickler.__dict__["dumps"] is ours:
+            pickler.dumps = as_written
+
+    ours = pickler.dumps = classmethod(dumps)
+    guard.on("large messages", remove)
