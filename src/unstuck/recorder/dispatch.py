@@ -57,6 +57,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "error_handed_over": ("failures",),  # (error): a worker sends main what did not come out of a fetch
     "workers_failed": ("failures",),  # (error): torch noticed it between two batches, in main
     # Of steps, in sampled ones.
+    "derivative_taken": ("learning",),  # (output, frame): by `autograd.grad`, without `create_graph`, in sampled steps
     "gradients_asked": ("learning",),  # (leaves): `autograd.grad` is called for these; the next event is
     "before_backward": ("graph", "device", "learning", "frameworks"),  # (root or None, frame)
     "after_backward": ("learning",),  # (): where updates are made by hand

@@ -33,7 +33,7 @@ def train(net, x, look):
 """
 
 
-def found(tmp_path: Path, body: str) -> tuple[str, str] | None:
+def found(tmp_path: Path, body: str, *, of_these: bool = True) -> tuple[str, str] | None:
     file = tmp_path / "train.py"
     file.write_text(HEAD + "".join(f"    {line}\n" for line in [*body.splitlines(), "look(loss); loss.backward()"]))
     names: dict[str, Any] = {}
@@ -43,7 +43,8 @@ def found(tmp_path: Path, body: str) -> tuple[str, str] | None:
     def look(loss: torch.Tensor) -> None:
         frame: FrameType | None = sys._getframe(1)
         assert frame is not None
-        cut = term_cut.find(loss.grad_fn, frame, lambda leaf: type(leaf) is torch.nn.Parameter)
+        places = [(str(file), line) for line in range(40)] if of_these else []
+        cut = term_cut.find(loss.grad_fn, frame, lambda leaf: type(leaf) is torch.nn.Parameter, places)
         cuts.append(cut and (cut.cut.term, cut.cut.op))
 
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
@@ -64,6 +65,9 @@ def found(tmp_path: Path, body: str) -> tuple[str, str] | None:
             "size",
             "detach",
         ),
+        ("loss = fit + (net(x) - off(net(x), x)).pow(2).mean()", "off(net(x), x)", "autograd.grad"),
+        ("gap = off(net(x), x) - x * net(x)\nloss = (gap ** 2).mean()", "off(net(x), x)", "autograd.grad"),
+        ("loss = torch.nn.functional.mse_loss(net(x).expand(5, 3), off(net(x), x))", "off(net(x), x)", "autograd.grad"),
         ("size = torch.tensor([p.data.norm() for p in net.parameters()]).sum()\nloss = fit + size", "size", "tensor"),
     ],
 )
@@ -82,9 +86,12 @@ def test_a_term_that_cannot_be_meant(tmp_path: Path, body: str, term: str, op: s
         "y = drift(net, x)\nrest = torch.cdist(y, y).mean()\nloss = fit + rest",  # a sampler moves along a derivative
         "rest = torch.tensor(0.5)\nloss = fit + rest",
         "loss = fit + 1.0",
-        "loss = fit + (net(x) - off(net(x), x)).pow(2).mean()",  # it has a graph by another way
         "size = sum(p.norm() for p in net.parameters())\nloss = fit + 0.1 * size",
     ],
 )
 def test_with_a_graph_or_on_purpose(tmp_path: Path, body: str) -> None:
     assert found(tmp_path, body) is None
+
+
+def test_a_derivative_of_other_weights_is_a_target(tmp_path: Path) -> None:
+    assert found(tmp_path, "loss = fit + (net(x) - off(net(x), x)).pow(2).mean()", of_these=False) is None

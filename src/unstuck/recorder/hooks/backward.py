@@ -265,6 +265,8 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     @wraps(original)
     def grad(outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
         traced = torch.compiler.is_dynamo_compiling() or torch._C._len_torch_dispatch_stack()
+        if state[flight.FULL] and not traced:
+            guard.attempt("autograd.grad", derivative, outputs, arguments, options, sys._getframe(1))
         if traced or (state[flight.STEPS] and not stepping.by_hand.active):
             return original(outputs, inputs, *arguments, **options)
         guard.attempt("autograd.grad", before_grad, outputs, inputs, sys._getframe(1))
@@ -280,6 +282,14 @@ def _wrap_grad(module: Any, torch: Any) -> None:
     hiding.stand_aside(grad)  # type: ignore[arg-type]  # as above
     module.grad = grad
     guard.on("autograd.grad", remove)
+
+
+def derivative(given: Any, arguments: tuple[Any, ...], options: dict[str, Any], frame: FrameType) -> None:
+    """One without a graph of its own, in a sampled step: it teaches the weights nothing."""
+    if options.get("create_graph", arguments[2] if len(arguments) > 2 else False) is False:
+        with hiding.Hidden():
+            for root in _tensors(given)[:1]:
+                dispatch.emit("derivative_taken", root, frame)
 
 
 MAX_INPUTS = 64  # tensors that one call of `grad` may be about, as far as they are looked at

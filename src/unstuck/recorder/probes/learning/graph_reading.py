@@ -26,6 +26,8 @@ MAX_SIDE = 500  # nodes of such a term that are looked at
 LEAF = "AccumulateGrad"
 SUMS = ("AddBackward", "SubBackward")
 NEAR = (*SUMS, "MulBackward", "DivBackward", "MeanBackward", "SumBackward")
+DISTANCES = ("MseLossBackward", "SmoothL1LossBackward", "HuberLossBackward")  # between the two things they are given
+IN_LOSS = (*NEAR, *DISTANCES, "PowBackward", "AbsBackward")
 ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
     "SigmoidBackward": "sigmoid",
@@ -141,8 +143,8 @@ def nodes_near(root: Any, most: int, kinds: tuple[str, ...]) -> Iterator[Any]:
 
 
 def lacks_a_term(root: Any, trained: Trained) -> bool:
-    """One side of an addition, near the loss, leads to nothing that is trained: it is a number, mostly."""
-    sums = (node for node in nodes_near(root, MAX_TERMS, NEAR) if name_of(node) in SUMS)
+    """One side of an addition in the loss leads to nothing that is trained: it is a number or a target, mostly."""
+    sums = (node for node in nodes_near(root, MAX_TERMS, IN_LOSS) if name_of(node) in (*SUMS, *DISTANCES))
     return any(not reaches(part, trained) for node in sums for part, _ in node.next_functions)
 
 

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from ..numerics.computed_values import Returns
     from ..numerics.nan_origin import NanOrigins, Tracing
     from .still_copy import StillCopies
-    from .term_cut import TermCuts
+    from .term_cut import Derivatives, TermCuts
 
+MAX_DERIVATIVES = 64  # lines of the script that take one
 FIRST_STEPS = 8  # until the first telling; then at each time half as many again
 MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, half as long as the training has run
 MAX_LOST = 64
@@ -78,6 +79,7 @@ class LearningProbe(Probe):
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
         self.terms: TermCuts | None = None  # a term of a loss has no graph
+        self._derivatives: Derivatives = {}  # taken without a graph, with the weights in what they were taken of
         self.lost_update: LostUpdate | None = None
         self.still: StillCopies | None = None
         self.compiled = False
@@ -189,6 +191,18 @@ class LearningProbe(Probe):
 
     # --- the backward pass -------------------------------------------------------------------------------------------
 
+    def derivative_taken(self, root: Any, frame: FrameType) -> None:
+        """Which weights are in what it is taken of."""
+        here = script_lines.user_frame(frame)
+        if here is not None and root.grad_fn is not None and len(self._derivatives) < MAX_DERIVATIVES:
+            weights = filter(self._lasts, graph_reading.behind(root.grad_fn))
+            self._derivatives[here.f_code.co_filename, here.f_lineno] = frozenset(map(id, weights))
+
+    def _lasts(self, leaf: Any) -> bool:
+        """It is no input, which comes and goes."""
+        entry = self.parameters.get(leaf)
+        return type(leaf) is torch.nn.Parameter or (entry is not None and entry.in_graph > 1)
+
     def gradients_asked(self, leaves: list[Any]) -> None:
         """A graph of many nodes ends in them, too, though it is not read to its end."""
         self._asked = leaves
@@ -278,16 +292,14 @@ class LearningProbe(Probe):
         kinds = {type(leaf) for leaf in leaves}
 
         def trained(leaf: Any) -> bool:
-            entry = self.parameters.get(leaf)
-            lasts = entry is not None and entry.in_graph > 1
-            return type(leaf) is torch.nn.Parameter or (lasts and torch.nn.Parameter not in kinds)
+            return type(leaf) is torch.nn.Parameter or (torch.nn.Parameter not in kinds and self._lasts(leaf))
 
         if self.terms is None and graph_reading.lacks_a_term(root, trained):
             from . import term_cut
 
-            self.terms = term_cut.TermCuts()
+            self.terms = term_cut.TermCuts(self._derivatives)
         if self.terms is not None and any(map(trained, leaves)):
-            self.terms.look(root, frame, trained)
+            self.terms.look(root, frame, trained, {id(leaf) for leaf in leaves if trained(leaf)})
 
     def _for_itself(self, asked: list[Any]) -> bool:
         """Gradients of what optimizers have, asked for by `autograd.grad` (an inner step, say): none is left there."""

@@ -22,8 +22,10 @@ Cause = tuple[TermOp, int, str]  # the operation, its line, the function that it
 
 
 class Source:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, derivatives: Iterable[int] = ()) -> None:
         self.file = file
+        self._derivatives = set(derivatives)
+        """Lines on which one of what the weights are in was taken, without a graph of its own."""
         self._tree = script_lines.parsed(file) or ast.Module([], [])
         self._left = MAX_LOOKED
         self._defined = [node for node in ast.walk(self._tree) if isinstance(node, Function)]
@@ -80,7 +82,9 @@ class Source:
         if name == "grad" and not self.is_defined(name):
             asked = {part.id for each in call.args[1:2] for part in ast.walk(each) if isinstance(part, ast.Name)}
             moved = not names.isdisjoint(asked)  # `x = x - rate * grad(energy, x)`: a sampler, or an attack
-            return None if moved or _keeps_graph(call) else ("autograd.grad", call.lineno, _name_of(scope))
+            lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+            meant = moved or _keeps_graph(call) or self._derivatives.isdisjoint(lines)
+            return None if meant else ("autograd.grad", call.lineno, _name_of(scope))
         if name in ("tensor", "as_tensor"):
             return ("tensor", call.lineno, _name_of(scope)) if _goes_through_weights(call) else None
         if name in MEANT:

@@ -22,10 +22,12 @@ from .graph_reading import Trained
 from .loss_source import Source
 from .lost_update import Scope
 
-MAX_HOPS = 8  # from a name to its value, from a call to what it returns
+MAX_HOPS = 20  # from a name to its value, from a call to what it returns
 MAX_TERM = 80  # letters of a term that are told
-KEEPS = ("mean", "sum", "scale")  # calls that a loss goes through
+MAX_LOOKS = 4  # at one loss, until something is found: what derivatives are taken of is noted meanwhile
+KEEPS = ("mean", "sum", "scale", "pow", "square", "abs")  # calls that a loss goes through
 Path = tuple[int, ...]
+Derivatives = dict[tuple[str, int], frozenset[int]]  # by file and line: identities of weights
 Term = tuple[ast.expr, Scope, Path]  # with where it stands, and the way from the loss to its side
 
 
@@ -37,10 +39,13 @@ class Found(NamedTuple):
 class TermCuts:
     """By the line of a loss: its term without a graph, as long as every graph shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, derivatives: Derivatives) -> None:
+        self._derivatives = derivatives
         self._found: dict[tuple[str, int], Found | None] = {}
+        self._looks: dict[tuple[str, int], int] = {}
 
-    def look(self, root: Any, frame: FrameType, trained: Trained) -> None:
+    def look(self, root: Any, frame: FrameType, trained: Trained, weights: set[int]) -> None:
+        """`weights`: identities of those that the loss does reach. A derivative of others is a target, as in a DDPG."""
         here = script_lines.user_frame(frame)
         if here is None:
             return
@@ -52,7 +57,11 @@ class TermCuts:
             else:
                 self._found[key] = None
         elif key not in self._found and graph_reading.lacks_a_term(root, trained):
-            self._found[key] = find(root, here, trained)
+            looks = self._looks[key] = self._looks.get(key, 0) + 1
+            of_these = [place for place, derived in self._derivatives.items() if not weights.isdisjoint(derived)]
+            found = find(root, here, trained, of_these)
+            if found is not None or looks >= MAX_LOOKS:
+                self._found[key] = found
 
     def record(self) -> TermCut | None:
         return next((found.cut for found in self._found.values() if found is not None), None)
@@ -60,13 +69,15 @@ class TermCuts:
 
 def _is_missing(root: Any, path: Path, trained: Trained) -> bool:
     node = graph_reading.at(root, path[:-1])
-    if node is None or graph_reading.name_of(node) not in graph_reading.SUMS:
+    if node is None or graph_reading.name_of(node) not in (*graph_reading.SUMS, *graph_reading.DISTANCES):
         return False
     return not graph_reading.reaches(node.next_functions[path[-1]][0], trained)
 
 
-def find(root: Any, frame: FrameType, trained: Trained) -> Found | None:
-    terms = Terms(Source(frame.f_code.co_filename), trained)
+def find(root: Any, frame: FrameType, trained: Trained, derivatives: list[tuple[str, int]]) -> Found | None:
+    """`derivatives`: where one was taken of what these weights are in, without a graph."""
+    lines = [line for file, line in derivatives if file == frame.f_code.co_filename]
+    terms = Terms(Source(frame.f_code.co_filename, lines), trained)
     source, file = terms.source, user_code.absolute(frame.f_code.co_filename)
     for given, scope in source.given_to_backward(frame.f_lineno):
         for term, where, path in terms.missing(given, root, scope):
@@ -105,9 +116,9 @@ class Terms:
         elif isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add | ast.Sub):
             yield from self._in_sum([given.left, given.right], node, scope, path, until, hops)
         elif isinstance(given, ast.BinOp):
-            following = _only(node, ("MulBackward", "DivBackward"))
+            following = _only(node, ("MulBackward", "DivBackward", "PowBackward"))
             for side in (given.left, given.right):
-                if following is not None and isinstance(side, ast.BinOp | ast.Name):
+                if following is not None and isinstance(side, ast.BinOp | ast.Name | ast.Call):
                     place, edge = following
                     yield from self.missing(side, edge, scope, (*path, place), until, hops - 1)
         elif isinstance(given, ast.Call):
@@ -118,7 +129,8 @@ class Terms:
     ) -> Iterator[Term]:
         edges = [part for part, _ in node.next_functions]
         numbers = any(isinstance(side, ast.Constant) for side in sides)  # torch may have turned the two around
-        if graph_reading.name_of(node) not in graph_reading.SUMS or len(edges) != 2 or numbers:
+        adds = graph_reading.name_of(node) in (*graph_reading.SUMS, *graph_reading.DISTANCES)
+        if not adds or len(edges) != 2 or numbers:
             return
         for place, (side, edge) in enumerate(zip(sides, edges, strict=True)):
             if graph_reading.reaches(edge, self._trained):
@@ -127,12 +139,16 @@ class Terms:
                 yield side, scope, (*path, place)
 
     def _in_call(self, call: ast.Call, node: Any, scope: Scope, path: Path, until: int, hops: int) -> Iterator[Term]:
-        name, following = script_lines.called(call), _only(node, graph_reading.NEAR)
+        if graph_reading.name_of(node) in graph_reading.DISTANCES and len(call.args) > 1:
+            yield from self._in_sum(call.args[:2], node, scope, path, until, hops)
+            return
+        name, following = script_lines.called(call), _only(node, graph_reading.IN_LOSS)
         if name in KEEPS and not self.source.is_defined(name) and following is not None:
             place, edge = following
-            inner = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-            if inner is not None:
-                yield from self.missing(inner, edge, scope, (*path, place), until, hops - 1)
+            own = call.func.value if isinstance(call.func, ast.Attribute) else None
+            given = next((each for each in (*call.args[:1], own) if not isinstance(each, ast.Constant)), None)
+            if given is not None:
+                yield from self.missing(given, edge, scope, (*path, place), until, hops - 1)
         for value, function in self.source.returned(call):
             yield from self.missing(value, node, function, path, hops=hops - 1)
 
