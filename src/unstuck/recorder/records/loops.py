@@ -52,11 +52,20 @@ class Value(Struct):
     number: int | float | None = None  # NaN and infinity are numbers too
 
 
+class Limits(Struct):
+    """Beyond which a number never goes, and what holds it."""
+
+    least: float | None = None
+    most: float | None = None
+    by: str = ""
+
+
 class Side(Struct):
     """One side of a comparison, or a name, with its value."""
 
     text: str = ""
     value: Value = Value()
+    limits: Limits | None = None
 
 
 class Comparison(Struct):

@@ -26,7 +26,7 @@ from unstuck.rules.loop.tested_values import (
     values_of,
 )
 from unstuck.rules.loop.training_loops import Loop
-from unstuck.rules.loop.unreached import MIN_MOMENTS, why_not_run
+from unstuck.rules.loop.unreached import MIN_MOMENTS, beyond_limits, why_not_run
 
 MIN_STEPS = 20  # between two descriptions, after which a value that did not change counts as constant
 MIN_STEPS_SHARED = 100  # the same for an attribute or a global name, which other files could change too
@@ -74,6 +74,7 @@ def why_test_holds(loop: Loop) -> Reason | None:
         _undone(loop, test, wanted=False)
         or _or_holds(loop, test)
         or _kept_true(loop, test)
+        or _beyond_limits(loop, test, wanted=False)
         or _jumped(loop, test, wanted=False)
         or _share_for_percent(loop, test, wanted=False)
         or _constant(loop, test)
@@ -121,7 +122,8 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
         if guard.kind == "other" or value is not (not guard.wanted):
             continue
         reason = (
-            _jumped(loop, guard, guard.wanted)
+            _beyond_limits(loop, guard, guard.wanted)
+            or _jumped(loop, guard, guard.wanted)
             or _share_for_percent(loop, guard, guard.wanted)
             or _constant(loop, guard)
             or _stays(loop, guard, guard.wanted)
@@ -167,6 +169,13 @@ def _kept_true(loop: Loop, test: Condition) -> Reason | None:
         return None
     by = f": `{given[-1].text}` (line {given[-1].line}) keeps it so" if given else ": nothing in the loop changes it"
     return Reason(f"`{test.text}` stays true", by)
+
+
+def _beyond_limits(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
+    """What is to come true asks of a number what it can never be."""
+    whys = (beyond_limits(loop, leaf, way) for leaf, way in decisive(condition, wanted))
+    why = next(filter(None, whys), "")
+    return Reason(why) if why else None
 
 
 def _undone(loop: Loop, condition: Condition, wanted: bool, way: int = 0) -> Reason | None:

@@ -3,7 +3,8 @@
 What it sees
     The training makes steps, and the `while` (or endless `for`) around them has a test, or a way out, that can no
     longer come true: the bound was passed and another part of the test keeps it going; a counter jumped over the value
-    it is compared with; nothing in the loop changes what is tested; a counter is reset in every iteration, or wrapped,
+    it is compared with, or can never have it (more than a deque holds, a rate below the least of its scheduler, a
+    remainder); nothing in the loop changes what is tested; a counter is reset in every iteration, or wrapped,
     set back or clamped below its bound; a flag that one statement sets is cleared by another (a second callback, the
     trainer as the epoch begins) before each test, or is set in a copy of the state; a `break` leaves only the inner
     loop; early stopping compares with NaN, for good where the best value stays infinite, or takes a worse value for the

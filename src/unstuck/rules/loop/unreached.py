@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from math import inf, isnan
 
-from unstuck.recorder.records.loops import Assignment, Comparison, Condition
+from unstuck.recorder.records.loops import Assignment, Comparison, Condition, Limits, Side
 from unstuck.rules.loop.tested_values import both_ways, decisive, earlier_pieces, leaves, number_of, parted, shown
 from unstuck.rules.loop.training_loops import Loop
 
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 MIN_MOMENTS = 3  # before now, at which a value that is waited for should have moved
 
 
@@ -19,12 +21,43 @@ def why_not_run(loop: Loop, statement: Assignment) -> str:
             if leaf.compared is None:
                 continue
             why = (
-                _blocked_by_infinity(loop, leaf, leaf.compared, wanted)
+                beyond_limits(loop, leaf, wanted)
+                or _blocked_by_infinity(loop, leaf, leaf.compared, wanted)
                 or _blocked_by_nan(loop, leaf, leaf.compared, wanted)
                 or _blocked_by_slack(loop, leaf, leaf.compared, wanted)
             )
             if why:
                 return why
+    return ""
+
+
+def beyond_limits(loop: Loop, leaf: Condition, wanted: bool) -> str:
+    """It asks of a number what it can never be: more than a deque can hold, a rate below its scheduler's least."""
+    if leaf.compared is None or leaf.compared.op not in REVERSED:
+        return ""
+    needed = leaf.compared.op if wanted else NEGATED[leaf.compared.op]
+    for sides, op in zip(both_ways(loop, leaf), (needed, REVERSED[needed]), strict=True):
+        value, bound = sides[-1]
+        known = {(_range(each), number_of(other)) for each, other in sides}
+        given = [name for name in leaf.names if name in bound.text and loop.assigned(name)]
+        limit = number_of(bound)
+        if len(known) > 1 or given or limit is None or value.limits is None:
+            continue
+        why = _never(op, limit, value.limits)
+        if why:
+            return f"`{leaf.text}` is always {str(not wanted).lower()}: `{value.text}` is never {why}"
+    return ""
+
+
+def _range(side: Side) -> tuple[float | None, float | None] | None:
+    return None if side.limits is None else (side.limits.least, side.limits.most)
+
+
+def _never(op: str, limit: float, of: Limits) -> str:
+    if of.most is not None and ((op == ">" and limit >= of.most) or (op in (">=", "==") and limit > of.most)):
+        return f"above {of.most:g} ({of.by})"
+    if of.least is not None and ((op == "<" and limit <= of.least) or (op in ("<=", "==") and limit < of.least)):
+        return f"below {of.least:g} ({of.by})"
     return ""
 
 

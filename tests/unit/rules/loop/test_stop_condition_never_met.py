@@ -18,6 +18,29 @@ def judged(tmp_path: Path, source: str) -> tuple[list[Finding], int]:
 
 
 ENDLESS = {
+    "longer-than-a-deque-can-be": """
+        from collections import deque
+        class Window:
+            def __init__(self, size=16): self.size, self.level, self.seen = size, 0, deque(maxlen=size)
+            def note(self, value):
+                self.seen.append(value)
+                if len(self.seen) > self.size and sum(self.seen) >= 0:
+                    self.level += 1
+        def train(step_made):
+            window = Window()
+            while window.level < 3:
+                step_made()
+                window.note(1.0)
+    """,
+    "a-remainder-that-never-comes": """
+        def train(step_made, block=10):
+            step = 0
+            while True:
+                step_made()
+                step += 1
+                if block <= step % block:
+                    break
+    """,
     "cleared-by-a-second-callback": """
         class State:
             def __init__(self): self.epoch, self.stop = 0, False
@@ -1156,6 +1179,25 @@ ENDING = {
                     step += 1
                     if step >= max_steps:
                         break
+    """,
+    "as-long-as-a-deque-can-be": """
+        from collections import deque
+        def train(step_made):
+            seen, level, size = deque(maxlen=60), 0, 60
+            while level < 200:
+                step_made()
+                seen.append(1.0)
+                if len(seen) >= size and sum(seen) >= 0:
+                    level += 1
+    """,
+    "a-deque-with-another-size-later": """
+        from collections import deque
+        def train(step_made):
+            seen, size = deque(maxlen=500), 1500
+            while len(seen) < size:
+                step_made()
+                seen.append(1.0)
+                size = size - 1
     """,
     "resumed": """
         def train(step_made):

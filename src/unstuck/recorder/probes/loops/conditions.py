@@ -17,6 +17,7 @@ from ...objects import UNKNOWN, class_name, in_class
 from ...records.loops import Comparison, Condition, Every, Side, Value
 from . import parsed_source
 from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, cells, compare, is_tensor, number, truth
+from .limits import limits
 from .outcomes import nan_by
 from .parsed_source import Function, Guards, beneath
 
@@ -79,9 +80,9 @@ def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: i
     inside = _inside_abs(sides[0])
     nan = () if truth(compare(how, left, right)) else [name for side in sides for name in nan_by(side, scope)]
     compared = Comparison(
-        left=Side(text=parsed_source.text(node.left), value=shown(left)),
+        left=Side(text=parsed_source.text(node.left), value=shown(left), limits=limits(sides[0], scope)),
         op=COMPARE[type(how)][0],
-        right=Side(text=parsed_source.text(node.comparators[0]), value=shown(right)),
+        right=Side(text=parsed_source.text(node.comparators[0]), value=shown(right), limits=limits(sides[1], scope)),
         difference=_difference(inside or sides[0], scope),
         apart=inside is not None,
         nan_by=list(dict.fromkeys(nan)),
