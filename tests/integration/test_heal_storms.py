@@ -374,6 +374,7 @@ def test_several_at_once() -> None:
         conserved(loader, found, range(60))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one in a hook of fork is only printed
 def test_interrupts_at_any_instant() -> None:
     """Persistent workers, of which the training goes on to make use."""
     chance, main = random.Random(0), threading.main_thread().ident

@@ -27,7 +27,7 @@ def limits(node: ast.expr, scope: Scope) -> Limits | None:
         by = scope.find(node.right)
         whole = type(by) is int and type(scope.find(node.left)) is int and 0 < by.bit_length() < MOST_BITS and by > 0
         return Limits(least=0, most=by - 1, by="a remainder") if whole else None
-    if isinstance(node, ast.Subscript) and scope.find(node.slice) == "lr":
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr":
         group = scope.find(node.value)
         return _of_rate(group, scope) if type(group) is dict and type(entry(group, "params")) is list else None
     return None

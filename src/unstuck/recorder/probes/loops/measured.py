@@ -15,7 +15,6 @@ from typing import Any
 from ... import tensors
 from ...objects import UNKNOWN, ids, in_class, instance_dict, module_dict, mro_of
 from ...stepping import some_numbers
-from ..learning.naming import is_training, table, tree
 from .conditions import called, seen_from, shown
 from .expressions import NUMBERS, Scope
 from .parsed_source import is_small, text
@@ -90,11 +89,14 @@ class _Print(ast.NodeVisitor):
         if type(held) is self._torch.Tensor or type(held) is self._torch.nn.Parameter:
             self._add(held)
         elif self._is_module(held):
-            for _, part in tree(held):
-                if _may_draw(part):
+            from ..learning import naming  # which needs torch
+
+            for _, part in naming.tree(held):
+                if _may_draw(part, naming.is_training(part)):
                     raise _OtherError
-                for each in (*table(part, "_parameters").values(), *table(part, "_buffers").values()):
-                    self._add(each)
+                for kind in ("_parameters", "_buffers"):
+                    for each in naming.table(part, kind).values():
+                        self._add(each)
         else:
             return False
         self.names[text(node)] = None
@@ -169,12 +171,12 @@ def _draws(name: str) -> bool:
     return name.startswith(_DRAWING) or name == "normal"
 
 
-def _may_draw(module: Any) -> bool:
+def _may_draw(module: Any, training: bool) -> bool:
     """Its `forward` names a function that draws numbers; dropout does so in training mode only."""
     written = in_class(type(module), "forward")
     code = written[1].__code__ if written is not None and type(written[1]) is FunctionType else None
     names = [] if code is None else list(filter(_draws, code.co_names))
-    return code is None or any(is_training(module) or not name.startswith("dropout") for name in names)
+    return code is None or any(training or not name.startswith("dropout") for name in names)
 
 
 def _is_used(print_: _Print, measuring: ast.stmt, turn: Round) -> bool:
