@@ -14,9 +14,16 @@ import unstuck
 from tests.integration.loader_checks import conserved, keys, nothing_left  # noqa: F401
 from tests.integration.loader_data import Faulty, FaultyInBatches, Generated, Numbers, OnlyInBatches, Ragged, Stream
 from unstuck.heal.loader.quarantine import BadSampleError, LoaderError, TooManyBadSamples, WorkersKeepDying
+from unstuck.recorder import guard
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 DEADLY = ["segfaults", "is killed", "exits", "leaves", "hangs", "spins", "closes all files"]
+
+
+@pytest.fixture(autouse=True)
+def unrecorded() -> None:
+    """A worker that is recorded leaves its stack to the recorder, of which other tests may have left hooks here."""
+    guard.remove_all()
 
 
 @pytest.mark.parametrize("fault", DEADLY)
