@@ -27,6 +27,7 @@ LEAF = "AccumulateGrad"
 SUMS = ("AddBackward", "SubBackward")
 NEAR = (*SUMS, "MulBackward", "DivBackward", "MeanBackward", "SumBackward")
 DISTANCES = ("MseLossBackward", "SmoothL1LossBackward", "HuberLossBackward")  # between the two things they are given
+SUMMING = (*SUMS, *DISTANCES)
 IN_LOSS = (*NEAR, *DISTANCES, "PowBackward", "AbsBackward")
 ACTIVATIONS: dict[str, ActivationKind] = {
     "ReluBackward": "relu",
@@ -142,9 +143,10 @@ def nodes_near(root: Any, most: int, kinds: tuple[str, ...]) -> Iterator[Any]:
             waiting.extend(before(node))
 
 
-def lacks_a_term(root: Any, trained: Trained) -> bool:
-    """One side of an addition in the loss leads to nothing that is trained: it is a number or a target, mostly."""
-    sums = (node for node in nodes_near(root, MAX_TERMS, IN_LOSS) if name_of(node) in (*SUMS, *DISTANCES))
+def lacks_a_term(root: Any, trained: Trained, deep: bool = True) -> bool:
+    """One side of an addition near the loss leads to nothing that is trained: it is a number, mostly. `deep`: or what
+    stands in a distance or a power does, as every target."""
+    sums = (node for node in nodes_near(root, MAX_TERMS, IN_LOSS if deep else NEAR) if name_of(node) in SUMMING)
     return any(not reaches(part, trained) for node in sums for part, _ in node.next_functions)
 
 

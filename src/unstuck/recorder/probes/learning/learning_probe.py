@@ -294,7 +294,7 @@ class LearningProbe(Probe):
         def trained(leaf: Any) -> bool:
             return type(leaf) is torch.nn.Parameter or (torch.nn.Parameter not in kinds and self._lasts(leaf))
 
-        if self.terms is None and graph_reading.lacks_a_term(root, trained):
+        if self.terms is None and graph_reading.lacks_a_term(root, trained, bool(self._derivatives)):
             from . import term_cut
 
             self.terms = term_cut.TermCuts(self._derivatives)

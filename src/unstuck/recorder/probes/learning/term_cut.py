@@ -56,7 +56,7 @@ class TermCuts:
                 found.cut.seen += 1  # type: ignore[misc]  # it is not written yet
             else:
                 self._found[key] = None
-        elif key not in self._found and graph_reading.lacks_a_term(root, trained):
+        elif key not in self._found and graph_reading.lacks_a_term(root, trained, bool(self._derivatives)):
             looks = self._looks[key] = self._looks.get(key, 0) + 1
             of_these = [place for place, derived in self._derivatives.items() if not weights.isdisjoint(derived)]
             found = find(root, here, trained, of_these)
@@ -69,7 +69,7 @@ class TermCuts:
 
 def _is_missing(root: Any, path: Path, trained: Trained) -> bool:
     node = graph_reading.at(root, path[:-1])
-    if node is None or graph_reading.name_of(node) not in (*graph_reading.SUMS, *graph_reading.DISTANCES):
+    if node is None or graph_reading.name_of(node) not in graph_reading.SUMMING:
         return False
     return not graph_reading.reaches(node.next_functions[path[-1]][0], trained)
 
@@ -129,7 +129,7 @@ class Terms:
     ) -> Iterator[Term]:
         edges = [part for part, _ in node.next_functions]
         numbers = any(isinstance(side, ast.Constant) for side in sides)  # torch may have turned the two around
-        adds = graph_reading.name_of(node) in (*graph_reading.SUMS, *graph_reading.DISTANCES)
+        adds = graph_reading.name_of(node) in graph_reading.SUMMING
         if not adds or len(edges) != 2 or numbers:
             return
         for place, (side, edge) in enumerate(zip(sides, edges, strict=True)):
