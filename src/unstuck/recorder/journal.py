@@ -93,13 +93,16 @@ def encode(record: Record) -> bytes:
 
 def plain(value: Any) -> Any:
     """Records as dicts, all the way down."""
-    from .records import Struct
+    from .records import Struct  # once a record, not at start
 
-    if issubclass(type(value), Struct):
-        return {name: plain(getattr(value, name)) for name in value.FIELDS}
-    if type(value) in (list, tuple):
-        return [plain(each) for each in value]
-    return {key: plain(each) for key, each in value.items()} if type(value) is dict else value
+    def within(value: Any) -> Any:
+        if issubclass(type(value), Struct):
+            return {name: within(getattr(value, name)) for name in value.FIELDS}
+        if type(value) in (list, tuple):
+            return [within(each) for each in value]
+        return {key: within(each) for key, each in value.items()} if type(value) is dict else value
+
+    return within(value)
 
 
 _journal = Journal()

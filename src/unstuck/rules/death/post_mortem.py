@@ -224,7 +224,7 @@ def death(case: Case) -> Death | None:
 
 def _of_lost_process(case: Case, own: Died) -> Death | None:
     """The death of another process that the script started, if the training died only because that one was gone."""
-    workers = {pid for started in case.workers_started for pid in started.pids}
+    workers = _workers(case)
     errors = {died.pid: died for died in case.deaths if died.pid != own.pid and died.at <= own.at}
     signals = {e.child: e for e in case.children_ended if e.pid == own.pid and e.code < 0 and e.code != -SIGTERM}
     crashed = {flight.pid for flight in case.flights if flight.crash is not None}
@@ -256,9 +256,14 @@ def _death_of(case: Case, pid: int, exit_: Exit, died: Died | None) -> Death:
     return Death(case, pid, exit_, died, batch)
 
 
+def _workers(case: Case) -> set[int]:
+    """Of DataLoaders."""
+    return {pid for started in case.workers_started for pid in started.pids}
+
+
 def _first_below(case: Case, root: int) -> Died | None:
     """The first process below a launcher, or below a script that only waits for its children, to die of an error."""
-    workers = {pid for started in case.workers_started for pid in started.pids}
+    workers = _workers(case)
     able = [e for e in case.deaths if e.pid != root and e.pid not in workers and _trains(case.flight_of(e.pid))]
     return min(able, key=lambda died: died.at, default=None)
 

@@ -143,7 +143,7 @@ def nodes_near(root: Any, most: int, kinds: tuple[str, ...]) -> Iterator[Any]:
             waiting.extend(before(node))
 
 
-def lacks_a_term(root: Any, trained: Trained, deep: bool = True) -> bool:
+def lacks_a_term(root: Any, trained: Trained, deep: bool) -> bool:
     """One side of an addition near the loss leads to nothing that is trained: it is a number, mostly. `deep`: or what
     stands in a distance or a power does, as every target."""
     sums = (node for node in nodes_near(root, MAX_TERMS, IN_LOSS if deep else NEAR) if name_of(node) in SUMMING)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections import deque
 from typing import Any
 
-from ...objects import UNKNOWN, class_name, entry, instance_dict, module_of
+from ...objects import UNKNOWN, class_name, entry, instance_dict, module_of, some_of
 from ...records.loops import Limits
 from .expressions import MOST_BITS, Scope, number
 from .parsed_source import text
 
 SCHEDULERS = {"ReduceLROnPlateau": "min_lrs", "CosineAnnealingLR": "eta_min", "CosineAnnealingWarmRestarts": "eta_min"}
 MOST_LOOKED_AT = 400  # names and attributes among which a scheduler is looked for
-MOST_GROUPS = 16
+MOST_ATTRIBUTES = MOST_GROUPS = 16  # of an object, of an optimizer
 
 
 def limits(node: ast.expr, scope: Scope) -> Limits | None:
@@ -47,8 +46,8 @@ def _of_rate(group: dict[Any, Any], scope: Scope) -> Limits | None:
 
 def _held(scope: Scope) -> list[Any]:
     """Schedulers among the names and their objects' attributes."""
-    named = [value for space in scope.spaces for value in list(space.values())[:MOST_LOOKED_AT]]
-    within = [value for each in named for value in itertools.islice((instance_dict(each) or {}).values(), MOST_GROUPS)]
+    named = [value for space in scope.spaces for _, value in some_of(space.items(), MOST_LOOKED_AT)]
+    within = [value for each in named for _, value in some_of((instance_dict(each) or {}).items(), MOST_ATTRIBUTES)]
     every = [*named, *within][: 4 * MOST_LOOKED_AT]
     return [each for each in every if module_of(type(each)).startswith("torch.optim.lr_scheduler")]
 
