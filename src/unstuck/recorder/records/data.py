@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from . import Record, Site, Struct
-from .learning import LossOp
+from .learning import LossOp, Torn
 
 PartKind = Literal["label", "number", "features", "image", "sequence", "mask", "tokens"]  # by type and shape alone
 PartRole = Literal["target", "other", "label", "features", "image", "sequence", "mask", "tokens"]
@@ -211,6 +211,7 @@ class DataSeen(Record):
     loaders: list[LoaderData] = []
     given: list[GivenLayer] = []
     agreement: Agreement | None = None
+    torn: Torn | None = None
     step: int = 0
 
 

@@ -305,6 +305,24 @@ class StillCopy(Struct):
     since: int = 0  # training step from which on it was seen to stay so
 
 
+class Torn(Struct):
+    """An array that was given another shape, so that its axes do not mean what they did before."""
+
+    how: Literal[
+        "view",  # of memory that was known with these sizes in another order
+        "reshaped",  # its own numbers say that they were in another order
+        "mixed",  # the same in the model, of a batch: its samples are mixed
+        "backwards",  # returns that are computed from the last one on, and were not turned round
+        "lanes",  # sequences that a model is to continue go on in each other, not in themselves
+    ]
+    shape: list[int] = []  # its own; -1: not known
+    before: list[int] = []
+    own: float = 0.0  # nats that its neighbours say about each other (of sequences: what comes before),
+    other: float = 0.0  # and those of the shape before (of sequences: the one beside it)
+    pairs: int = 0
+    site: Site | None = None
+
+
 class Learning(Record):
     """Everything measured of how one process trains; each one is the whole, the latest is all a rule needs."""
 
@@ -334,6 +352,7 @@ class Learning(Record):
     term_cut: TermCut | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
     still_copy: StillCopy | None = None
+    torn: Torn | None = None
     passing: int = 0  # tensors that losses had gradients for and that are gone: inputs, weights made anew each time
     leaf_losses: int = 0  # backward calls on a leaf tensor with requires_grad
     eval_site: Site | None = None  # a line that calls eval(), where a root module was last seen in eval mode

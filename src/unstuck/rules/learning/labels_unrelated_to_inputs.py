@@ -8,24 +8,36 @@ What it sees
     the two was drawn at random on purpose. Or the target is noise that the script draws for it alone, while the model's
     input has another draw in it.
 
+    Also what tears apart things that belong together while all sizes stay right: an array that gets another shape where
+    its axes should have been exchanged (a table of m rows read as n rows, pairs made into two rows, pictures with
+    the channels last read as if they came first); a stream cut into sequences across instead of along; a batch that the
+    model views as (time, batch) though it is (batch, time); returns of reinforcement learning that are appended from
+    the last step on and never turned round.
+
 Why it matters
     There is nothing to learn: inputs sorted one way and targets another, or only one of the two shuffled.
 
 Evidence
     How many inputs came again, how many of these with another target, and one of them; or the tests, in standard
     deviations above what chance gives, with the targets as they are and as they would fit. The loss compared with that
-    of a constant prediction. Where the inputs are no rows of numbers, it asks for the experiment that decides.
+    of a constant prediction. Where the inputs are no rows of numbers, it asks for the experiment that decides. Of an
+    array that was torn apart: the line that reshapes it, and how much neighbours in it, and in the shape it had
+    before, say about each other.
 
 Fix
     Pair each input with its own target: shuffle both with the same permutation, sort both by the same key. Otherwise
-    print some pairs, and train once with permuted targets: if the curve is the same, they carried no information.
+    print some pairs, and train once with permuted targets: if the curve is the same, they carried no information. Where
+    axes have to be exchanged, `transpose` or `permute` does it: `reshape` and `view` leave every number in its place.
 
 When it is wrong
     A relation that neither means nor neighbours show (parity, a cipher) is not found by the tests; that is a warning,
     not an error. It says nothing where the loss is below that of a constant prediction: then the targets do say
     something about the inputs. Nor does it where a trial run draws inputs or targets at random and computes nothing
     from them; where the source does not say how they are made, only labels too uneven for a fair draw count. Rows with
-    fewer than four distinct values are not recognized when they come again.
+    fewer than four distinct values are not recognized when they come again. Of arrays, a view or reshape alone says
+    nothing: rows must have nothing in common as they are and much as they were, and, except where memory, pictures or
+    returns prove it, the loss must be near that of a constant prediction. An array whose rows were shuffled, or whose
+    neighbours have nothing to do with each other, shows nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +49,7 @@ from unstuck.model import Case, Finding, Question
 from unstuck.recorder.records import Site
 from unstuck.recorder.records.data import Agreement, LabelCounts, LoaderData, PairedWith, Relation
 from unstuck.recorder.records.learning import Learning, LossHead
+from unstuck.rules.learning.torn_apart import torn_apart
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import line, now, number, stuck_at_constant, where
 
@@ -62,7 +75,11 @@ ORDERS: dict[PairedWith, tuple[str, str]] = {
 
 
 def decide(case: Case) -> Iterable[Finding | Question]:
+    torn = {learning.pid: words for learning, words in torn_apart(case)}
+    yield from (RULE.finding(**words) for words in torn.values())
     for learning, head, loss, best in stuck_at_constant(case):
+        if learning.pid in torn:
+            continue
         outcome = f"a constant prediction gives {number(best)}{now(loss)}"
         seen = [each for each in case.data if each.pid == learning.pid][-1:]
         loaders = [data for each in seen for data in each.loaders if data.trains]

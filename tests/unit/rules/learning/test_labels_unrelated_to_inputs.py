@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.unit.rules.learning.trainings import case, head, loss, numbers
 from unstuck.model import Finding, Question
 from unstuck.recorder.records.data import Agreement, DataSeen, LabelCounts, LoaderData, PairsSeen, Relation
+from unstuck.recorder.records.learning import Torn
 from unstuck.rules.learning.labels_unrelated_to_inputs import RULE
 
 
@@ -94,3 +97,47 @@ def test_noise_that_the_input_has_no_part_of() -> None:
     assert not of_noise(Agreement(rows=900, whole=40.0, by_row=90.0, drawn=drawn)), "the input has it"
     assert not of_noise(Agreement(rows=900, whole=0.4, by_row=90.0, drawn=drawn)), "of some rows"
     assert not of_noise(Agreement(rows=900, whole=0.4, by_row=-1.0, drawn=drawn), level=0.3), "it learns"
+
+
+# --- what was torn apart --------------------------------------------------------------------------------------------
+
+SITE = ("train.py", 9, "load")
+TABLE = Torn(how="reshaped", shape=[40, 900], before=[900, 40], own=0.01, other=0.9, pairs=30_000, site=SITE)
+LANES = Torn(how="lanes", shape=[-1, 32], own=0.07, other=1.4, pairs=4000, site=SITE)
+MIXED = Torn(how="mixed", shape=[30, 64, 24], before=[64, 30, 24], site=SITE)
+ALL = (
+    TABLE, LANES, MIXED, replace(TABLE, how="view"), Torn(how="backwards", site=SITE),
+    replace(TABLE, shape=[50, 3, 24, 24], before=[50, 24, 24, 3]),
+)  # fmt: skip
+
+
+def of_torn(torn: Torn, level: float = 1.0, rows: int = 64) -> list[Finding]:
+    given = head("mse", shape=[rows], target=numbers(-2, 2, 0, 1))
+    known = case(given, losses=[loss(1.0, level)])
+    (learning,) = known.learnings
+    seen = DataSeen(pid=learning.pid, torn=None if torn.how in ("mixed", "backwards") else torn)
+    learning = replace(learning, torn=torn if torn.how in ("mixed", "backwards") else None)
+    decided = RULE.decide(replace(known, learnings=(learning,), data=(seen,)))
+    return [result for result in decided if isinstance(result, Finding)]
+
+
+@pytest.mark.parametrize("torn", ALL)
+def test_it_is_said_once_with_its_line(torn: Torn) -> None:
+    (finding,) = of_torn(torn)
+    assert (finding.severity, finding.where.line) == ("error", 9)
+
+
+def test_only_what_is_proven_counts_where_the_training_learns() -> None:
+    assert [len(of_torn(torn, level=0.2)) for torn in ALL] == [0, 0, 0, 1, 1, 1]
+    assert [finding.severity for torn in ALL for finding in of_torn(torn, level=0.2)] == ["error", "error", "warning"]
+    assert len(of_torn(TABLE, level=0.9)) == 1, "some is memorized"
+    assert of_torn(MIXED, level=0.9) == []
+
+
+def test_a_view_that_moves_no_samples_is_left_alone() -> None:
+    assert of_torn(MIXED, rows=16) == []
+    assert len(of_torn(MIXED, rows=64 * 30)) == 1, "one row a step of each sample"
+
+
+def test_without_a_line_there_is_no_finding() -> None:
+    assert [finding for torn in ALL for finding in of_torn(replace(torn, site=None))] == []

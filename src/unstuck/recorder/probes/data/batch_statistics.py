@@ -20,7 +20,7 @@ from ...records import Site
 from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
 from ...records.learning import LossOp
 from ..learning import script_lines
-from . import agreement, bounded_rows, columns, loader_source, made_up, part, statistics_report
+from . import agreement, bounded_rows, columns, loader_source, made_up, part, statistics_report, torn_tables
 from .statistics import Gathered
 
 MOST_SOURCES = 4
@@ -91,6 +91,7 @@ class BatchStatistics(Probe):
         self.sources: dict[int, Source] = {}  # by number of the loader
         self.given: dict[str, LayerInput] = {}  # by name of the layer
         self.agreements = agreement.Agreements()
+        self.torn = torn_tables.TornTables()
         self._now: tuple[Source, list[tuple[str, Any]]] | None = None
         """The batch in work: its source, and its tensors, weakly."""
 
@@ -119,6 +120,7 @@ class BatchStatistics(Probe):
         """The outermost module is called, in a step that is watched closely."""
         if sys.modules["torch"].is_grad_enabled():
             self.agreements.given(arguments, frame)
+            self.torn.given(arguments, frame)
             self._given(arguments[0] if len(arguments) == 1 else arguments, frame)
 
     def graph_given(self, tensor: Any, frame: FrameType | None, plain: bool) -> None:
@@ -130,6 +132,7 @@ class BatchStatistics(Probe):
                 self._given(tensor, frame, source.about.site)
             return
         self.agreements.given(tensor, frame)
+        self.torn.given(tensor, frame)
         self._given(tensor, frame)
         about = self.scale_of("matrix product", tensor) if not self.given else None
         if about is not None:
@@ -161,6 +164,7 @@ class BatchStatistics(Probe):
         if target is not None and gpu.near(target):
             with sys.modules["torch"].no_grad():
                 self.agreements.take(target)
+                self.torn.take(target)
         if self._now is None or target is None or gpu.away(target):
             return
         source, parts = self._now
@@ -206,7 +210,7 @@ class BatchStatistics(Probe):
     def last(self) -> None:
         known = any(source.trains and source.gathered.batches for source in self.sources.values())
         noise = self.agreements.record()
-        if known or (noise is not None and noise.drawn is not None):
+        if known or (noise is not None and noise.drawn is not None) or self.torn.record() is not None:
             with governor.Reading():
                 self._tell()
 
@@ -217,7 +221,8 @@ class BatchStatistics(Probe):
             GivenLayer(layer=name, kind=layer.kind, shape=layer.shape, away=layer.away, scale=layer.scale)
             for name, layer in self.given.items()
         ]
-        seen = DataSeen(loaders=known, given=given, agreement=self.agreements.record(), step=flight.steps())
+        agreed, torn = self.agreements.record(), self.torn.record()
+        seen = DataSeen(loaders=known, given=given, agreement=agreed, torn=torn, step=flight.steps())
         journal.replace(seen, at.DATA_STATS)
 
 

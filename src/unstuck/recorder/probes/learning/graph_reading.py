@@ -47,6 +47,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
     "ConvolutionBackward": (0, "_saved_input"),
 }
 LOOKUP = "EmbeddingBackward"
+VIEWS = ("ViewBackward", "UnsafeViewBackward", "ReshapeAliasBackward")
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
@@ -66,6 +67,7 @@ class Graph:
         self.flat: list[Any] = []  # nodes of operations whose slope is 0 everywhere
         self.products: list[Any] = []  # nodes that multiply what has no graph with what has one
         self.lookups: list[Any] = []  # nodes of embeddings
+        self.views: list[Any] = []  # nodes that give the same numbers another shape
         self.last: Any = None  # the node nearest to the loss that multiplies with weights
         self.nodes = 0
         self.capped = self.compiled = False
@@ -83,6 +85,8 @@ class Graph:
             self.last = self.last or node
             if node.next_functions[PRODUCTS[name][0]][0] is None:
                 self.products.append(node)
+        elif name in VIEWS:
+            self.views.append(node)
         elif name == LOOKUP:
             self.lookups.append(node)
         elif "CompiledFunction" in name:

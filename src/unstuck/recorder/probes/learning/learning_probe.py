@@ -21,6 +21,7 @@ from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
 from . import graph_reading, script_lines
 from .activations import Activations
+from .backward_returns import BackwardReturns
 from .graph_reading import Graph
 from .inventory import Inventory
 from .loss_head import Heads
@@ -78,6 +79,7 @@ class LearningProbe(Probe):
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
+        self.returns_kept = BackwardReturns()
         self.terms: TermCuts | None = None  # a term of a loss has no graph
         self._derivatives: Derivatives = {}  # taken without a graph, with the weights in what they were taken of
         self.lost_update: LostUpdate | None = None
@@ -274,6 +276,8 @@ class LearningProbe(Probe):
         self.updates.at_first_backward()
         self.observed.at_backward(graph.leaves, whole=not graph.capped, root=root.grad_fn)
         self.activations.note(graph)
+        self.observed.views.look(graph.views, frame)
+        self.returns_kept.look(frame)
         if graph.flat and not graph.capped and self.flat is None:
             self._note_flat(root.grad_fn, graph, frame)
         if not loading.everything() and (data := graph_reading.data_of(graph, self.saved)) is not None:
@@ -486,6 +490,7 @@ class LearningProbe(Probe):
             state_cut=observed.state_cut,
             term_cut=self.terms.record() if self.terms is not None else None,
             lost_update=self.lost_update,
+            torn=self.returns_kept.torn or observed.views.record(),
             still_copy=self.still.record() if self.still is not None else None,
             passing=inventory.passing,
             leaf_losses=observed.leaf_losses,

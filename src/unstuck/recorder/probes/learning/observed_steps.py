@@ -19,6 +19,7 @@ from ... import dispatch, flight, governor, gpu, guard, hiding, objects, tensors
 from ...hooks import modules as hooks
 from ...records.learning import GraphCut, StateCut
 from . import naming, script_lines
+from .exchanged_views import ExchangedViews
 from .module_calls import Call, Modes, Observation
 from .naming import Names
 from .optimizers import Optimizers, parameters_of
@@ -63,6 +64,7 @@ class ObservedSteps:
         self._cuts = self._tries = 0
         self._called_elsewhere = False  # modules cut off are called before the step of another optimizer: a GAN's fakes
         self._handles: list[Any] = []
+        self.views = ExchangedViews()
 
     # --- when a step is observed -------------------------------------------------------------------------------------
 
@@ -198,6 +200,7 @@ class ObservedSteps:
         every = _tensors(arguments)
         given = [tensor for tensor in every if tensor.is_floating_point()]
         call.input_graph = any(tensor.requires_grad for tensor in given)
+        self.views.given(every)
         if observation.events is not None:
             call.dropped = _result_is_dropped(sys._getframe(1))
             if self._unused or call.dropped or not call.input_graph:
