@@ -21,7 +21,7 @@ from ...records.learning import Torn
 from ..loops.parsed_source import FUNCTIONS, own_nodes, tree_of
 from . import script_lines
 
-FIRST_LOOK, MOST_LOOKS, MIN_SEEN = 2, 6, 2
+MOST_LOOKS = 6  # the first ones: the fit is exact, so one that is found is enough
 MOST_FRAMES, MOST_NAMES = 3, 200
 MIN_STEPS, MOST_STEPS, MOST_COLUMNS = 8, 2048, 32
 MAX_MISFIT = 1e-6  # of the variance
@@ -31,23 +31,21 @@ RATES = 0.05, 1.0001
 
 class BackwardReturns:
     def __init__(self) -> None:
-        self._passes = self._seen = 0
+        self._looks = 0
         self._sites: dict[str, Site | None] = {}
         self.torn: Torn | None = None
 
     def look(self, frame: FrameType | None) -> None:
-        self._passes += 1
-        if not FIRST_LOOK <= self._passes < FIRST_LOOK + MOST_LOOKS or self.torn is not None:
+        if self._looks >= MOST_LOOKS or self.torn is not None:
             return
+        self._looks += 1
         for user in islice(script_lines.user_frames(frame), MOST_FRAMES):
             file = user.f_code.co_filename
             if file not in self._sites:
                 self._sites[file] = _appended_backwards(file)
             site = self._sites[file]
             if site is not None and any(_backwards(script_lines.names_in(user))):
-                self._seen += 1
-                if self._seen >= MIN_SEEN:
-                    self.torn = Torn(how="backwards", site=site)
+                self.torn = Torn(how="backwards", site=site)
                 return
 
 
