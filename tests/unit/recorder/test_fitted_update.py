@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from unstuck.recorder import gpu
 from unstuck.recorder.probes.learning import fitted_update
+from unstuck.recorder.probes.learning.optimizers import Optimizers
+from unstuck.recorder.probes.learning.parameters import Parameters
+from unstuck.recorder.probes.learning.updates import Updates
 
 
 @pytest.mark.parametrize(("rate", "decay", "momentum"), [(0.1, 0.0, 0.0), (0.05, 6.0, 0.0), (0.02, 0.01, 0.9)])
@@ -48,3 +52,25 @@ def test_a_gradient_that_is_gone_moves_nothing_at_any_rate() -> None:
     assert not fitted_update.would_move(0.1, 1e-8 * gradient, weight, single)
     assert not fitted_update.would_move(1e-3, gradient, weight, half)
     assert not fitted_update.would_move(0.0, gradient, weight, single)
+
+
+def test_a_rate_is_gone_only_where_no_step_between_moves_the_weights_either() -> None:
+    """Of two models that train in turns, every step that is followed may be one of the other's."""
+    copies = gpu.Copies()
+    parameters = Parameters(copies)
+    known = Optimizers(parameters, copies)
+    updates, entry = Updates(parameters, known, copies), known.known(None)
+    weight = torch.nn.Parameter(torch.ones(4))
+    entry.note_fit(fitted_update.Fit(0.1, 0.0, 0.0), 1)
+
+    def followed(step: int) -> None:
+        updates._gradients = {id(weight): torch.ones(4)}
+        updates._fit(entry, [weight], [weight.detach().clone()], [torch.zeros(4)], step)
+
+    followed(32)
+    with torch.no_grad():
+        weight += 1
+    followed(64)
+    assert entry.lrs == [(1, 0.1)]
+    followed(96)
+    assert entry.lrs == [(1, 0.1), (96, 0.0)]

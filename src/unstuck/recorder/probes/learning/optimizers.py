@@ -86,12 +86,13 @@ class Optimizer:
         self.chosen: list[weakref.ref[Any]] = []  # parameters that are read at its steps
         self.last_move: Any = None  # all its moves of the step before, one after another
         self.last_at = 0
+        self.unmoved: Any = None  # all its weights at the last step that was followed, if that moved none
         self._held: list[weakref.ref[Any]] = []
         self._looked: dict[str, int] = {}
 
     def _gone(self, _: Any) -> None:
         """Nothing of a training that is over is kept alive."""
-        self.chosen, self.last_move = [], None
+        self.chosen, self.last_move, self.unmoved = [], None, None
 
     def parameters(self) -> list[Any]:
         """What it has now; when it is gone, what it had."""

@@ -125,9 +125,12 @@ class Updates:
         moved, gradient, weight = (fitted_update.joined(each) for each in (moves, gradients, before))
         if not moved.any():
             precision = max(torch.finfo(weight.dtype).eps for weight in before)
-            if entry.lrs and fitted_update.would_move(entry.lrs[-1][1], gradient, weight, precision):
+            stays = entry.unmoved is not None and torch.equal(entry.unmoved, weight)  # not even in the steps between
+            if stays and entry.lrs and fitted_update.would_move(entry.lrs[-1][1], gradient, weight, precision):
                 entry.note_rate_gone(step)
+            entry.unmoved = weight
             return
+        entry.unmoved = None
         one_before = entry.last_move if entry.steps - entry.last_at == 1 else None
         if one_before is None:  # with momentum, the rate alone would not be the whole of it
             return
