@@ -21,6 +21,7 @@ MIN_SATURATION_BATCHES = 12  # before the share of flat values means something
 SATURATED_SHARE = 0.5  # of an activation's values
 MIN_JUDGED_NUMEL = 16  # smaller weights are small by chance
 MIN_ROW_NORM = 0.02  # of a matrix whose first size means something; a usual layer has 0.1 to 1.5
+MAX_GRADIENT_RATIO = 100.0  # compared with the weight at the first step: above it the gradient explodes
 FIRST_UPDATES = 5  # that are judged singly
 MAX_LOW_RATE, MAX_LOW_RATE_ADAPTIVE = 2e-3, 2e-5
 MIN_RANDOM_NUMEL = 24  # of a matrix whose spread shows that it was drawn at random
@@ -245,6 +246,11 @@ def largest_first_update(learning: Learning) -> float:
     """Compared with the weight's own size."""
     firsts = (ratio for matrix in measured_matrices(learning) for ratio in update_ratios(matrix)[:FIRST_UPDATES])
     return max((ratio for ratio in firsts if isfinite(ratio)), default=0.0)
+
+
+def explodes_at_first(weight: Parameter) -> bool:
+    """Its gradient is so large that no learning rate is to blame for the first update."""
+    return not weight.grads or weight.grads[0][1] > MAX_GRADIENT_RATIO * weight.weights[0]
 
 
 def median_gradient(parameter: Parameter) -> float:

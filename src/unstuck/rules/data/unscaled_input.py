@@ -32,7 +32,7 @@ from unstuck.model import Case, Finding, Severity
 from unstuck.recorder.records.data import GivenLayer, PartSeen, Scale
 from unstuck.rules.data.contents import Data, code_in, number, part_name, read_data
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import end_mean, is_saturated, share_of_constant, start_mean
+from unstuck.rules.training import end_mean, is_saturated, largest_first_update, share_of_constant, start_mean
 
 LARGE = 50.0  # mean and twice the deviation together: a lone outlier is no matter of scale
 GROSS = 1000.0  # without flat or dead units, only numbers like these are blamed for a training that does not learn
@@ -113,14 +113,17 @@ def _blocked(data: Data) -> str:
 
 def _severity(data: Data) -> tuple[Severity, float]:
     getting = _getting(data)
+    gross = any(scale.largest.size > GROSS for _, scale, _ in getting)
     nan = data.learning is not None and any(loss.nonfinite for loss in data.learning.losses)
-    if data.scanned or (data.learned and not data.useless) or nan or not getting:
+    ruined = data.learning is not None and largest_first_update(data.learning) > 1
+    if data.scanned or (data.learned and not data.useless) or not getting:
         return "info", 0.7
+    if nan:  # by the gradient of its first layer, which is as large as these numbers; else by something else
+        return ("error", 0.85) if gross and ruined else ("info", 0.7)
     if data.stuck and all(reasons[0].kind == "tiny" for _, _, reasons in getting):
         return "error", 0.85
     if _blocked(data):
         return ("error", 0.9) if data.stuck or data.useless else ("warning", 0.8)
-    gross = any(scale.largest.size > GROSS for _, scale, _ in getting)
     if gross and data.useless:
         return "error", 0.85
     return ("warning", 0.7) if data.stuck and gross else ("info", 0.7)
@@ -189,6 +192,7 @@ RULE = Rule(
             "dead-units",
             "vanishing-gradient",
             "exploding-gradient",
+            "nonfinite-born",
             "learning-rate-too-high",
             "loss-oscillates",
             "loss-spike",

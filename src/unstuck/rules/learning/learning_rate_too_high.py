@@ -34,6 +34,7 @@ from unstuck.rules.training import (
     FIRST_UPDATES,
     described,
     end_mean,
+    explodes_at_first,
     first_value,
     has_learned,
     judged_weights,
@@ -50,7 +51,6 @@ from unstuck.rules.training import (
 
 MIN_MEDIAN_RATIO = 0.1  # update compared with the weight: a healthy one is around 0.001
 MIN_STEPS = 12  # updates in that median, and values of the loss
-MAX_GRADIENT_RATIO = 100.0  # compared with the weight at the first step: above it the gradient explodes
 
 
 class Jump(NamedTuple):
@@ -77,7 +77,7 @@ def _jumps(learning: Learning, optimizer: Optimizer) -> Iterable[Jump]:
     for weight in judged_weights(learning, optimizer):
         ratios = update_ratios(weight)
         finite = [ratio for ratio in ratios if isfinite(ratio)]
-        if not finite or not weight.grads or weight.grads[0][1] > MAX_GRADIENT_RATIO * weight.weights[0]:
+        if not finite or explodes_at_first(weight):
             continue
         largest = max(finite[:FIRST_UPDATES])
         # A move that no rate explains may be of several threads, or of gradients gathered elsewhere.

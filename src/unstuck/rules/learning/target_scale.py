@@ -116,6 +116,8 @@ RULE = Rule(
     "target-scale",
     "learning",
     decide,
-    explains=frozenset(("learning-rate-too-high", "learning-rate-too-low", "loss-oscillates", "clip-too-tight")),
+    explains=frozenset(
+        ("learning-rate-too-high", "learning-rate-too-low", "loss-oscillates", "clip-too-tight", "nonfinite-born")
+    ),
     gathers=True,
 )

@@ -42,8 +42,11 @@ from unstuck.rules.numerics.nan_causes import (
     samples_of,
 )
 from unstuck.rules.rule import Rule
-from unstuck.rules.training import largest_first_update, line, loss_site, where
+from unstuck.rules.training import explodes_at_first, largest_first_update, line, loss_site, measured_matrices, where
 
+MIN_LEFT_ALONE = (
+    256  # bad losses: by then it shows whether the scale of data or targets made the first gradient so large
+)
 MAX_STEPS_AGO = 2  # that a steep operation was last seen
 TRACE_FIX = (
     "Run it once more with `unstuck run --trace-nan`: it waits for each loss, and names the operation while its graph "
@@ -53,12 +56,15 @@ TRACE_FIX = (
 
 def decide(case: Case) -> Iterable[Finding]:
     for learning in case.learnings:
-        rate_did_it = largest_first_update(learning) > 1
+        explodes = any(map(explodes_at_first, measured_matrices(learning)))
+        rate_did_it = largest_first_update(learning) > 1 and not explodes
         for cause in nan_causes(learning, case):
             if cause.kind == "operation" and isinstance(cause.part, Operation):
                 yield _operation(learning, cause, cause.part)
             elif cause.kind in ("growth", "gradient", "unknown") and not rate_did_it:
-                yield _unknown_operation(learning, cause)
+                soon = explodes and cause.loss is not None and cause.loss.nonfinite < MIN_LEFT_ALONE
+                if not soon or case.outcome != "running":
+                    yield _unknown_operation(learning, cause)
         steep, scaler = learning.steep, learning.scaler
         if steep is None or scaler is None or learning.births:
             continue
