@@ -5,7 +5,6 @@ Each telling is the whole: the latest is all a rule needs. What is needed where 
 
 from __future__ import annotations
 
-import sys
 from math import isfinite
 from time import monotonic, thread_time
 from types import FrameType
@@ -19,7 +18,7 @@ from ...probe import Probe
 from ...records.learning import FlatOperation, Learning, LostUpdate
 from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
-from . import graph_reading, script_lines
+from . import graph_reading, observed_steps, script_lines
 from .activations import Activations
 from .graph_reading import Graph
 from .inventory import Inventory
@@ -53,8 +52,6 @@ NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 class LearningProbe(Probe):
     name = "learning"
-    governed = frozenset(("before_backward",))
-
     def __init__(self) -> None:
         self._begin(gpu.copies)
 
@@ -208,6 +205,17 @@ class LearningProbe(Probe):
         self._asked = leaves
 
     def before_backward(self, root: Any, frame: FrameType) -> None:
+        """Where there is time; of a step whose modules are observed in any case, from what is kept for that."""
+        if governor.allows(self.name):
+            self._look_at(root, frame)
+        elif self.observed.is_young():
+            began = thread_time()
+            self._look_at(root, frame)
+            governor.governor.charge(observed_steps.ACCOUNT, self.name, thread_time() - began)
+        else:
+            self._missed(frame)
+
+    def _look_at(self, root: Any, frame: FrameType) -> None:
         """Read the graph."""
         asked, self._asked = self._asked, []  # not kept: that they are gone tells that others have taken their place
         if root is None:
@@ -306,13 +314,12 @@ class LearningProbe(Probe):
         held = self.optimizers.holders() if asked else ()
         return bool(asked) and all(id(leaf) in held for leaf in asked)
 
-    def missed(self, event: str) -> None:
-        if event == "before_backward":
-            self._asked = []
-            if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
-                self._look_for_spent(sys._getframe(1))  # once, however little time there is: it is short
-            self.optimizers.missed()
-            self.observed.missed()
+    def _missed(self, frame: FrameType) -> None:
+        self._asked = []
+        if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
+            self._look_for_spent(frame)  # once, however little time there is: it is short
+        self.optimizers.missed()
+        self.observed.missed()
 
     def _name_all(self, frame: FrameType) -> None:
         """Once when the first graph is read, and again where modules or parameters came that have no name."""
