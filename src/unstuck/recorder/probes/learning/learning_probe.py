@@ -52,6 +52,7 @@ NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 class LearningProbe(Probe):
     name = "learning"
+
     def __init__(self) -> None:
         self._begin(gpu.copies)
 

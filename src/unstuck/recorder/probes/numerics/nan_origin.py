@@ -220,7 +220,7 @@ def in_frames(frame: FrameType | None) -> list[BadTensor]:
                 seen.add(id(tensor))
                 nodes, _ = script_lines.assignments(name, file, function)
                 assigned = (file, nodes[0].lineno, function) if nodes else None
-                made = computed(name, file, function, local) if not path else None
+                made = computed(name, file, function, local, (local, here.f_globals)) if not path else None
                 found.append(
                     describe(tensor, name=f"{name}{path}", function=function, computed=made, assigned=assigned)
                 )
