@@ -20,6 +20,7 @@ from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
 from . import graph_reading, observed_steps, script_lines
 from .activations import Activations
+from .dead_terms import DeadTerms
 from .graph_reading import Graph
 from .inventory import Inventory
 from .loss_head import Heads
@@ -47,6 +48,7 @@ TOLD_AGAIN = 16  # losses that are NaN or infinite, after which what became of t
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
 FIRST_STILL, OFTEN_STILL = 16, 8  # backward passes until the first look at what nothing trains; between two looks
 AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
+MIN_DEAD = 4  # looks at a term whose gradient died, after which its line is looked for
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
@@ -76,6 +78,7 @@ class LearningProbe(Probe):
         """The line of an operation is looked for: the graph of the next loss is wanted, whatever its value."""
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
+        self.dead_terms = DeadTerms()
         self.terms: TermCuts | None = None  # a term of a loss has no graph
         self._derivatives: Derivatives = {}  # taken without a graph, with the weights in what they were taken of
         self.lost_update: LostUpdate | None = None
@@ -163,8 +166,10 @@ class LearningProbe(Probe):
             return
         birth = self.origins.of(series)
         if birth is not None and self.tracing is None and not self.compiled and not self.saved.hooked:
-            tracing = nan_origin.Tracing(birth)
-            self.tracing = tracing if tracing.on else None
+            self._follow(nan_origin.Tracing([*birth.operations[:2], *birth.outside[:1]], birth))
+
+    def _follow(self, tracing: Tracing) -> None:
+        self.tracing = tracing if tracing.on else None
 
     def _look_at_returns(self, birth: Birth | None, frame: FrameType) -> None:
         from ..numerics import computed_values
@@ -289,6 +294,8 @@ class LearningProbe(Probe):
             dispatch.emit("graph_given", data, frame, self.observed.plain)
         self.heads.note(root.grad_fn, frame)
         self._look_at_terms(root.grad_fn, graph.leaves, frame)
+        if not self.saved.hooked and not self.compiled:
+            self._look_for_dead_term(root, frame)
         if self._passes() >= self._next_still:
             self._next_still *= OFTEN_STILL
             self._look_for_still_copy(frame)
@@ -309,6 +316,15 @@ class LearningProbe(Probe):
             self.terms = term_cut.TermCuts(self._derivatives)
         if self.terms is not None and any(map(trained, leaves)):
             self.terms.look(root, frame, trained, {id(leaf) for leaf in leaves if trained(leaf)})
+
+    def _look_for_dead_term(self, root: Any, frame: FrameType) -> None:
+        self.dead_terms.look(root, frame)
+        term = self.dead_terms.record()
+        if term is not None and term.seen >= MIN_DEAD and not term.sought and self.tracing is None:
+            from ..numerics import nan_origin
+
+            term.sought = True  # type: ignore[misc]  # it is written anew
+            self._follow(nan_origin.Tracing([term]))
 
     def _for_itself(self, asked: list[Any]) -> bool:
         """Gradients of what optimizers have, asked for by `autograd.grad` (an inner step, say): none is left there."""
@@ -493,6 +509,7 @@ class LearningProbe(Probe):
             cut=observed.cut,
             state_cut=observed.state_cut,
             term_cut=self.terms.record() if self.terms is not None else None,
+            dead_term=self.dead_terms.record(),
             lost_update=self.lost_update,
             still_copy=self.still.record() if self.still is not None else None,
             passing=inventory.passing,
