@@ -63,7 +63,8 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "after_backward": ("learning",),  # (): where updates are made by hand
     "before_step": ("learning",),  # (optimizer, None: an update written by hand; whether it has a closure)
     "after_step": ("learning",),  # (optimizer or None, its steps)
-    "stepped_without_loader": ("failures", "loops"),  # (frame, steps): after one that was sampled, from the second on
+    # (frame, steps): after one that was sampled, from the second on; where there is no time for it, one in thirty-two
+    "stepped_without_loader": ("failures", "loops"),
     "gradients_given": ("learning",),  # (leaves, their gradients): by `autograd.grad`, where updates are made by hand
     # Of what the training does with its data, in sampled steps.
     "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called

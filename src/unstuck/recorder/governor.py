@@ -21,10 +21,10 @@ PORTIONS = {
     "learning": 0.75, "steep": 0.25, "updates": 0.1, "data": 0.3, "aliases": 0.3, "fingerprints": 0.2, "copies": 0.2,
 }  # fmt: skip
 """Of that, the most that one probe may take; the others may take all of it."""
-KEPT = {"steep": 0.1, "updates": 0.1}
+KEPT = {"steep": 0.1, "updates": 0.1, "observed": 0.1}
 """Of that, what is kept for a probe, or a part of one, from the first time it asks: what the first steps cost on a busy
-machine must not blind it. A step that breaks comes without a warning; and whether updates undo each other is seen in
-pairs of steps only."""
+machine must not blind it. A step that breaks comes without a warning; whether updates undo each other is seen in pairs
+of steps only; and a step observed from its modules costs little, but only several of them prove anything."""
 
 
 class Governor:

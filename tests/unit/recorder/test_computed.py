@@ -60,3 +60,52 @@ def test_where_no_step_is_made_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
     monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
     assert computed_values.Returns(Birth()).ended()
+
+
+MOMENTS = """
+def scaled(self, x, net):
+    mean = self.total / self.seen
+    spread = torch.sqrt(self.squares / self.seen - mean * mean)
+    wide = (self.total.var(0) / x).log()
+    learned = torch.sqrt(net.weight.sum() / x)
+    guessed = torch.softmax(net(x), -1)
+    y = (x - mean) / (spread + 1e-3)
+"""
+
+
+class Moments(torch.nn.Module):  # type: ignore[misc]  # untyped there
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.tensor(3.0))
+        self.register_buffer("squares", torch.ones(2))
+        self.total = torch.full((2,), 4.0)
+
+
+def in_moments(tmp_path: Path, name: str, **more: Any) -> ComputedValue | None:
+    file = tmp_path / "moments.py"
+    file.write_text(MOMENTS)
+    local = {"self": Moments(), "x": torch.ones(2), "net": torch.nn.Linear(2, 2), **more}
+    tensors = {key: value for key, value in local.items() if type(value) is torch.Tensor}
+    return computed_values.computed(name, str(file), "scaled", tensors, (local, {"torch": torch}))
+
+
+def test_whether_anything_that_learns_is_in_it(tmp_path: Path) -> None:
+    made = in_moments(tmp_path, "spread", mean=torch.ones(2))
+    assert made is not None
+    assert (made.operation, made.why, made.plain) == ("sqrt", "spread-as-difference", True)
+    wide, learned, guessed = (in_moments(tmp_path, name) for name in ("wide", "learned", "guessed"))
+    assert wide is not None
+    assert wide.plain
+    assert (learned is not None and learned.plain, guessed is not None and guessed.plain) == (False, False)
+    broken = Moments()
+    broken.squares = torch.tensor([float("nan"), 1.0])
+    again = in_moments(tmp_path, "spread", mean=torch.ones(2), self=broken)
+    assert again is not None
+    assert (again.plain, again.why) == (False, "computed"), "NaN came with what it is computed from"
+
+
+def test_what_is_made_of_such_a_value_leads_to_it(tmp_path: Path) -> None:
+    made = in_moments(tmp_path, "y", mean=torch.ones(2), spread=torch.full((2,), float("nan")))
+    assert made is not None
+    assert made.site is not None
+    assert made.site[1] == 4

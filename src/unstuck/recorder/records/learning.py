@@ -267,6 +267,23 @@ class TermCut(Struct):
     seen: int = 0  # losses looked at
 
 
+TermEnd = Literal["written", "zero", "limit"]
+"""What was chosen was written there; or is 0, where a distance has no slope; or all of it lies beyond a limit."""
+
+
+class DeadTerm(Struct):
+    """An operation between the loss and the layers at which a gradient arrives, and leaves it as all zeros, each time
+    it was looked at."""
+
+    operation: str = ""
+    kind: TermEnd = "written"
+    choice: str = ""  # the operation that chooses
+    path: list[int] = []
+    site: Site | None = None
+    sought: bool = False  # its line was looked for, in the step after
+    seen: int = 0  # backward passes
+
+
 class FlatOperation(Struct):
     """An operation whose slope is 0 everywhere, which parts of the model are behind."""
 
@@ -350,6 +367,7 @@ class Learning(Record):
     cut: GraphCut | None = None
     state_cut: StateCut | None = None
     term_cut: TermCut | None = None
+    dead_term: DeadTerm | None = None
     lost_update: LostUpdate | None = None  # looked for where nothing that gets gradients changes
     still_copy: StillCopy | None = None
     torn: Torn | None = None

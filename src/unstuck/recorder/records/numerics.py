@@ -15,6 +15,7 @@ Why = Literal[  # what an operation did to give NaN or Inf
     "labels-ignored",  # every label is ignore_index
     "mean-of-nothing", "result",  # its result is bad, why is not known
     "computed",  # computed by the script outside any graph
+    "spread-as-difference",  # the root of a variance computed so: below 0 by rounding
     "half-precision", "number-given",  # it got a single bad number
     "slope-of-root", "slope-of-power", "slope-at-one",
 ]  # fmt: skip
@@ -54,6 +55,7 @@ class ComputedValue(Struct):
     why: Why
     detail: str = ""
     example: str = ""  # what it got
+    plain: bool = False  # nothing that learns is in it: all it is computed from was read, and is finite
     site: Site | None = None
     warned: bool = False  # torch warned of it, at that line; whether this very tensor was made there was not seen
 

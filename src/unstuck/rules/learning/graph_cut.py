@@ -9,7 +9,9 @@ What it sees
     Or a recurrent layer's state loses its graph before every call, so that only the last one of a sequence learns. Or
     one term of the loss has no graph: a penalty or residual made of `autograd.grad` without `create_graph=True`, or of
     `p.data`; only the other terms train. Or the result of an operation on a layer's output is dropped
-    (`h.index_add(…)` by itself, where `index_add_` was meant), or that output itself.
+    (`h.index_add(…)` by itself, where `index_add_` was meant), or that output itself. Or a term of the loss has a graph
+    in which every gradient dies: `min` only picks the zeros that a mask has written, or all lies beyond the limit of a
+    `clamp`, on the side that the loss pulls it away from.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -25,7 +27,8 @@ When it is wrong
     Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
     or are in eval mode they are not reported. Nor are layers that are not called (idle experts, branches not taken), or
     whose result has a name and is not used. A term without a graph is reported only where the source says what made
-    it so: one that is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not.
+    it so: one that is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not. Nor is a hinge that is
+    satisfied, a ratio clipped as PPO does, or a term that lets a gradient through in one of the steps looked at.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.learning import FlatOperation, GraphCut, Learning, Parameter
+from unstuck.recorder.records.learning import FlatOperation, GraphCut, Learning, Parameter, TermEnd
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import counted, layer_names, layer_of, line, loss_site, random_matrices, where
 from unstuck.text import count
@@ -41,6 +44,8 @@ from unstuck.text import count
 MIN_STEPS = 5  # observed, all without a gradient
 MIN_STEPS_IN_VAIN = 20  # that an optimizer made, without moving anything
 MIN_TIMES_DROPPED = 2  # steps that were looked at closely
+MIN_LOOKS: dict[TermEnd, int] = {"written": 7, "zero": 7, "limit": 9}
+"""At a term whose gradient died each time: until the 22nd step at least, where a limit did it, until the 49th."""
 MANY_STEPS_IN_VAIN = 100  # after so many a single one that was observed is enough: steps of large graphs are seldom
 CALLS = {"detach": "`detach()`", "data": "`.data`", "no_grad": "`no_grad`", "item": "`.item()`"}
 LEAVES_TORCH = ("tolist", "numpy", "__array__", "item")
@@ -61,6 +66,26 @@ TERMS = {  # what takes the graph from a term of the loss, and what to do instea
         "Compute it from the parameters themselves, without {}.",
     ),
 }
+ENDS: dict[TermEnd, tuple[str, str, str]] = {  # why the gradient of a term dies: title, evidence, fix
+    "written": (
+        "{choice} only picks what it has written there",
+        "{choice} chooses among its results, and each one chosen is a number that {operation} put there, not one that "
+        "the model computed",
+        "Put there what can never be chosen: `float('inf')` before a `min`, `float('-inf')` before a `max` or a "
+        "softmax (a product with a mask leaves zeros, which are chosen like all others).",
+    ),
+    "zero": (
+        "{choice} only picks zeros, where it has no slope",
+        "{choice} chooses among its results, and each one chosen is 0: the distance of something to itself, for one",
+        "Leave out the diagonal before {choice}: `d.masked_fill(torch.eye(len(d), dtype=torch.bool), float('inf'))`.",
+    ),
+    "limit": (
+        "all it gets lies beyond its limit, and the loss wants it back",
+        "beyond its limit the slope of {operation} is 0, and the loss would fall if the values came back",
+        "Move the limit to where the values are, use a form with a slope on both sides (`softplus`, `leaky_relu`, "
+        "`tanh`), or check the sign of the term.",
+    ),
+}
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -69,6 +94,7 @@ def decide(case: Case) -> Iterable[Finding]:
         yield from _zero_slope(learning)
         yield from _state(learning)
         yield from _term(learning)
+        yield from _dead_term(learning)
         if learning.cut is not None and learning.cut.dropped:
             yield from _dropped(learning, learning.cut)
             continue
@@ -200,6 +226,27 @@ def _term(learning: Learning) -> Iterable[Finding]:
         ),
         where=where(learning, cut.site),
         fix=fix.format(_call(cut.op)),
+    )
+
+
+def _dead_term(learning: Learning) -> Iterable[Finding]:
+    """A term of the loss that has a graph, and in it an operation that stops every gradient."""
+    dead = learning.dead_term
+    if dead is None or dead.seen < MIN_LOOKS[dead.kind]:
+        return
+    operation, choice = f"`{dead.operation}`", f"`{dead.choice}`"
+    what, why, fix = (text.format(operation=operation, choice=choice) for text in ENDS[dead.kind])
+    yield RULE.finding(
+        severity="warning" if dead.kind == "limit" else "error",
+        confidence=0.85 if dead.kind == "limit" else 0.93,
+        title=f"No gradient comes through {operation}{f' ({line(dead.site)})' if dead.site else ''}: {what}",
+        evidence=(
+            f"in each of {dead.seen} backward passes looked at, a gradient arrived at {operation} and left it as all "
+            "zeros: this term of the loss teaches the model nothing",
+            why,
+        ),
+        where=where(learning, dead.site or loss_site(learning)),
+        fix=fix,
     )
 
 

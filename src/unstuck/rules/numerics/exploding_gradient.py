@@ -22,6 +22,7 @@ Fix
 When it is wrong
     The first hundred steps are judged only by the first gradients, not by jumps. Trainings with several losses (GAN,
     reinforcement learning) are left out. A learning rate that is too high from the start is learning-rate-too-high.
+    NaN that the script made of finite numbers before any weight met them is nonfinite-born, even where weights grew.
 """
 
 from __future__ import annotations

@@ -154,8 +154,16 @@ def _from_outside(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
         what = "NaN" if tensor.nan else "Inf"
         scalar = _operation_on(tensor, tensor.operation, "number-given", what, tensor.site)
         return Cause("operation", birth, loss, scalar, tensor.site)
-    grown = _grown_weight(birth) if tensor.bad_rows >= tensor.shape[0] else None
+    given_so = tensor.operation in PRODUCTS and any(made.plain for made in _computed(birth, tensor))
+    grown = _grown_weight(birth) if tensor.bad_rows >= tensor.shape[0] and not given_so else None
     return Cause("growth", birth, loss, grown) if grown is not None else _from_data(birth, loss, tensor)
+
+
+def _computed(birth: Birth, tensor: BadTensor) -> list[ComputedValue]:
+    """How the script made such a tensor without a graph, as far as that was seen."""
+    name = _name(tensor, birth.inputs)
+    found = [other.computed for other in birth.inputs if other.name == name]
+    return [made for made in (*found, birth.computed) if made is not None]
 
 
 def _from_the_rest(birth: Birth, loss: Loss | None) -> Cause:
@@ -175,11 +183,9 @@ def _from_the_rest(birth: Birth, loss: Loss | None) -> Cause:
 def _from_data(birth: Birth, loss: Loss | None, tensor: BadTensor) -> Cause:
     """Data that came so; or what the script computed from finite values, without a graph."""
     name, shape, line = _name(tensor, birth.inputs), tensor.shape, tensor.site
-    computed = next((other.computed for other in birth.inputs if other.name == name and other.computed), None)
-    if computed is None and not (birth.computed is not None and birth.computed.warned and tensor.role in MODEL_INPUTS):
-        computed = birth.computed
-    if computed is not None:
-        return _by_script(birth, loss, tensor, computed, name)
+    for computed in _computed(birth, tensor):
+        if not (computed.warned and tensor.role in MODEL_INPUTS):
+            return _by_script(birth, loss, tensor, computed, name)
     larger = (other for other in birth.inputs if other.shape[1:] == shape[1:] and other.shape[:1] > shape[:1])
     data = BadData(tensor, name, next(larger, None), samples_of(birth, tensor, shape[0]))
     if not name and data.whole is None and not data.samples and tensor.role not in ("target", "mat1", "input"):
@@ -270,6 +276,11 @@ REASONS: dict[Why, tuple[str, str]] = {
     "mean-of-nothing": (
         "mean of an empty tensor",
         "Guard the empty selection: add nothing to the loss where it selects no element.",
+    ),
+    "spread-as-difference": (
+        "square root of a variance (mean of squares − square of the mean) that rounding makes negative",
+        "Compute it from deviations (`x.var(0)`, or Welford's update for a running one), or keep the sums in float64; "
+        "and clamp it before the root.",
     ),
     "result": ("NaN result", GENERAL_FIX),
     "computed": ("the value computed for `{detail}`", GENERAL_FIX),

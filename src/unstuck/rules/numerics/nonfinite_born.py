@@ -4,8 +4,9 @@ What it sees
     The loss became NaN or Inf. In the graph of that very loss, the oldest operation whose input is finite and whose
     result is not: log of 0, division by 0, an exp that overflows, the square root of a negative number, a softmax over
     a fully masked row, a standard deviation of one value. Or what the script computes outside of the graph (weights,
-    advantages, targets, the logarithm of an input in `forward` or `__getitem__`) is NaN though everything it is
-    computed from is finite. Or the loss is finite and its gradient is not: the slope of a square root at 0.
+    advantages, targets, the logarithm of an input in `forward` or `__getitem__`, the root of a running variance that
+    rounding makes negative) is NaN though everything it is computed from is finite. Or the loss is finite and its
+    gradient is not: the slope of a square root at 0.
 
 Why it matters
     The gradient of such a loss is NaN, and after the next update every parameter is. All later losses are NaN.

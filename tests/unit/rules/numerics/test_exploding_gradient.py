@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tests.unit.rules.numerics.trainings import BROKEN, birth, broken_loss, case, found, loss, operation, parameter
-from unstuck.recorder.records.numerics import GrownWeight
+from tests.unit.rules.numerics.trainings import (
+    BROKEN,
+    birth,
+    broken_loss,
+    case,
+    found,
+    loss,
+    operation,
+    parameter,
+    tensor,
+)
+from unstuck.recorder.records.numerics import ComputedValue, GrownWeight
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.numerics import RULES, exploding_gradient, nonfinite_born
 
@@ -63,3 +74,18 @@ def test_weights_that_grew_between_two_readings() -> None:
     assert finding.title == "An update ruins the weights, and the loss is NaN"
     assert "the norm of model.0.weight grew from 1 to 50" in finding.evidence
     assert [place.line for place in finding.also] == [12], "the operation that overflowed"
+
+
+def test_not_where_the_input_is_nan_before_any_weight_is() -> None:
+    grown = [GrownWeight(name="model.0.weight", before=1.0, now=5000.0)]
+    given = tensor(operation="addmm", role="mat1", shape=[8, 4], rows=[0, 1], bad_rows=8)
+    made = ComputedValue(operation="sqrt", why="spread-as-difference", plain=True, site=("train.py", 12, "forward"))
+    weight = parameter("model.0.weight", 0.1)
+
+    def rules(computed: ComputedValue) -> list[str]:
+        nan = birth(step=30, weights=grown, outside=[given], computed=computed)
+        given_so = case(parameters=[weight], losses=[broken_loss()], births=[nan])
+        return [finding.rule for finding in diagnose(given_so, RULES).findings]
+
+    assert rules(made) == ["nonfinite-born"]
+    assert rules(replace(made, plain=False)) == ["exploding-gradient"], "a weight may be in it"

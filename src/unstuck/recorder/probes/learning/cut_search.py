@@ -35,7 +35,8 @@ LIKELY = frozenset(
      "multinomial", "round", "sign", "tensor")
 )  # fmt: skip
 MAKES = frozenset(("as_tensor", "from_numpy", "tensor"))
-OUT_OF_PLACE = frozenset(name for name in dir(torch.Tensor) if f"{name}_" in dir(torch.Tensor))
+_OF_TENSORS = frozenset(dir(torch.Tensor))  # once: each listing takes as long as a look at a step
+OUT_OF_PLACE = frozenset(name for name in _OF_TENSORS if f"{name}_" in _OF_TENSORS)
 """Operations that give a new tensor, and have a twin that writes into the old one."""
 CACHE, PRECALL, THROWN_AWAY = (dis.opmap.get(name, -1) for name in ("CACHE", "PRECALL", "POP_TOP"))
 DISABLES = re.compile("no_grad|inference_mode|set_grad_enabled")

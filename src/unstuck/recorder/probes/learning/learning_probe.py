@@ -5,7 +5,6 @@ Each telling is the whole: the latest is all a rule needs. What is needed where 
 
 from __future__ import annotations
 
-import sys
 from math import isfinite
 from time import monotonic, thread_time
 from types import FrameType
@@ -19,9 +18,10 @@ from ...probe import Probe
 from ...records.learning import FlatOperation, Learning, LostUpdate
 from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
-from . import graph_reading, script_lines
+from . import graph_reading, observed_steps, script_lines
 from .activations import Activations
 from .backward_returns import BackwardReturns
+from .dead_terms import DeadTerms
 from .graph_reading import Graph
 from .inventory import Inventory
 from .loss_head import Heads
@@ -49,12 +49,12 @@ TOLD_AGAIN = 16  # losses that are NaN or infinite, after which what became of t
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
 FIRST_STILL, OFTEN_STILL = 16, 8  # backward passes until the first look at what nothing trains; between two looks
 AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
+MIN_DEAD = 4  # looks at a term whose gradient died, after which its line is looked for
 NOTHING_WITHIN = (float("inf"), float("-inf"))
 
 
 class LearningProbe(Probe):
     name = "learning"
-    governed = frozenset(("before_backward",))
 
     def __init__(self) -> None:
         self._begin(gpu.copies)
@@ -80,6 +80,7 @@ class LearningProbe(Probe):
         self.returns: Returns | None = None  # a function that computes NaN outside of any graph is looked for
         self.flat: FlatOperation | None = None
         self.returns_kept = BackwardReturns()
+        self.dead_terms = DeadTerms()
         self.terms: TermCuts | None = None  # a term of a loss has no graph
         self._derivatives: Derivatives = {}  # taken without a graph, with the weights in what they were taken of
         self.lost_update: LostUpdate | None = None
@@ -167,8 +168,10 @@ class LearningProbe(Probe):
             return
         birth = self.origins.of(series)
         if birth is not None and self.tracing is None and not self.compiled and not self.saved.hooked:
-            tracing = nan_origin.Tracing(birth)
-            self.tracing = tracing if tracing.on else None
+            self._follow(nan_origin.Tracing([*birth.operations[:2], *birth.outside[:1]], birth))
+
+    def _follow(self, tracing: Tracing) -> None:
+        self.tracing = tracing if tracing.on else None
 
     def _look_at_returns(self, birth: Birth | None, frame: FrameType) -> None:
         from ..numerics import computed_values
@@ -210,6 +213,17 @@ class LearningProbe(Probe):
         self._asked = leaves
 
     def before_backward(self, root: Any, frame: FrameType) -> None:
+        """Where there is time; of a step whose modules are observed in any case, from what is kept for that."""
+        if governor.allows(self.name):
+            self._look_at(root, frame)
+        elif self.observed.is_young():
+            began = thread_time()
+            self._look_at(root, frame)
+            governor.governor.charge(observed_steps.ACCOUNT, self.name, thread_time() - began)
+        else:
+            self._missed(frame)
+
+    def _look_at(self, root: Any, frame: FrameType) -> None:
         """Read the graph."""
         asked, self._asked = self._asked, []  # not kept: that they are gone tells that others have taken their place
         if root is None:
@@ -284,6 +298,8 @@ class LearningProbe(Probe):
             dispatch.emit("graph_given", data, frame, self.observed.plain)
         self.heads.note(root.grad_fn, frame)
         self._look_at_terms(root.grad_fn, graph.leaves, frame)
+        if not self.saved.hooked and not self.compiled:
+            self._look_for_dead_term(root, frame)
         if self._passes() >= self._next_still:
             self._next_still *= OFTEN_STILL
             self._look_for_still_copy(frame)
@@ -305,18 +321,26 @@ class LearningProbe(Probe):
         if self.terms is not None and any(map(trained, leaves)):
             self.terms.look(root, frame, trained, {id(leaf) for leaf in leaves if trained(leaf)})
 
+    def _look_for_dead_term(self, root: Any, frame: FrameType) -> None:
+        self.dead_terms.look(root, frame)
+        term = self.dead_terms.record()
+        if term is not None and term.seen >= MIN_DEAD and not term.sought and self.tracing is None:
+            from ..numerics import nan_origin
+
+            term.sought = True  # type: ignore[misc]  # it is written anew
+            self._follow(nan_origin.Tracing([term]))
+
     def _for_itself(self, asked: list[Any]) -> bool:
         """Gradients of what optimizers have, asked for by `autograd.grad` (an inner step, say): none is left there."""
         held = self.optimizers.holders() if asked else ()
         return bool(asked) and all(id(leaf) in held for leaf in asked)
 
-    def missed(self, event: str) -> None:
-        if event == "before_backward":
-            self._asked = []
-            if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
-                self._look_for_spent(sys._getframe(1))  # once, however little time there is: it is short
-            self.optimizers.missed()
-            self.observed.missed()
+    def _missed(self, frame: FrameType) -> None:
+        self._asked = []
+        if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:
+            self._look_for_spent(frame)  # once, however little time there is: it is short
+        self.optimizers.missed()
+        self.observed.missed()
 
     def _name_all(self, frame: FrameType) -> None:
         """Once when the first graph is read, and again where modules or parameters came that have no name."""
@@ -489,6 +513,7 @@ class LearningProbe(Probe):
             cut=observed.cut,
             state_cut=observed.state_cut,
             term_cut=self.terms.record() if self.terms is not None else None,
+            dead_term=self.dead_terms.record(),
             lost_update=self.lost_update,
             torn=self.returns_kept.torn or observed.views.record(),
             still_copy=self.still.record() if self.still is not None else None,

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from .cut_search import Fingerprint
 
 FORWARD = "forward"  # a fault here switches only this part off
+ACCOUNT = "observed"  # what calls of modules cost goes there
 MAX_CALLS = 3000
 MIN_CALLS = 4  # in a step, that a layer may have been called again and again
 MAX_OBSERVED = 200  # steps
+MAX_READ = 4  # backward passes of one, that are looked at however little time there is
 MAX_CLOSE, MAX_TRIES = 3, 12  # closer looks that found something, and closer looks in all
 CLOSE_AFTER = 3  # sampled steps without a gradient
 MIN_UNREACHED = 2  # observed steps
@@ -90,7 +92,7 @@ class ObservedSteps:
 
     def _begin_if_due(self, after: int) -> None:
         """Where several optimizers take turns, not always after the same one: each has a part of the step."""
-        if flight.steps() < self._due or not governor.allows("learning"):
+        if flight.steps() < self._due or not governor.allows(ACCOUNT):
             return
         if after == self._begun_after and self._optimizers.take_turns():
             self._begun_after = -1
@@ -120,6 +122,10 @@ class ObservedSteps:
             self._handles.pop().remove()
         if observation is not None and observation.events is not None:
             observation.events.stop()
+
+    def is_young(self) -> bool:
+        """A step is observed, of which few backward passes were looked at."""
+        return self.now is not None and self.now.backwards < MAX_READ
 
     def suspects(self) -> set[int]:
         """Parameters that an optimizer has, that want a gradient, never had one and were in no graph."""
@@ -186,7 +192,7 @@ class ObservedSteps:
             outermost = not observation.open
             with governor.Reading() as reading:
                 self._note_call(observation, module, arguments)
-                reading.spent_by("learning")
+                reading.spent_by(ACCOUNT)
             if outermost:
                 dispatch.emit("model_given", arguments, sys._getframe(1))
         except Exception as fault:
@@ -230,7 +236,7 @@ class ObservedSteps:
                 if call.module() is module:
                     with governor.Reading() as reading:
                         self._note_result(observation, call, output)
-                        reading.spent_by("learning")
+                        reading.spent_by(ACCOUNT)
                     return
         except Exception as fault:
             guard.off(FORWARD, fault)

@@ -20,7 +20,8 @@ from ...hooks import modules as hooks
 from ...records import Site
 from ...records.numerics import Birth, ComputedValue, Why
 from ..learning import script_lines
-from . import edges
+from . import edges, plain_reads
+from .plain_reads import Spaces
 
 LOGS = ("log", "log2", "log10")
 UNTIL_ONE = ("acos", "arccos", "asin", "arcsin", "atanh", "arctanh")
@@ -33,13 +34,26 @@ YIELDS = 0x2A0  # generators and coroutines: a `yield` is a return too, and thei
 SPREAD_WARNINGS = tuple(f"{name}(): degrees of freedom" for name in ("std", "var", "std_mean", "var_mean"))  # torch's
 MAX_MODULES, MAX_WARNINGS = 4000, 200
 MAX_LOCALS, MAX_ELEMENTS, MAX_DEPTH = 32, 1 << 20, 2
+MAX_HOPS = 3  # from a name to what it is made of
 
 
-def computed(name: str, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
-    """The operation that made it in the only assignment of that name, if all tensors it was given are finite."""
+def computed(
+    name: str, file: str, function: str, local: dict[str, Any], spaces: Spaces = (), hops: int = MAX_HOPS
+) -> ComputedValue | None:
+    """The operation that made it in the only assignment of that name, if all tensors it was given are finite; or the
+    one that made what it was given. `spaces`: names that the function can read."""
     nodes, only = script_lines.assignments(name, file, function)
     plain = only and len(nodes) == 1 and isinstance(getattr(nodes[0], "targets", [None])[0], ast.Name)
-    return _made(nodes[0].value, file, function, local) if plain else None
+    value = nodes[0].value if plain else None
+    if value is None or hops <= 0:
+        return None
+    made = _made(value, file, function, local, spaces)
+    if made is None:
+        read = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - {name}
+        given = [each for each in read if type(local.get(each)) is torch.Tensor and _is_read(local[each])]
+        bad = [each for each in given if not edges.finite(local[each])]
+        made = computed(bad[0], file, function, local, spaces, hops - 1) if len(bad) == 1 else None
+    return made
 
 
 def log_before(site: Site) -> ComputedValue | None:
@@ -57,7 +71,9 @@ def log_before(site: Site) -> ComputedValue | None:
     return None
 
 
-def _made(value: ast.expr | None, file: str, function: str, local: dict[str, Any]) -> ComputedValue | None:
+def _made(
+    value: ast.expr | None, file: str, function: str, local: dict[str, Any], spaces: Spaces
+) -> ComputedValue | None:
     operation = _edge(value) if value is not None else None
     if value is None or operation is None:
         return None
@@ -66,8 +82,11 @@ def _made(value: ast.expr | None, file: str, function: str, local: dict[str, Any
     if not given or not all(bool(torch.isfinite(tensor).all()) for tensor in given):
         return None
     why, detail, example = _why(operation, given)
+    plain = bool(spaces) and plain_reads.is_plain(value, spaces)
+    if plain and why == "computed" and _is_difference(value):
+        why = "spread-as-difference"
     site = user_code.absolute(file), value.lineno, function
-    return ComputedValue(operation=operation, why=why, detail=detail, example=example, site=site)
+    return ComputedValue(operation=operation, why=why, detail=detail, example=example, plain=plain, site=site)
 
 
 def _why(operation: str, given: list[Any]) -> tuple[Why, str, str]:
@@ -90,10 +109,38 @@ def _why(operation: str, given: list[Any]) -> tuple[Why, str, str]:
     return ("division-by-zero" if operation == "div" and zero else "computed"), "", ""
 
 
+def _is_difference(value: ast.expr) -> bool:
+    """The root of a variance computed as `mean of x² - mean²`: of finite numbers, that is NaN where it is below 0."""
+    of: ast.AST | None = None
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and script_lines.called(node) in ("sqrt", "rsqrt"):
+            given = [*node.args, getattr(node.func, "value", None)]
+            of = given[0]
+        elif _is_root(node):
+            of = node.left  # type: ignore[attr-defined]
+        if isinstance(of, ast.BinOp):
+            return isinstance(of.op, ast.Sub) and _is_square(of.right)
+    return False
+
+
+def _is_root(node: ast.AST) -> bool:
+    power = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) else None
+    return isinstance(power, ast.Constant) and power.value == 0.5
+
+
+def _is_square(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        power = node.right.value if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) else None
+        return power == 2 or (isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right))
+    return isinstance(node, ast.Call) and script_lines.called(node) in ("square", "pow")
+
+
 def _edge(value: ast.expr) -> str | None:
     for node in ast.walk(value):
         if isinstance(node, ast.Call) and script_lines.called(node) in EDGES:
             return script_lines.called(node)
+        if _is_root(node):
+            return "pow"
     divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(value))
     return "div" if divides else None
 
@@ -190,14 +237,16 @@ class Returns:
         returned = [each for each in given if self._is_like_it(each) and _is_read(each) and _is_bad(each)]
         if not returned and not self._met_in(file, frame.f_code.co_name):
             return None
-        known = [(name, value) for name in broken if (value := computed(name, file, function, small)) is not None]
+        spaces = local, frame.f_globals
+        made_of = ((name, computed(name, file, function, small, spaces)) for name in broken)
+        known = [(name, value) for name, value in made_of if value is not None]
         made = [value for name, value in known if name in bad or value.why == "beyond-one"]  # else a mask of -inf
         if made:
             return min(made, key=lambda value: value.site[1] if value.site is not None else 0)
         if bad or any(each.requires_grad for each in returned):
             return None
         answer = script_lines.return_at(file, frame.f_lineno) if returned else None
-        return _made(answer, file, function, small)
+        return _made(answer, file, function, small, spaces)
 
     def _is_like_it(self, tensor: Any) -> bool:
         """It may be what made the loss NaN, in another step: all but its rows alike; or a sample that became one of

@@ -7,7 +7,7 @@ keeps its input or its result is looked at; nothing is run again, nothing of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import thread_time
 from types import FrameType
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 
 from ... import flight, loading, tensors, user_code
 from ...records import Site
+from ...records.learning import DeadTerm
 from ...records.numerics import BadTensor, Birth, BrokenParameter, GrownWeight, Operation
 from ..learning import graph_reading, script_lines
 from ..learning.graph_reading import SavedTensors, operation_of, saved
@@ -36,6 +37,7 @@ GIVEN = ("self", "other", "mat1", "mat2", "input", "weight", "target", "vec", "b
 """Names under which nodes keep what they were given."""
 MAX_TENSORS = 6  # of the user's frames that are described
 MAX_DEPTH = 3
+Wanted = Operation | BadTensor | DeadTerm
 STACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (.*)')
 
 
@@ -151,15 +153,14 @@ def _oldest(found: Iterable[Any]) -> list[Any]:
 class Tracing:
     """The user's line that an operation of the graph stands in, seen in the next step's own stack.
 
-    A broken run goes on breaking: its next forward pass is made with torch's own bookkeeping of stacks switched on
+    A broken run goes on like that: its next forward pass is made with torch's own bookkeeping of stacks switched on
     (anomaly mode without its checks, which changes no result), the node at the same place is asked, and it is off
     again."""
 
-    def __init__(self, birth: Birth) -> None:
-        self._birth = birth
-        self._wanted: list[Operation | BadTensor] = [*birth.operations[:2], *birth.outside[:1]]
+    def __init__(self, wanted: Sequence[Wanted], birth: Birth | None = None) -> None:
+        self._wanted, self._birth = wanted, birth
         self._left = TRIES
-        self.on = any(bad.site is None for bad in self._wanted) and not torch.is_anomaly_enabled()
+        self.on = any(bad.site is None for bad in wanted) and not torch.is_anomaly_enabled()
         if self.on:
             torch.set_anomaly_enabled(True, False)
 
@@ -172,8 +173,9 @@ class Tracing:
             if site is not None:
                 bad.site = site  # type: ignore[misc]  # it is written anew
                 found = True
-                if isinstance(bad, BadTensor) and bad.negative_inf_only and self._birth.computed is None:
-                    self._birth.computed = log_before(site)  # type: ignore[misc]  # as above
+                of = self._birth
+                if of is not None and isinstance(bad, BadTensor) and bad.negative_inf_only and of.computed is None:
+                    of.computed = log_before(site)  # type: ignore[misc]  # as above
         if found or self._left <= 0:
             self.stop()
         return found
@@ -190,7 +192,7 @@ class Tracing:
             torch.set_anomaly_enabled(False)
 
 
-def _site_of(root: Any, bad: Operation | BadTensor) -> Site | None:
+def _site_of(root: Any, bad: Wanted) -> Site | None:
     node = graph_reading.at(root.grad_fn, bad.path) if root.grad_fn is not None else None
     if node is None or operation_of(node) != bad.operation:
         return None
@@ -220,7 +222,7 @@ def in_frames(frame: FrameType | None) -> list[BadTensor]:
                 seen.add(id(tensor))
                 nodes, _ = script_lines.assignments(name, file, function)
                 assigned = (file, nodes[0].lineno, function) if nodes else None
-                made = computed(name, file, function, local) if not path else None
+                made = computed(name, file, function, local, (local, here.f_globals)) if not path else None
                 found.append(
                     describe(tensor, name=f"{name}{path}", function=function, computed=made, assigned=assigned)
                 )
