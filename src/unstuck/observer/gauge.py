@@ -90,8 +90,10 @@ class Gauge:
     def progress(self) -> int:
         """Seams passed, and within a batch the sample in work: it changes whenever anything moved."""
         w = self.words
-        seams = max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_RESTED], w[at.W_COLLECTIVES], w[at.W_FORMED]
-        return hash((*seams, w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION]))
+        seams = max(w[at.W_SINCE : at.SINCE_END]), w[at.W_STEP], w[at.W_BACKWARDS], w[at.W_RESTED]
+        return hash(
+            (*seams, w[at.W_COLLECTIVES], w[at.W_FORMED], w[at.W_SAMPLE_SINCE], w[at.W_SAMPLE], w[at.W_POSITION])
+        )
 
     @property
     def trains(self) -> bool:

@@ -31,6 +31,7 @@ W_RESTED = (
 )
 W_FORMING, W_FORMED, W_DISBANDED = range(43, 46)  # when init_process_group began and ended (< 0: it raised); destroyed
 W_TOGETHER = 46  # nanoseconds inside collectives so far
+W_BACKWARDS = 47  # backward passes made; outside of sampled steps it is written at one in 64
 W_SINCE = 48  # … 55: nanoseconds at which each phase last began; the newest is the present phase
 WORDS_END = 64
 

@@ -222,6 +222,7 @@ def _same_parameters(one: Any, other: Any) -> bool:
 
 def before(given: Any, frame: FrameType) -> None:
     """Before a backward pass that is looked at: in a sampled step, or to see whether updates are made by hand."""
+    flight.words[at.W_BACKWARDS] = flight.state[flight.BACKWARDS]  # they may go on without a step
     with hiding.Hidden():
         root = _root(given)
         if flight.full() or len(_reader.values) > GATHERED // 2:

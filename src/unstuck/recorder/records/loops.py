@@ -75,6 +75,7 @@ class Comparison(Struct):
     difference: list[Side] = []  # of `a - b < c`: a and b
     apart: bool = False  # it is `abs(a - b) < c`
     nan_by: list[str] = []  # infinite names, and those that are NaN, that make a side NaN whatever else is in it
+    clock: bool = False  # a clock is read in it, in seconds
 
     def sides(self, flipped: bool = False) -> tuple[Side, Side]:
         return (self.right, self.left) if flipped else (self.left, self.right)
@@ -103,6 +104,7 @@ class Condition(Struct):
     tested: Value | None = None  # of `truth`: the value itself
     every: Every | None = None  # of `compare` and `truth`, where it is about a remainder
     names: list[str] = []  # that it reads, as written
+    asks: list[str] = []  # whose methods it calls
     calls: bool = False  # it calls something
     wanted: bool = True  # on the way to a statement: the value that leads there
 
@@ -137,6 +139,9 @@ class Assignment(Struct):
     same: bool = False  # it gives the name what it has now, as long as
     reads: list[str] = []  # these are what they are
     measured_from: str = ""  # a print of tensors and modules in `reads`, of which alone it is computed in each round
+    sum: bool = False  # of the numbers in `reads`, or of clocks,
+    minus: list[str] = []  # where these are subtracted
+    clock: bool = False  # a clock is read
 
 
 class Undone(Struct):
@@ -202,6 +207,20 @@ class DescribedLoop(Struct):
     accounted: list[str] = []  # attributes and items of these whose every change is known
 
 
+class Copied(Struct):
+    """A `while` of the parent's, whose functions are on the stack of this forked process, tests what only functions
+    change that run in such processes, each in its own copy."""
+
+    tested: Side = Side()  # here
+    type: str = ""  # of the object that it belongs to,
+    owner: str = ""  # as written
+    text: str = ""  # of the test,
+    holds: bool = False  # and what it would come to here
+    loop: Site = ("", 0, "")
+    by: str = ""  # the statement that changes it here,
+    site: Site = ("", 0, "")  # and where that is
+
+
 class LoopFrame(Struct):
     """A function of the user's on the stack, and the loops in it around its line, outermost first."""
 
@@ -222,7 +241,9 @@ class LoopSnapshot(Record):
     when: Literal["asked", "early", "died"] = "asked"  # in the first steps, where no loader is used; of an exception
     passes: int = 0  # over any loader, begun so far
     epochs: int = 0  # of these, before the present one, in which steps were made
+    backwards: int = 0  # passes through a graph so far
     frames: list[LoopFrame] = []
+    copied: list[Copied] = []
 
 
 class FedBy(Struct):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
-from unstuck.recorder.records import Site
 from unstuck.recorder.records.loops import Assignment, Comparison, Condition, Side, WayOut
 from unstuck.rules.loop.kept_low import why_kept_low
+from unstuck.rules.loop.no_longer import why_no_longer
+from unstuck.rules.loop.reason import Reason
+from unstuck.rules.loop.set_back import why_set_back
 from unstuck.rules.loop.stays import why_it_stays
 from unstuck.rules.loop.tested_values import (
     all_values,
@@ -45,22 +47,6 @@ _MEASURES = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why something can never come true: in short, and what there is to add."""
-
-    short: str
-    more: str = ""
-    observed: bool = False  # it rests on values that moved, not only on what does not change
-    by_chance: bool = False  # it may come true once, after very long
-    site: Site | None = None  # of the statement that is wrong,
-    fix: str = ""  # and what to do about it; empty: the condition is to be corrected
-
-    @property
-    def text(self) -> str:
-        return self.short + self.more
-
-
 def turned_enough(loop: Loop) -> bool:
     return loop.steps_since >= MIN_STEPS or loop.passes_since >= MIN_PASSES
 
@@ -80,9 +66,11 @@ def why_test_holds(loop: Loop) -> Reason | None:
         or _constant(loop, test)
         or _stays(loop, test, wanted=False)
         or _reset(loop, test)
+        or why_set_back(loop, test, wanted=False)
         or _cannot_rise(loop, test)
         or _settled(loop, test, wanted=False)
         or _never_set(loop, test, wanted=False)
+        or why_no_longer(loop, test, wanted=False)
         or _kept_low(loop, test, wanted=False)
     )
 
@@ -128,10 +116,12 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
             or _constant(loop, guard)
             or _stays(loop, guard, guard.wanted)
             or _reset(loop, guard)
+            or why_set_back(loop, guard, guard.wanted)
             or _restarts_inside(loop, guard)
             or _cannot_rise(loop, guard)
             or _settled(loop, guard, guard.wanted)
             or (_never_set(loop, guard, guard.wanted) if deep else None)
+            or why_no_longer(loop, guard, guard.wanted)
             or _kept_low(loop, guard, guard.wanted)
         )
         if reason:
@@ -145,7 +135,11 @@ def _why_blocked(loop: Loop, guards: list[Condition], deep: bool = True) -> Reas
 def _or_holds(loop: Loop, test: Condition) -> Reason | None:
     """`A or B`: the bound in B is passed, and A is true whatever happens."""
     holding = [part for part in test.parts if part.value is True]
-    if test.kind != "or" or not holding:
+    if (
+        test.kind != "or"
+        or not holding
+        or any(compared.clock for part in holding for _, compared, _ in comparisons(part))
+    ):
         return None
     over = [part for part in test.parts if part.value is False]
     passed = [compared for part in over for leaf, compared, _ in comparisons(part) if _has_moved(loop, leaf, compared)]

@@ -44,7 +44,7 @@ def why_kept_low(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, s
     readings = _on_plateau(loop)
     if readings is None:
         return _compared_with_the_last(loop, condition, wanted)
-    for sides in _counters(loop, condition, wanted):
+    for sides in counters(loop, condition, wanted):
         counter, bound = sides[-1]
         seen = [number_of(side) for side, _ in sides[-len(readings) :]]
         limit = number_of(bound)
@@ -58,7 +58,7 @@ def why_kept_low(loop: Loop, condition: Condition, wanted: bool) -> tuple[str, s
     return None
 
 
-def _counters(loop: Loop, condition: Condition, wanted: bool) -> Iterator[list[tuple[Side, Side]]]:
+def counters(loop: Loop, condition: Condition, wanted: bool) -> Iterator[list[tuple[Side, Side]]]:
     """What has to rise to a bound so that the condition comes out as wanted: it and its bound, at each reading."""
     for leaf, way in decisive(condition, wanted):
         if leaf.compared is not None and leaf.compared.op[0] in "<>":
@@ -74,7 +74,7 @@ def _compared_with_the_last(loop: Loop, condition: Condition, wanted: bool) -> t
     late = [each for each in (*loop.earlier, loop) if each.step >= half]
     if loop.loss is None or len(late) < 2 or not _is_flat(loop.loss, half, loop.step):
         return None
-    for sides in _counters(loop, condition, wanted):
+    for sides in counters(loop, condition, wanted):
         counter, bound = sides[-1]
         limit, counted = number_of(bound), _counted(loop, counter.text)
         compared = counted.leaf.compared if counted is not None else None

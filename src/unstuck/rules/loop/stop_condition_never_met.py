@@ -10,9 +10,12 @@ What it sees
     loop; early stopping compares with NaN, for good where the best value stays infinite, or takes a worse value for the
     best; an accuracy between 0 and 1 is compared with percents; a loss or an error is to fall below a bound and has
     stopped falling far above it. What is tested gets the value that it has already (`floor(6 * 1.15)` is 6, a cap
-    is below the goal); or it is measured anew in each iteration on a batch or a model that no step changes. A `for`
-    over a range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can
-    no longer come.
+    is below the goal); or it is measured anew in each iteration on a batch or a model that no step changes. The
+    beginning of a time budget, or a deadline, is set anew by the loop itself every so many rounds. A counter has
+    stopped rising because each round passes over what raises it, and no step is made either. Only forked children
+    change what the loop tests, each in a copy of its own (a plain dict, an attribute, a global name). A `for` over a
+    range that lasts for hours more, a hundred times what is done, counts as endless where the stop inside it can no
+    longer come.
 
 Why it matters
     The run trains on past the end that the script itself names, until somebody kills it: hours of compute, and
@@ -29,7 +32,9 @@ When it is wrong
     If something outside the script's file changes the tested value later, by a name this file never assigns. A
     condition that calls a function is judged only where the function is the script's own and plain to read. A loss
     that stays the same to six digits for hundreds of steps, and then falls after all. A model on which the stop is
-    measured, and which something unseen renews after more than a thousand steps.
+    measured, and which something unseen renews after more than a thousand steps. A counter of which one round in very
+    many raises again, after ten times what was usual, though the model did not change meanwhile: an environment that
+    comes to an end very late.
 """
 
 from __future__ import annotations
@@ -39,7 +44,10 @@ from dataclasses import replace
 
 from unstuck.model import Case, Finding, Fix, Where
 from unstuck.recorder.records.learning import Loss
-from unstuck.rules.loop.endings import Reason, seconds_left, turned_enough, why_never_taken, why_test_holds
+from unstuck.rules.loop.copies import waits_for_copies
+from unstuck.rules.loop.endings import seconds_left, turned_enough, why_never_taken, why_test_holds
+from unstuck.rules.loop.no_longer import Skipped, skipped
+from unstuck.rules.loop.reason import Reason
 from unstuck.rules.loop.training_loops import Loop, Moment, moments
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import main_loss, several_losses
@@ -53,6 +61,8 @@ def decide(case: Case) -> Iterable[Finding]:
         loss = _telling_loss(case, moment.snapshot.pid)
         judged = (_judge(moment, depth, replace(loop, loss=loss)) for depth, loop in enumerate(moment.loops))
         yield from [finding for finding in judged if finding is not None][:1]
+    yield from map(_skipping, skipped(case))
+    yield from waits_for_copies(RULE, case)
 
 
 def _telling_loss(case: Case, pid: int) -> Loss | None:
@@ -107,6 +117,20 @@ def _left_only_inside(moment: Moment, depth: int, outer: Loop) -> Finding | None
     return None
 
 
+def _skipping(each: Skipped) -> Finding:
+    loop, statement = each.loop, each.statement
+    return each.still.finding(
+        RULE,
+        confidence=0.75 if each.still.asked else 0.85,
+        title=f"the loop at line {loop.line} no longer comes to `{statement.text}`, by which it ends",
+        evidence=each.evidence,
+        where=loop.where(statement.line),
+        fix=each.fix,
+        seen_by=each.still.stacks_by,
+        also=(loop.where(),),
+    )
+
+
 def _finding(loop: Loop, where: Where, reason: Reason, fix: str) -> Finding:
     if reason.site is not None:
         where = replace(where, file=reason.site[0], line=reason.site[1], function=reason.site[2] or where.function)
@@ -114,7 +138,7 @@ def _finding(loop: Loop, where: Where, reason: Reason, fix: str) -> Finding:
     ends = "will hardly end" if reason.by_chance else "cannot end"
     return RULE.finding(
         severity="warning" if reason.by_chance else "error",
-        confidence=0.75 if reason.by_chance else 0.95 if len(loop.earlier) > 1 else 0.9,
+        confidence=0.75 if reason.by_chance else 0.95 if reason.proven and len(loop.earlier) > 1 else 0.9,
         title=f"the loop at line {loop.line} {ends}: {reason.short}",
         evidence=(
             reason.text,
@@ -132,6 +156,6 @@ RULE = Rule(
     "stop-condition-never-met",
     "loop",
     decide,
-    explains=frozenset(("endless-epoch", "loader-rebuilt-every-step")),
+    explains=frozenset(("endless-epoch", "loader-rebuilt-every-step", "main-spins")),
     disproved_by_end=True,
 )

@@ -10,10 +10,10 @@ import ast
 import copy
 import itertools
 from functools import lru_cache
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from ...objects import UNKNOWN, class_name, in_class
+from ...objects import UNKNOWN, class_name, ids, in_class
 from ...records.loops import Comparison, Condition, Every, Side, Value
 from . import parsed_source
 from .expressions import COMPARE, MOST_BITS, NUMBERS, Scope, cells, compare, is_tensor, number, truth
@@ -24,6 +24,7 @@ from .parsed_source import Function, Guards, beneath
 MOST_PARTS = 32  # of an `and` or `or`
 MOST_CALLS = 3  # functions that are read one inside another
 _ANSWERING = (ast.Return, ast.If, ast.Pass)
+_FIXED = ids(ModuleType, BuiltinFunctionType, type)
 TEXT, SHOWN = 200, 80  # letters of a condition, and of a text that is a value
 
 
@@ -56,6 +57,7 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
         tested=shown(value),
         every=_every(node, scope),
         names=list(parsed_source.names(node)),
+        asks=_asked(node, scope),
         calls=parsed_source.calls(node),
         wanted=wanted,
     )
@@ -63,7 +65,7 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
 
 def names_in(whole: Condition) -> list[str]:
     nan = whole.compared.nan_by if whole.compared is not None else []
-    return [*whole.names, *nan, *(name for part in whole.parts for name in names_in(part))]
+    return [*whole.names, *whole.asks, *nan, *(name for part in whole.parts for name in names_in(part))]
 
 
 def _joined(node: ast.BoolOp, text: str, scope: Scope, wanted: bool, calls: int) -> Condition:
@@ -86,6 +88,7 @@ def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: i
         difference=_difference(inside or sides[0], scope),
         apart=inside is not None,
         nan_by=list(dict.fromkeys(nan)),
+        clock=any(map(scope.reads_clock, sides)),
     )
     return Condition(
         text=text,
@@ -94,9 +97,18 @@ def _compared(node: ast.Compare, text: str, scope: Scope, wanted: bool, calls: i
         compared=compared,
         every=_every(sides[0], scope),
         names=list(dict.fromkeys(name for side in sides for name in parsed_source.names(side))),
+        asks=_asked(node, scope),
         calls=any(map(parsed_source.calls, sides)),
         wanted=wanted,
     )
+
+
+def _asked(node: ast.expr, scope: Scope) -> list[str]:
+    """What may answer otherwise the next time: objects whose methods are called, and functions of nobody's library."""
+    functions = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    owners = [each.value if isinstance(each, ast.Attribute) else each for each in functions]
+    named = [each for each in owners if isinstance(each, (ast.Name, ast.Attribute, ast.Subscript))]
+    return list(dict.fromkeys(parsed_source.text(each) for each in named if id(type(scope.find(each))) not in _FIXED))
 
 
 def _inside_abs(node: ast.expr) -> ast.expr | None:

@@ -29,7 +29,7 @@ from ...records.loops import (
     Side,
     WayOut,
 )
-from . import parsed_source
+from . import parents_loops, parsed_source
 from .conditions import condition, names_in, shown
 from .expressions import Scope, scope_of
 from .iterated import iterated
@@ -106,12 +106,22 @@ class Loops(Probe):
     def _describe(self, stack: list[tuple[FrameType, int | None]], when: When) -> list[LoopFrame]:
         frames: list[LoopFrame] = []
         try:
-            frames = _frames(stack)
-            if frames:
+            stack, behind = parents_loops.split(stack)
+            frames, copied = _frames(stack), parents_loops.copied(behind)
+            if frames or copied:
                 held = (loop.iterates.held for frame in frames for loop in frame.loops)
                 self._holding = self._holding or any(held)
                 passes, epochs = flight.words[at.W_LOADERS], flight.words[at.W_EPOCH]
-                told = LoopSnapshot(step=flight.steps(), when=when, passes=passes, epochs=epochs, frames=frames)
+                made, backwards = flight.steps(), flight.state[flight.BACKWARDS]
+                told = LoopSnapshot(
+                    step=made,
+                    when=when,
+                    passes=passes,
+                    epochs=epochs,
+                    backwards=backwards,
+                    frames=frames,
+                    copied=copied,
+                )
                 journal.tell(told)
         except RecursionError:  # the user's stack is nearly full: perhaps next time
             pass
@@ -164,7 +174,7 @@ def _loop(places: list[Place], here: int, which: int) -> DescribedLoop:
         assigned.update(assignments(node.body, function, tree, wanted, scope, turn))  # type: ignore[arg-type]
         statements = [each for given in assigned.values() for each in given]
         wanted = {name for each in statements for guard in each.guards for name in names_in(guard)}
-        wanted |= {name for each in statements if each.same for name in each.reads}
+        wanted |= {name for each in statements if each.same or each.sum for name in each.reads}
         wanted -= assigned.keys()
     loop = DescribedLoop(
         first=node.lineno,

@@ -1,7 +1,7 @@
 """Values of the user's expressions, read without running anything of theirs.
 
 Names, attributes from `__dict__` and of classes, items of plain containers, constants, arithmetic and comparisons of
-plain numbers. Never a property, never a call, but `len` of a built-in container and `int` of a float.
+plain numbers. Never a property, never a call, but `len` of a built-in container, `int` of a float, and the time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+import time
 from collections.abc import Callable
 from math import isfinite
 from types import FrameType, FunctionType
@@ -23,6 +24,7 @@ NUMBERS = ids(bool, int, float)
 _PLAIN = NUMBERS | ids(str, type(None))
 _CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
 _INDEXED = ids(list, tuple)
+_CLOCKS: dict[int, Any] = {id(clock): clock for clock in (time.time, time.monotonic, time.perf_counter)}
 _IS_HEAP = 1 << 9  # flag of every class that is made by a `class` statement
 _flags = type.__dict__["__flags__"].__get__
 
@@ -122,7 +124,19 @@ class Scope(ast.NodeVisitor):
         holds = truth(self.visit(node.test))
         return UNKNOWN if holds is None else self.visit(node.body if holds else node.orelse)
 
+    def clock(self, node: ast.expr) -> Any:
+        """The clock that an expression reads, in seconds; None if it is anything else."""
+        plain = isinstance(node, ast.Call) and not node.args and not node.keywords
+        return _CLOCKS.get(id(self.find(node.func))) if plain else None  # type: ignore[attr-defined]
+
+    def reads_clock(self, node: ast.expr | None) -> bool:
+        inside = ast.walk(node) if node is not None and is_small(node) else ()
+        return any(isinstance(inner, ast.Call) and self.clock(inner) is not None for inner in inside)
+
     def visit_Call(self, node: ast.Call) -> Any:
+        clock = self.clock(node)
+        if clock is not None:
+            return clock()
         if not (isinstance(node.func, ast.Name) and node.func.id in ("len", "int") and len(node.args) == 1):
             return UNKNOWN
         held = self.visit(node.args[0])

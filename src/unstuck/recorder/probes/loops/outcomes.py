@@ -44,6 +44,28 @@ def nan_by(node: ast.expr, scope: Scope) -> list[str]:
     return list(reads)
 
 
+def terms(node: ast.expr, scope: Scope) -> dict[str, int] | None:
+    """The names in a sum or difference of numbers and clocks, each with the sign that it has there; None: it is more
+    than that. `time.time() - start` gives `start: -1`."""
+    found: dict[str, int] = {}
+    waiting = [(node, 1)] if is_small(node) else []
+    while waiting:
+        part, sign = waiting.pop()
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.Sub)):
+            waiting += [(part.left, sign), (part.right, -sign if isinstance(part.op, ast.Sub) else sign)]
+        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            found[text(part)] = sign
+        elif scope.clock(part) is None and not _is_constant(part):
+            return None
+    return found if is_small(node) else None
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """A number that is written out: `10 * 60`."""
+    inside = list(ast.walk(node))
+    return all(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Constant)) for each in inside)
+
+
 class _Outcome(Scope):
     """`rest`: what stands for all that is finite or not known; None: that is read as it is."""
 

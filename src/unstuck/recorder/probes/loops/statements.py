@@ -16,7 +16,7 @@ from . import parsed_source
 from .conditions import called, condition, seen_from
 from .expressions import Scope
 from .measured import measured_from
-from .outcomes import nan_by, now
+from .outcomes import nan_by, now, terms
 from .parsed_source import FUNCTIONS, LOOPS, SCOPES, TRY, WITH, Function, Placed, beneath, expression, text
 from .rounds import Round
 
@@ -56,7 +56,7 @@ def targets(statement: ast.stmt) -> Iterator[tuple[ast.expr, Given]]:
         yield from ((node.target, "other") for node in ast.walk(statement) if isinstance(node, ast.NamedExpr))
 
 
-def _changes(statement: ast.stmt, name: str) -> Given | None:
+def changes(statement: ast.stmt, name: str) -> Given | None:
     """How a statement changes a name; what is appended to it counts too."""
     call = _appending(statement)
     added = call is not None and text(call.func.value) == name  # type: ignore[attr-defined]
@@ -158,7 +158,7 @@ def assignments(
     assigned: Assigned = {name: [] for name in sorted(wanted)}
     for placed in beneath(body):
         for name in assigned:
-            if (kind := _changes(placed.statement, name)) is not None:
+            if (kind := changes(placed.statement, name)) is not None:
                 _add(assigned[name], name, placed, kind, scope, turn=turn)
     read = _in_methods(assigned, body, getattr(function, "name", ""), scope)
     _in_closures(assigned, body, scope)
@@ -175,7 +175,7 @@ def assignments(
 def _in_callback(turn: Round, statement: ast.stmt, name: str, given: list[Assignment], scope: Scope) -> bool:
     """It is in a function that the round calls, and could be read as if it stood here."""
     here = [placed for placed in turn.ran if placed.statement.lineno == statement.lineno]
-    seen = [(placed, kind) for placed in here if (kind := _changes(placed.statement, name)) is not None]
+    seen = [(placed, kind) for placed in here if (kind := changes(placed.statement, name)) is not None]
     for placed, kind in seen:
         _add(given, name, placed, kind, scope, elsewhere=True)
     return bool(here) and len(seen) == len(here)
@@ -200,6 +200,7 @@ def _add(
     full = len(given) == MOST_ASSIGNMENTS
     value = None if full else _value_for(placed.statement, name)
     same, reads = _outcome(name, value, kind, scope)
+    sums = None if value is None else terms(value, scope)
     anew, print_ = turn is not None and kind == "other" and not (placed.guards or placed.nested), ""
     if anew and value is not None and not same and parsed_source.calls(value):
         print_, reads = measured_from(placed.statement, value, scope, turn)  # type: ignore[arg-type]
@@ -211,8 +212,11 @@ def _add(
         unread=full,
         guards=[] if full else [condition(guard, scope, value) for guard, value in placed.guards],
         same=same,
-        reads=reads,
+        reads=reads if sums is None or same else list(sums),
         measured_from=print_,
+        sum=sums is not None,
+        minus=[name for name, sign in (sums or {}).items() if sign < 0],
+        clock=sums is not None and scope.reads_clock(value),
     )
     answer = condition(value, scope) if isinstance(value, ast.Call) and kind == "other" else None
     if answer is None or answer.kind != "call" or answer.parts[0].kind not in ("and", "or", "not", "compare"):
@@ -250,7 +254,7 @@ def _in_methods(assigned: Assigned, body: list[ast.stmt], inside: str, scope: Sc
                 continue
             call = _only_call(body, node.value, method.name)  # type: ignore[attr-defined]
             for placed in beneath(seen_from(method, node.value, call)):  # type: ignore[attr-defined]
-                kind = _changes(placed.statement, name)
+                kind = changes(placed.statement, name)
                 if kind is not None:
                     _add(given, name, placed, kind, scope, elsewhere=True)
     return read
@@ -267,7 +271,7 @@ def _in_closures(assigned: Assigned, body: list[ast.stmt], scope: Scope) -> None
             continue
         call, (source, owner, shared) = found[0]
         for placed in beneath(seen_from(source, owner, call, shared)):
-            kind = _changes(placed.statement, name)
+            kind = changes(placed.statement, name)
             if kind is not None:
                 _add(given, name, placed, kind, scope, elsewhere=True)
 
