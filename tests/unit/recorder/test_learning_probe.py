@@ -284,7 +284,7 @@ def test_a_rate_of_an_update_by_hand_that_is_gone(run: Run) -> None:
         run.probe.after_step(None, made)
         flight.state[flight.STEPS] += 1
     (by_hand,) = run.record().optimizers
-    assert by_hand.lrs == [(1, 0.1), (3, 0.0)]
+    assert by_hand.lrs == [(1, 0.1), (4, 0.0)]
 
 
 def found_from_here() -> Names:
