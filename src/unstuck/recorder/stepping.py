@@ -21,8 +21,6 @@ LEAVES = 3  # of these that are followed
 NUMBERS = 32  # of each that are compared
 MANY = 64  # backward passes without an optimizer's step, after which they are looked at for themselves
 
-_followed = 0  # the step after which the passes of a training without a loader were last followed
-
 
 class Leaf:
     """A tensor that is trained, as it was at the last backward pass."""
@@ -62,7 +60,8 @@ class ByHand:
     """Updates that no optimizer makes."""
 
     __slots__ = (
-        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "inside", "leftovers", "made",
+        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "followed", "inside", "leftovers",
+        "made",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -71,6 +70,7 @@ class ByHand:
         """An optimizer's step is under way: its closure calls backward as often as it likes."""
 
     def forget(self) -> None:
+        self.followed = 0  # the step after which the passes of a training without a loader were last followed
         self._leaves: list[Leaf] = []
         self.leftovers: Leftovers | None = None
         self._before = self._optimizers = self.made = 0
@@ -169,7 +169,6 @@ def settle() -> None:
 def turn() -> None:
     """A sampled step has ended, or one begins; what the supervisor asks for is answered. After the first steps probes
     hear of one only where the time for it is earned: where steps are short, most are only timed."""
-    global _followed
     flight.turn()
     state = flight.state
     probed = state[flight.FULL] and (state[flight.STEPS] < flight.FULL_STEPS or dispatch.module("governor").allows())
@@ -179,9 +178,9 @@ def turn() -> None:
     settle()
     if flight.words[at.W_REQUEST]:
         answer()
-    since = state[flight.STEPS] - _followed
+    since = state[flight.STEPS] - by_hand.followed
     if state[flight.STEPS] > 1 and not flight.words[at.W_LOADERS] and (probed or not 0 <= since <= flight.OFTEN):
-        _followed = state[flight.STEPS]
+        by_hand.followed = state[flight.STEPS]
         dispatch.emit("stepped_without_loader", sys._getframe(1), state[flight.STEPS])
 
 
