@@ -54,8 +54,10 @@ def turned_enough(loop: Loop) -> bool:
 def why_test_holds(loop: Loop) -> Reason | None:
     """Why the test of a `while` can never become false; None if it can, or if that is not known."""
     test = loop.described.test
-    if not loop.is_while or loop.is_endless or not turned_enough(loop) or test.value is not True:
+    if not loop.is_while or loop.is_endless or test.value is not True:
         return None
+    if not turned_enough(loop):
+        return why_no_longer(loop, test, wanted=False)
     return (
         _undone(loop, test, wanted=False)
         or _or_holds(loop, test)

@@ -3,7 +3,7 @@ and that no longer comes, while the loop goes on and the model no longer changes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ MIN_RISING = 3  # readings at which it had risen each time,
 MIN_STANDING = 4  # and those after them at which it is the same
 TIMES = 10  # what was the longest between two readings at which it rose is passed so many times since
 MIN_LOOKS = 4  # from outside, where the training passes no seam any more
-MIN_STEPS = 20  # that were made until then
+MIN_STEPS = 20  # that were made until then; where no reading saw it rise, it has counted so many of them
 
 
 # --- by the values ---------------------------------------------------------------------------------------------------
@@ -38,15 +38,17 @@ def why_no_longer(loop: Loop, condition: Condition, wanted: bool) -> Reason | No
             continue
         first = values.index(values[-1])
         rising, standing = moments[: first + 1], moments[first:]
-        if len(set(values)) < first + 1 or len(rising) < MIN_RISING or len(standing) < MIN_STANDING:
+        rose = len(set(values)) == first + 1 >= MIN_RISING or (first == 0 and MIN_STEPS <= values[0] <= loop.step + 1)
+        if not rose or len(standing) < MIN_STANDING or standing[0].step != loop.step:
             continue
-        if standing[0].step != loop.step or not _far_longer(rising, standing):
+        longer = _far_longer(rising, standing)
+        if not longer:
             continue
-        took, usual = loop.snapshot.at - standing[0].snapshot.at, max(_between(rising))
+        took = seconds(loop.snapshot.at - standing[0].snapshot.at)
         return Reason(
             f"`{shown(counter)}` no longer rises to `{shown(bound)}`",
-            f": {_waiting(raised[0])}; until step {loop.step:,} it had risen at every reading, at most "
-            f"{seconds(usual)} apart, and in the {seconds(took)} since then neither it nor the model has changed",
+            f": {_waiting(raised[0])}. Since step {loop.step:,} neither it nor the model has changed, in {took} and "
+            f"{longer}",
             observed=True,
             proven=False,
             site=None if raised[0].elsewhere else (loop.frame.file, raised[0].line, loop.frame.function),
@@ -55,37 +57,33 @@ def why_no_longer(loop: Loop, condition: Condition, wanted: bool) -> Reason | No
     return None
 
 
-def _between(moments: Sequence[Loop]) -> list[float]:
-    return [now.snapshot.at - then.snapshot.at for then, now in pairwise(moments)]
+def _far_longer(rising: list[Loop], standing: list[Loop]) -> str:
+    """In time, and in rounds of one kind, which it says. Where no reading saw it rise, that took no longer than all
+    that the process had done by then."""
+    usual = [now.snapshot.at - then.snapshot.at for then, now in pairwise(rising)]
+    if standing[-1].snapshot.at - standing[0].snapshot.at < TIMES * max(usual, default=0.0):
+        return ""
+    for what, measure in MEASURES.items():
+        known = [each for moment in (*rising, *standing[1:]) if (each := measure(moment)) is not None]
+        if len(known) < len(rising) + len(standing) - 1 or (measure is _counted and not usual):
+            continue
+        before, since = known[: len(rising)], known[-1] - known[len(rising) - 1]
+        longest = max((now - then for then, now in pairwise(before)), default=before[0])
+        if longest and since >= TIMES * longest:
+            return f"{since:,.0f} {what}; it never took more than {longest:,.0f} of these before"
+    return ""
 
 
-def _far_longer(rising: list[Loop], standing: list[Loop]) -> bool:
-    """In time, and in rounds: batches, passes, or what the loop itself counts."""
-    if standing[-1].snapshot.at - standing[0].snapshot.at < TIMES * max(_between(rising)):
-        return False
-    for measure in (_backwards, _passes, _counted):
-        before, since = _differences(measure, rising), _differences(measure, standing)
-        if before and since and sum(since) >= TIMES * max(*before, 1):
-            return True
-    return False
-
-
-def _differences(measure: object, moments: list[Loop]) -> list[float]:
-    values = [measure(each) for each in moments]  # type: ignore[operator]
-    return [] if None in values else [now - then for then, now in pairwise(values)]
-
-
-def _backwards(loop: Loop) -> float | None:
-    return loop.snapshot.backwards
-
-
-def _passes(loop: Loop) -> float | None:
-    return loop.snapshot.passes
-
-
-def _counted(loop: Loop) -> float | None:
+def _counted(loop: Loop) -> int | None:
     counts = loop.described.counts
     return None if counts is None or not loop.is_while else counts.least
+
+
+MEASURES: dict[str, Callable[[Loop], int | None]] = {
+    "backward passes": lambda loop: loop.snapshot.backwards,
+    "passes over the data": lambda loop: loop.snapshot.passes,
+    "rounds": _counted,
+}
 
 
 # --- by stacks -------------------------------------------------------------------------------------------------------

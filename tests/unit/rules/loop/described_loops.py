@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from tests.unit.recorder.written import make_step, set_steps, written
 from unstuck.model import Case
+from unstuck.recorder import flight
 from unstuck.recorder.probes.loops import expressions, undone
 from unstuck.recorder.probes.loops.describe import Loops
 from unstuck.recorder.records.loops import LoopSnapshot
@@ -42,6 +43,7 @@ def described(tmp_path: Path, source: str) -> tuple[Case, int]:
         describe()
 
     def describe() -> None:
+        flight.state[flight.BACKWARDS] = made + idle
         if made + idle in DESCRIBED:
             loops.asked_loops(sys._getframe(2))
             times.append(float(made + idle))
@@ -62,6 +64,7 @@ def described(tmp_path: Path, source: str) -> tuple[Case, int]:
             pass
         finally:
             set_steps(0)
+            flight.state[flight.BACKWARDS] = 0
             del sys.modules[module.__name__]
     told = (each for each in snapshots if isinstance(each, LoopSnapshot))
     return Case(loop_snapshots=tuple(replace(each, at=at) for each, at in zip(told, times, strict=True))), made + idle

@@ -70,6 +70,31 @@ def test_is_silent_where_it_may_rise_again(tmp_path: Path, monkeypatch: pytest.M
     assert judged(tmp_path, LOOP.format(*MAY_RISE[name]))[0] == []
 
 
+STEPS_BEFORE = """
+    def train(step_made, most=99):
+        steps, rounds = {}, 0
+        for _ in range(30): step_made()
+        while steps < most:
+            rounds += 1
+            hard = [0] * {}
+            if not hard:
+                no_step()
+                continue
+            steps += 1
+            step_made()
+"""
+
+
+@pytest.mark.parametrize(("begins", "hard", "named"), [(30, 0, True), (3, 0, False), (64, 0, False)])
+def test_it_stood_at_the_first_reading_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: int, hard: int, named: bool
+) -> None:
+    """By what was counted until then: so many steps, and no more than were made."""
+    monkeypatch.setattr(described_loops, "DESCRIBED", (32, 40, 100, 200, 300, 400, 560))
+    found, _ = judged(tmp_path, STEPS_BEFORE.format(begins, hard))
+    assert ["no longer rises" in each.title for each in found] == [True] * named
+
+
 # --- where no seam is passed, by stacks ------------------------------------------------------------------------------
 
 CASE = "stop-skips-what-is-learned"
