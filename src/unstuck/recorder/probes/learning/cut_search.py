@@ -35,7 +35,7 @@ LIKELY = frozenset(
      "multinomial", "round", "sign", "tensor")
 )  # fmt: skip
 MAKES = frozenset(("as_tensor", "from_numpy", "tensor"))
-OUT_OF_PLACE = frozenset(name for name in dir(torch.Tensor) if f"{name}_" in dir(torch.Tensor))
+OUT_OF_PLACE = frozenset(dir(torch.Tensor)).intersection(name[:-1] for name in dir(torch.Tensor) if name[-1] == "_")
 """Operations that give a new tensor, and have a twin that writes into the old one."""
 CACHE, PRECALL, THROWN_AWAY = (dis.opmap.get(name, -1) for name in ("CACHE", "PRECALL", "POP_TOP"))
 DISABLES = re.compile("no_grad|inference_mode|set_grad_enabled")

@@ -47,7 +47,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
     "ConvolutionBackward": (0, "_saved_input"),
 }
 LOOKUP = "EmbeddingBackward"
-INDEXED = {"IndexBackward": "_saved_indices", "IndexSelectBackward": "_saved_index"}  # rows of a table, by their numbers
+INDEXED = {"IndexBackward": "_saved_indices", "IndexSelectBackward": "_saved_index"}  # rows of a table, by number
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
