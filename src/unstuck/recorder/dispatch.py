@@ -70,6 +70,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "model_given": ("data", "same batches"),  # (arguments, frame): the outermost module is called
     # (tensor, frame, plain): weights are, as the graph shows; `plain`: no module is. The last two may follow lines.
     "graph_given": ("data", "same batches", "views", "kept"),
+    "rows_asked": ("same batches",),  # (their numbers, frame): nothing but rows of tables is, in a plain model
     "loss_given": ("data",),  # (target or None, op, label that is ignored or None): a loss function was
     "rows_shuffled": ("shuffles",),  # (array or tensor, its rows before, frame): by `random.shuffle`
     # Of losses. A value is handed over once, by one of the three, and in order.

@@ -6,17 +6,20 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from unstuck.recorder.probes.data import given_views
 from unstuck.recorder.probes.data.given_views import GivenViews
+from unstuck.recorder.probes.learning import script_lines
 
 Modify = Callable[[torch.Tensor], torch.Tensor]
 
 
 @pytest.fixture
 def probe() -> Iterator[GivenViews]:
+    torch.manual_seed(0)
     made = GivenViews()
     yield made
     made.remove()
@@ -94,3 +97,29 @@ def test_nothing_of_the_training_is_kept_alive(probe: GivenViews) -> None:
     gone = torch._C._WeakTensorRef(data)
     del data
     assert gone.expired()
+
+
+def held(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An array that a function of the user's has a name for."""
+    data = np.random.default_rng(0).normal(size=(80, 6))
+    monkeypatch.setattr(script_lines, "user_frames", lambda frame: iter([frame]))
+    monkeypatch.setattr(script_lines, "names_in", lambda _frame: {"data": data})
+    return data
+
+
+def test_slices_of_an_array(probe: GivenViews, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = held(monkeypatch)
+    for _ in range(3):
+        for k in range(8):
+            x = add(torch.from_numpy(data[10 * k : 10 * k + 10]))
+            probe.graph_given(x, sys._getframe(), False)
+    assert (probe.again, probe.other, probe.same) == (16, 0, 0)
+    assert probe._base() is data
+
+
+@pytest.mark.parametrize("made", [np.copy, lambda rows: rows[[0, 3, 5]]])
+def test_copies_of_an_array(probe: GivenViews, monkeypatch: pytest.MonkeyPatch, made: Any) -> None:
+    data = held(monkeypatch)
+    for k in range(8):
+        probe.graph_given(add(torch.from_numpy(made(data[10 * k : 10 * k + 10]))), sys._getframe(), False)
+    assert probe.looks == 0

@@ -34,6 +34,16 @@ def test_what_the_weights_are_given() -> None:
     assert list(probe.given) == ["x @ w"]
 
 
+def test_rows_that_are_taken_from_a_table() -> None:
+    table, rows = torch.randn(5, 3, requires_grad=True), torch.tensor([4, 0])
+    for taken in (table[rows], table.index_select(0, rows)):
+        graph = graph_reading.read(taken.sum().grad_fn)
+        assert graph_reading.rows_asked(graph, SavedTensors())[0] is rows
+    # What a layer gives is no table, and beside a product the rows are not what the model is given.
+    for loss in ((table * 2)[rows].sum(), (torch.randn(2, 5) @ table).sum() + table[rows].sum()):
+        assert graph_reading.rows_asked(graph_reading.read(loss.grad_fn), SavedTensors()) == []
+
+
 def test_modules_are_followed_between_the_steps_in_which_they_are_watched() -> None:
     probe = BatchStatistics()
     probe.graph_given(X, None, False)

@@ -5,10 +5,11 @@ What it sees
     the next one. The default collate function copies; `batch_size=None`, and a `collate_fn` that returns the samples
     as they are, do not. It is an error once a later epoch got a sample as the training had left it, and modified it
     once more. Before that it is a warning; if writing again changes nothing, it is information. A stream is not
-    reported before that: it may read everything anew. Without a loader: batches are views (slices) of one tensor, and
-    the same places come to the weights changed each time, by a line that leaves the batch just used as it was. Or what
-    is kept for later (batches in a queue, states in a replay memory) is one and the same memory several times, and is
-    modified while it is kept: a thread fills one buffer for all batches, an environment returns its own array.
+    reported before that: it may read everything anew. Without a loader: batches are views (slices) of one tensor or
+    array, and the same places come to the weights changed each time, by a line that leaves the batch just used as it
+    was. Or what is kept for later (batches in a queue, states in a replay memory) is one and the same memory several
+    times, and is modified while it is kept: a thread fills one buffer for all batches, an environment returns its own
+    array.
 
 Why it matters
     Each epoch trains on what the epoch before left: normalized twice, noise upon noise, values that fade to nothing or
@@ -111,7 +112,7 @@ def _without_loader(data: RewrittenData) -> Finding:
         confidence=0.95 if data.line else 0.85,
         title=f"{who} modifies the data in place: batches are views of it, and later epochs see changed data",
         evidence=(
-            f"{data.looks} batches checked at {data.places} places were views of one tensor of {size}",
+            f"{data.looks} batches checked at {data.places} places were views of one tensor or array of {size}",
             f"{_times(data.again)} a place came again with the same data changed, {_times(data.same)} as it had been",
             f"in {data.kept} steps followed line by line, {who} wrote into it and left the batch just used as it was: "
             "the next one is modified on its way to the model",

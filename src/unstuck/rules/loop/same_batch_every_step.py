@@ -3,9 +3,9 @@
 What it sees
     The contents of the batches that the loader gives are identical step after step, although the loader has more than
     one batch: usually `next(iter(loader))`, which begins a new pass each time and takes its first batch. Or, where a
-    script makes its batches itself: what the model gets is made anew in each step with the same contents, by code that
-    seeds its generator each time, takes the first element of a new generator (`next(batches(data))`), or cuts at a
-    position that nothing moves.
+    script makes its batches itself: what the model gets, or the numbers of the rows it looks up in plain tensors, is
+    made anew in each step with the same contents, by code that seeds its generator each time, takes the first element
+    of a new generator (`next(batches(data))`), or cuts at a position that nothing moves.
 
 Why it matters
     The model memorises one batch: the loss falls, and on all other data it stays as bad as it was.

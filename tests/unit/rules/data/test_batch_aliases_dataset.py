@@ -70,7 +70,7 @@ def test_without_a_loader_the_line_is_named() -> None:
     )  # fmt: skip
     (found,) = batch_aliases_dataset.decide(Case(rewritten_data=(data,)))
     assert (found.severity, found.where.line) == ("error", 16)
-    assert "views of one tensor of 4800 × 12" in found.evidence[0]
+    assert "views of one tensor or array of 4800 × 12" in found.evidence[0]
     assert "was 0.5 and came as 2.25" in found.evidence[3]
 
 

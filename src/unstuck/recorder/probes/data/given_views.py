@@ -1,4 +1,4 @@
-"""Without a loader: are batches views of a tensor that lives on, and is each modified before every use?
+"""Without a loader: are batches views of a tensor or array that lives on, and is each modified before every use?
 
 Of each batch that meets the weights some numbers are kept, by its place in memory. Where places come again with the
 same data changed, the lines of a few steps are followed: one that writes into the tensor, not under its own name, and
@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import sys
 from _weakref import ref
+from collections.abc import Iterable
 from itertools import islice
 from types import FrameType
 from typing import Any
 
 import torch
 
-from ... import flight, gpu, journal
-from ...probe import Probe
+from ... import flight, gpu, journal, objects
+from ...probe import Probe, is_due
 from ...records import Site
 from ...records.loaders import RewrittenData
+from ..learning import script_lines
+from ..object_walk import ObjectWalk, held_by
 from . import dataset_memory
+from .dataset_memory import Extent
 from .writing_line import WritingLine
 
 MOST_PLACES = 512
@@ -32,6 +36,8 @@ COMPARED = 8  # other places
 MIN_AGAIN = 4  # places that came again changed; at least twice as many as came with other data
 MIN_KEPT = 2  # steps followed in which a line wrote elsewhere than into the batch just used
 MOST_TRIES = 6  # steps that are followed
+MOST_BYTES = 1 << 20  # of an array, that are compared from line to line: it does not count how often it is written to
+MOST_FRAMES, MOST_OBJECTS, DEPTH, MOST_SECONDS = 12, 1500, 3, 0.002  # in which the array of a batch is looked for
 
 
 class GivenViews(Probe):
@@ -44,11 +50,12 @@ class GivenViews(Probe):
     def forget(self) -> None:
         self._line.leave()
         self._base: Any = None  # weakly: what the batches are views of
-        self._version: int | None = None
+        self._state: int | bytes | None = None  # of that, when the batch was used
         self._places: dict[tuple[int, int], Any] = {}  # by where it begins and its size: some of its numbers
         self._used: tuple[Any, Any] | None = None  # how the batch just used lies in it, and some of its numbers then
         self._stayed = False  # it was still that when the tensor was written to
         self.line: Site | None = None
+        self._searches = 0
         self.looks = self.again = self.other = self.same = self.kept = self.altered = self._tries = 0
         self._numbers: tuple[float, float] | None = None
         self._told = False
@@ -58,25 +65,47 @@ class GivenViews(Probe):
 
     last = remove
 
-    def graph_given(self, tensor: Any, _frame: FrameType, _plain: bool) -> None:
+    def graph_given(self, tensor: Any, frame: FrameType | None, _plain: bool) -> None:
         self._end_of_step()
-        base = dataset_memory.base_of(tensor)
-        if self._told or base is None or not gpu.near(tensor) or tensor.is_complex() or base.requires_grad:
+        if self._told or not gpu.near(tensor) or tensor.is_complex():
             return
         known = self._base() if self._base is not None else None
+        base = dataset_memory.base_of(tensor)
+        base = self._array_around(tensor, frame, known) if base is None else base
+        if base is None or (dataset_memory.is_tensor(base) and base.requires_grad):
+            return
         if known is not base:
             self.forget()
             self._base = ref(base)
         self._look(tensor, base)
 
+    def _array_around(self, tensor: Any, frame: FrameType | None, known: Any) -> Any:
+        """The array that it is a slice of: memory that is not torch's own does not change its size."""
+        lies = dataset_memory.extent(tensor)
+        if lies is None or tensor.untyped_storage().resizable():
+            return None
+        if known is not None and _is_within(lies, known):
+            return known
+        self._searches += 1
+        if not is_due(self._searches):
+            return None
+        users = islice(script_lines.user_frames(frame), MOST_FRAMES)
+        named = (pair for user in users for pair in script_lines.names_in(user).items())
+        walk = ObjectWalk(_inside, MOST_OBJECTS, DEPTH, MOST_SECONDS).over(named)
+        return next((thing for _, thing in walk if _is_within(lies, thing)), None)
+
     def _look(self, tensor: Any, base: Any) -> None:
         self.looks += 1
-        key = tensor.storage_offset(), tensor.numel()
+        place = tensor.storage_offset() if dataset_memory.is_tensor(base) else tensor.data_ptr()
         with torch.no_grad():
             now = _some(tensor)
-            self._came(key, now)
-        self._used = (tensor.shape, tensor.stride(), tensor.storage_offset()), now
-        self._version = dataset_memory.version(base)
+            self._came((place, tensor.numel()), now)
+        if dataset_memory.is_tensor(base):
+            self._used = (tensor.shape, tensor.stride(), tensor.storage_offset()), now
+        else:
+            lies = dataset_memory.extent(tensor)
+            self._used = ((lies.begin, lies.end), dataset_memory.read(lies)) if lies is not None else None
+        self._state = _state(base)
         if self.again < max(MIN_AGAIN, self.same, 2 * self.other) or self.altered:
             return
         if self.kept >= MIN_KEPT:
@@ -107,11 +136,15 @@ class GivenViews(Probe):
     def _is_written(self) -> bool:
         """Since the last batch was used, the tensor has changed."""
         base = self._base() if self._base is not None else None
-        if base is None or self._used is None or dataset_memory.version(base) == self._version:
+        if base is None or self._used is None or _state(base) == self._state:
             return False
         lies, given = self._used
-        with torch.no_grad():
-            self._stayed = bool(torch.equal(_some(base.detach().as_strided(*lies)), given))
+        if dataset_memory.is_tensor(base):
+            with torch.no_grad():
+                self._stayed = bool(torch.equal(_some(base.detach().as_strided(*lies)), given))
+        else:
+            used = Extent(None, *lies)
+            self._stayed = _is_within(used, base) and dataset_memory.read(used) == given
         return True
 
     def _end_of_step(self) -> None:
@@ -128,11 +161,39 @@ class GivenViews(Probe):
         before, after = self._numbers or (None, None)
         journal.tell(
             RewrittenData(
-                shape=[int(size) for size in base.shape], looks=self.looks, places=len(self._places), again=self.again,
+                shape=_shape(base), looks=self.looks, places=len(self._places), again=self.again,
                 same=self.same, kept=self.kept, line=self.line, value_before=before, value_after=after,
                 step=flight.steps(),
             )
         )  # fmt: skip
+
+
+def _inside(thing: Any) -> Iterable[tuple[str, Any]]:
+    return () if issubclass(type(thing), type) else held_by(thing, objects.SHORT)
+
+
+def _is_within(lies: Extent, thing: Any) -> bool:
+    """It is a part of this array."""
+    around = None if dataset_memory.is_tensor(thing) else dataset_memory.extent(thing)
+    return (
+        around is not None
+        and around.begin <= lies.begin
+        and lies.end <= around.end
+        and lies.end - lies.begin < around.end - around.begin
+    )
+
+
+def _state(base: Any) -> int | bytes | None:
+    """What changes when it is written to."""
+    if dataset_memory.is_tensor(base):
+        return dataset_memory.version(base)
+    lies = dataset_memory.extent(base)
+    return None if lies is None else dataset_memory.read(lies, MOST_BYTES)
+
+
+def _shape(base: Any) -> list[int]:
+    shape = base.shape if dataset_memory.is_tensor(base) else sys.modules["numpy"].ndarray.shape.__get__(base)
+    return [int(size) for size in shape]
 
 
 def _some(tensor: Any) -> Any:

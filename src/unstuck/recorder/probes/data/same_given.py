@@ -35,7 +35,7 @@ class Given:
 
 class SameBatches(Probe):
     name = "same batches"
-    governed = frozenset(("graph_given",))  # the other comes in a few steps only
+    governed = frozenset(("graph_given", "rows_asked"))  # the other comes in a few steps only
 
     def forget(self) -> None:
         self._places: dict[Any, Given] = {}
@@ -48,6 +48,9 @@ class SameBatches(Probe):
     def graph_given(self, tensor: Any, frame: FrameType | None, plain: bool) -> None:
         if plain:
             self._look(tensor, frame)
+
+    def rows_asked(self, numbers: list[Any], frame: FrameType | None) -> None:
+        self._look(numbers, frame)
 
     def _look(self, batch: Any, frame: FrameType | None) -> None:
         if loading.everything():

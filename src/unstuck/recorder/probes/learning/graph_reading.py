@@ -48,6 +48,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
 }
 LOOKUP = "EmbeddingBackward"
 VIEWS = ("ViewBackward", "UnsafeViewBackward", "ReshapeAliasBackward")
+INDEXED = {"IndexBackward": "_saved_indices", "IndexSelectBackward": "_saved_index"}  # rows of a table, by number
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
 SOFTMAX = {"SoftmaxBackward": "softmax", "LogSoftmaxBackward": "log_softmax"}
@@ -68,6 +69,7 @@ class Graph:
         self.products: list[Any] = []  # nodes that multiply what has no graph with what has one
         self.lookups: list[Any] = []  # nodes of embeddings
         self.views: list[Any] = []  # nodes that give the same numbers another shape
+        self.indexed: list[Any] = []  # nodes that take rows of a leaf
         self.last: Any = None  # the node nearest to the loss that multiplies with weights
         self.nodes = 0
         self.capped = self.compiled = False
@@ -89,6 +91,8 @@ class Graph:
             self.views.append(node)
         elif name == LOOKUP:
             self.lookups.append(node)
+        elif name in INDEXED and is_leaf(node.next_functions[0][0]):
+            self.indexed.append(node)
         elif "CompiledFunction" in name:
             self.compiled = True
         elif name == "MulBackward":
@@ -182,6 +186,14 @@ def data_of(graph: Graph, saved_tensors: SavedTensors) -> Any:
     return max((tensor for tensor in given if tensor is not None), key=lambda tensor: tensor.numel(), default=None)
 
 
+def rows_asked(graph: Graph, saved_tensors: SavedTensors) -> list[Any]:
+    """The numbers of the rows that are taken from tables of plain tensors (`table[numbers]`), where nothing else shows
+    what the model is given."""
+    nodes = [] if graph.products or graph.lookups else graph.indexed[:MAX_PRODUCTS]
+    kept = [saved_tensors.of(node, INDEXED[name_of(node)]) for node in nodes]
+    return [tensor for tensor in kept if tensor is not None]
+
+
 def is_leaf(node: Any) -> bool:
     return node is not None and name_of(node).endswith(LEAF)
 
@@ -268,6 +280,7 @@ def saved(node: Any, name: str) -> Any:
         value = getattr(node, name, None)
     except RuntimeError:  # freed by an earlier backward, or changed in place
         return None
+    value = value[0] if type(value) is tuple and value else value  # of several indices the first
     return value if type(value) in (torch.Tensor, torch.nn.Parameter) else None
 
 

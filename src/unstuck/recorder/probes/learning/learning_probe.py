@@ -294,8 +294,11 @@ class LearningProbe(Probe):
         self.returns_kept.look(frame)
         if graph.flat and not graph.capped and self.flat is None:
             self._note_flat(root.grad_fn, graph, frame)
-        if not loading.everything() and (data := graph_reading.data_of(graph, self.saved)) is not None:
-            dispatch.emit("graph_given", data, frame, self.observed.plain)
+        if not loading.everything():
+            if (data := graph_reading.data_of(graph, self.saved)) is not None:
+                dispatch.emit("graph_given", data, frame, self.observed.plain)
+            elif self.observed.plain and (rows := graph_reading.rows_asked(graph, self.saved)):
+                dispatch.emit("rows_asked", rows, frame)
         self.heads.note(root.grad_fn, frame)
         self._look_at_terms(root.grad_fn, graph.leaves, frame)
         if not self.saved.hooked and not self.compiled:
