@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable
 from math import isfinite
 from types import FrameType, FunctionType
@@ -21,7 +22,7 @@ from .parsed_source import is_small
 MOST_BITS = 1000  # larger whole numbers are not computed with
 NUMBERS = ids(bool, int, float)
 _PLAIN = NUMBERS | ids(str, type(None))
-_CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
+_CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range, deque)
 _INDEXED = ids(list, tuple)
 _IS_HEAP = 1 << 9  # flag of every class that is made by a `class` statement
 _flags = type.__dict__["__flags__"].__get__
