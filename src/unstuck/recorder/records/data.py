@@ -183,6 +183,8 @@ class LoaderData(Struct):
     made_up: bool | None = None
     """Where these tests find nothing: the script draws inputs or targets at random and computes nothing from them
     (False: all that it draws goes into a computation; None: it draws nothing, or its source cannot be read)."""
+    as_finished: Site | None = None
+    """Likewise: a line that gathers results of tasks as they finish, while something else keeps the tasks' order."""
 
 
 class GivenLayer(Struct):

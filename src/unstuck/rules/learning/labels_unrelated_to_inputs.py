@@ -5,8 +5,9 @@ What it sees
     three: inputs that come once more have another target each time (the two are shuffled apart while the training
     runs); the targets fit their inputs in another order of the samples (the next one's, reversed, numbers sorted as
     text); or simple tests on the rows that were read find no relation at all between inputs and targets, and none of
-    the two was drawn at random on purpose. Or the target is noise that the script draws for it alone, while the model's
-    input has another draw in it.
+    the two was drawn at random on purpose. Or the script gathers results of parallel tasks as they finish
+    (`as_completed`, `imap_unordered`), without what they belong to, and goes through the tasks once more. Or the target
+    is noise that the script draws for it alone, while the model's input has another draw in it.
 
     Also what tears apart things that belong together while all sizes stay right: an array that gets another shape where
     its axes should have been exchanged (a table of m rows read as n rows, pairs made into two rows, pictures with
@@ -120,6 +121,8 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
     relation = data.relation
     if _is_apart(data):
         return _apart(learning, head, data, outcome)
+    if data.as_finished is not None and not _is_related(data):
+        return _as_finished(learning, data.as_finished, outcome)
     if relation is None or _is_related(data):
         return None
     if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
@@ -178,6 +181,23 @@ def _apart(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
         where=where(learning, data.made or data.site or head.site),
         fix="Shuffle inputs and targets with the same permutation: `order = torch.randperm(len(x))`, then `x[order]` "
         "and `y[order]`.",
+    )
+
+
+def _as_finished(learning: Learning, gathers: Site, outcome: str) -> Finding:
+    return RULE.finding(
+        severity="warning",
+        confidence=0.85,
+        title=f"Inputs and targets are in different orders: {line(gathers)} gathers results as they finish",
+        evidence=(
+            f"{line(gathers)} puts the results of parallel tasks one behind the other in the order in which they "
+            "finish; nothing says which task each belongs to, and the script goes through the tasks once more in their "
+            "own order",
+            outcome,
+        ),
+        where=where(learning, gathers),
+        fix="Gather results in the order of the tasks: `pool.map`, or `[job.result() for job in jobs]`; or have each "
+        "task return its target with its result.",
     )
 
 

@@ -20,7 +20,17 @@ from ...records import Site
 from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
 from ...records.learning import LossOp
 from ..learning import script_lines
-from . import agreement, bounded_rows, columns, loader_source, made_up, part, statistics_report, torn_tables
+from . import (
+    agreement,
+    bounded_rows,
+    columns,
+    finish_order,
+    loader_source,
+    made_up,
+    part,
+    statistics_report,
+    torn_tables,
+)
 from .statistics import Gathered
 
 MOST_SOURCES = 4
@@ -42,8 +52,10 @@ class Source:
         self.stepped = False  # a step was made between two batches of one pass
         self.matched = 0
         self.step = -1  # of the last batch, where there is no loader
-        self._is_read = False  # how the script makes its data,
+        self._is_read = False  # how the script makes its data, in
+        self._files: list[str] = []
         self._made_up: bool | None = None  # and what was found
+        self._as_finished: Site | None = None
 
     def is_like(self, tensor: Any) -> bool:
         """It may be another batch of the only tensor that the model is given."""
@@ -58,13 +70,17 @@ class Source:
 
     def record(self) -> LoaderData:
         found = statistics_report.filled(self.about, self.gathered, self.trains)
-        if found.relation is None or max(found.relation.by_mean, found.relation.by_neighbour) > RELATED:
+        related = found.relation is not None and max(found.relation.by_mean, found.relation.by_neighbour) > RELATED
+        if related:
             return found
         if not self._is_read:
             self._is_read = True
             sites = (found.dataset_site, found.made, found.site)
-            self._made_up = made_up.made_up([*(site[0] for site in sites if site), *script_lines.user_files(None)])
-        return replace(found, made_up=self._made_up)
+            self._files = [*(site[0] for site in sites if site), *script_lines.user_files(None)]
+            self._as_finished = finish_order.gathered(self._files)
+        if found.relation is not None and self._files:
+            self._made_up, self._files = made_up.made_up(self._files), []
+        return replace(found, made_up=self._made_up, as_finished=self._as_finished)
 
 
 class LayerInput:

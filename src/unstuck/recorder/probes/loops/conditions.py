@@ -44,10 +44,11 @@ def condition(node: ast.expr | str, scope: Scope, wanted: bool = True, calls: in
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
         return _compared(node, text, scope, wanted, calls)
     used = _used(node, scope) if calls else None
-    answer = None if used is None else given_back_by(*used)
-    if used is not None and answer is not None:
+    pure = used is not None and _only_answers(used[1])
+    answer = None if used is None else given_back_by(*used, whole=pure)
+    if answer is not None:
         part = condition(answer, scope, calls=calls - 1)
-        value = part.value if _only_answers(used[1]) else None  # what else it does may change the answer
+        value = part.value if pure else None  # what else it does may change the answer
         return Condition(text=text, kind="call", value=value, parts=[part], wanted=wanted)
     value = scope.find(node)
     return Condition(
@@ -227,9 +228,10 @@ def shown(value: Any) -> Value:
 
 @lru_cache(maxsize=512)
 def given_back_by(
-    call: ast.Call, function: Function, owner: ast.expr | None, shared: tuple[str, ...] = ()
+    call: ast.Call, function: Function, owner: ast.expr | None, shared: tuple[str, ...] = (), *, whole: bool = False
 ) -> ast.expr | None:
-    """What the call gives back, in the caller's own names; None unless the function has one answer that matters."""
+    """What the call gives back, in the caller's own names; None unless the function has one answer that matters.
+    `whole`: with the conditions on the way to it, where every other answer is false."""
     returns = [
         (placed, placed.statement.value)
         for placed in beneath(function.body)
@@ -239,7 +241,8 @@ def given_back_by(
     if len(telling) != 1:
         return None
     placed, value = telling[0]
-    answer = _all_of(placed.guards) if isinstance(value, ast.Constant) else value
+    tests = _all_of(placed.guards) if whole or isinstance(value, ast.Constant) else None
+    answer = tests if isinstance(value, ast.Constant) else _both(tests, value)
     if answer is None:
         return None
     return in_callers_names(answer, call, (function, owner, shared))
@@ -262,6 +265,10 @@ def _all_of(guards: Guards) -> ast.expr | None:
     if not tests or len(tests) < len(guards):
         return None
     return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])
+
+
+def _both(tests: ast.expr | None, value: ast.expr) -> ast.expr:
+    return value if tests is None else ast.copy_location(ast.BoolOp(ast.And(), [tests, value]), value)
 
 
 @lru_cache(maxsize=128)

@@ -10,6 +10,7 @@ import ast
 import operator
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from math import isfinite
 from types import FrameType, FunctionType
@@ -22,7 +23,7 @@ from .parsed_source import is_small
 MOST_BITS = 1000  # larger whole numbers are not computed with
 NUMBERS = ids(bool, int, float)
 _PLAIN = NUMBERS | ids(str, type(None))
-_CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range)
+_CONTAINERS = ids(list, tuple, dict, set, frozenset, str, range, deque)
 _INDEXED = ids(list, tuple)
 _CLOCKS: dict[int, Any] = {id(clock): clock for clock in (time.time, time.monotonic, time.perf_counter)}
 _IS_HEAP = 1 << 9  # flag of every class that is made by a `class` statement
