@@ -14,8 +14,9 @@ LossOp = Literal[
     "own",  # another one that the script writes out itself
 ]  # fmt: skip
 ActivationKind = Literal[
-    "relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "gelu", "silu", "log_softmax", "log"
-]
+    "relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "gelu", "silu", "log_softmax", "log",
+    "gru", "lstm", "gated_tanh",  # the hidden state of a recurrent layer; a tanh times a sigmoid, as of an LSTM cell
+]  # fmt: skip
 Setting = bool | int | float | str | list[int] | list[float] | None
 
 
@@ -156,6 +157,7 @@ class Predictions(Struct):
     top: int | None = None  # the class predicted most often,
     share: float | None = None  # and its share
     rows: Range | None = None  # sums of exp(row): 1 where the loss gets log-probabilities
+    width: int = 0  # numbers in such a row, where that is read of sequences
 
 
 class LossHead(Struct):

@@ -1,8 +1,9 @@
 """output-range-excludes-targets: the last activation cannot output what the targets need.
 
 What it sees
-    The loss of a regression is computed right after a ReLU, sigmoid, tanh or softmax, and a good part of the targets
-    is outside its range. Or logits go through a ReLU, so that no probability is below one half.
+    The loss of a regression is computed right after a ReLU, sigmoid, tanh or softmax, or on the hidden state of a GRU
+    or LSTM, and a good part of the targets is outside its range. Or logits go through a ReLU, so that no probability
+    is below one half.
 
 Why it matters
     The model gets as close as the activation allows and stays there: at the edge of its range, where a sigmoid or tanh
@@ -12,7 +13,7 @@ Evidence
     The activation and its range, the range of the targets, the share of them outside, and the floor of the loss.
 
 Fix
-    No activation after the last layer, or targets scaled into its range.
+    No activation after the last layer, a linear layer after a recurrent one, or targets scaled into its range.
 
 When it is wrong
     A few targets a little outside (noise around 0 after a ReLU) are not reported: less than 5 % of them, or a floor
@@ -29,6 +30,13 @@ from unstuck.rules.rule import Rule
 from unstuck.rules.training import REGRESSION_OPS, SQUARED_OPS, first_by_loss_function, loss_of, now, number, where
 
 RANGES = {"relu": "0 and above", "sigmoid": "between 0 and 1", "softmax": "between 0 and 1", "tanh": "between −1 and 1"}
+STATES = {
+    "gru": "the hidden state of a GRU",
+    "lstm": "the hidden state of an LSTM",
+    "gated_tanh": "a tanh times a sigmoid",
+}
+RNN = " (where that is an RNN, put a linear layer after it)"
+MAX_STATE = 1.001  # of a hidden state; with a first state beyond that a GRU may leave its range
 MIN_SHARE = 0.05  # of the targets outside, and of their variance that the floor is
 MIN_TARGETS = 32  # of fewer a share of 5 % means nothing
 MIN_FLOOR = 1e-4
@@ -45,9 +53,14 @@ def _judge(learning: Learning, head: LossHead) -> Finding | None:
         return _relu_logits(learning, head)
     if head.op in REGRESSION_OPS and _softmax_of_one(head):
         return _always_one(learning, head)
-    if head.op in REGRESSION_OPS and head.after in RANGES:
+    if head.op in REGRESSION_OPS and (head.after in RANGES or _is_state(head)):
         return _out_of_range(learning, head)
     return None
+
+
+def _is_state(head: LossHead) -> bool:
+    low, high = head.prediction.min, head.prediction.max
+    return head.after in STATES and low is not None and high is not None and -MAX_STATE <= low <= high <= MAX_STATE
 
 
 def _relu_logits(learning: Learning, head: LossHead) -> Finding:
@@ -82,7 +95,8 @@ def _always_one(learning: Learning, head: LossHead) -> Finding:
 
 def _out_of_range(learning: Learning, head: LossHead) -> Finding | None:
     target, activation = head.target, head.after
-    outside = target.beyond.get("sigmoid" if activation == "softmax" else activation) or OutOfReach()
+    of = "tanh" if activation in STATES else "sigmoid" if activation == "softmax" else activation
+    outside = target.beyond.get(of) or OutOfReach()
     if target.count < MIN_TARGETS or target.sd is None or outside.share < MIN_SHARE:
         return None
     if outside.floor < MIN_SHARE * target.sd**2 or outside.floor <= MIN_FLOOR:
@@ -90,18 +104,25 @@ def _out_of_range(learning: Learning, head: LossHead) -> Finding | None:
     loss, floor = loss_of(learning, head), ""
     if head.op in SQUARED_OPS and head.bare and loss is not None and loss.points:
         floor = f"no output in that range brings the loss below about {number(outside.floor)}{now(loss)}"
+    name, span = STATES.get(activation, f"a {activation}"), RANGES["tanh" if activation in STATES else activation]
     return RULE.finding(
         severity="error",
         confidence=0.93,
-        title=f"The model ends in a {activation} (output {RANGES[activation]}), but {outside.share:.0%} of the targets "
-        "are outside that range",
+        title=f"The model ends in {name} (output {span}), but {outside.share:.0%} of the targets are outside that "
+        "range",
         evidence=(
-            f"the loss gets the output of a {activation}, which is {RANGES[activation]}; the targets range from "
-            f"{number(target.min)} to {number(target.max)}, {outside.share:.0%} of them outside",
+            f"the loss gets {name if activation in STATES else f'the output of {name}'}, which is {span}; the targets "
+            f"range from {number(target.min)} to {number(target.max)}, {outside.share:.0%} of them outside",
+            f"the outputs range from {number(head.prediction.min)} to {number(head.prediction.max)}"
+            if head.prediction.min is not None
+            else "",
             floor,
         ),
         where=where(learning, head.site),
-        fix=f"Remove the {activation} after the last layer, or scale the targets into its range.",
+        fix="Put a linear layer without an activation after it, or scale the targets into its range."
+        if activation in STATES
+        else f"Remove the {activation} after the last layer{RNN if activation == 'tanh' else ''}, or scale the targets "
+        "into its range.",
     )
 
 

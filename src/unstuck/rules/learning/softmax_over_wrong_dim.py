@@ -2,7 +2,8 @@
 
 What it sees
     The softmax or log-softmax of the output runs over another dimension than the classes, mostly dimension 0, the
-    samples of the batch. Or a softmax anywhere in the model runs over a dimension that has one element, as
+    samples of the batch (of what CTC gets: the frames; `nn.LogSoftmax()` without `dim` takes it for three
+    dimensions). Or a softmax anywhere in the model runs over a dimension that has one element, as
     `softmax(scores, dim=-1)` does where the scores of an attention have the shape (batch, items, 1).
 
 Why it matters
@@ -86,6 +87,9 @@ def _in_loss(head: LossHead) -> WrongDim | None:
             return WrongDim("log_softmax", dim, shape, 1)
         if rank > 2:
             return WrongDim("log_softmax", dim, shape, rank - 1)
+    if head.op == "ctc" and dim is not None and rank > 1:  # it may be turned round after that
+        classes = [at for at, size in enumerate(shape) if size == head.prediction.width and at != dim % rank]
+        return WrongDim("log_softmax", dim, shape, classes[-1]) if classes else None
     if head.op == "nll" and head.after == "log" and rank == 2:
         return WrongDim("softmax", 0, shape, 1)
     return None
@@ -110,14 +114,15 @@ def _rows_are_off(head: LossHead) -> bool:
 def _finding(learning: Learning, head: LossHead, wrong: WrongDim) -> Finding:
     operation, dim, shape, right = wrong
     rows = head.prediction.rows
-    over = "the samples of the batch" if dim % len(shape) == 0 else f"dimension {dim}"
+    one = "frame" if head.op == "ctc" else "sample"
+    over = "the samples of the batch" if dim % len(shape) == 0 and one == "sample" else f"dimension {dim % len(shape)}"
     return RULE.finding(
         severity="error",
         confidence=0.93,
         title=f"The {operation} of the output runs over {over} (dim={dim}), not over the classes",
         evidence=(
             f"{operation} with dim={dim} on a tensor of shape {shape}, in {head.times:,} sampled steps",
-            f"the probabilities of one sample sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
+            f"the probabilities of one {one} sum to between {rows.min:.3g} and {rows.max:.3g} instead of 1"
             if rows is not None and _rows_are_off(head)
             else f"over the {shape[right]} classes of one sample the probabilities do not sum to 1",
         ),

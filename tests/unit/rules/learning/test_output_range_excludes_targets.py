@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.rules.learning.trainings import found, head, numbers
-from unstuck.recorder.records.learning import OutOfReach
+from unstuck.recorder.records.learning import OutOfReach, Predictions
 from unstuck.rules.learning import output_range_excludes_targets
 
 
@@ -18,3 +18,14 @@ def test_an_output_that_cannot_reach_its_targets() -> None:
     assert found(output_range_excludes_targets.RULE, head("bce_logits", after="relu"))
     one = head("mse", after="softmax", after_dim=1, after_shape=[32, 1])
     assert "always 1" in found(output_range_excludes_targets.RULE, one)[0].title
+
+
+def test_a_hidden_state_within_its_range() -> None:
+    target = numbers(1.8, 5, 3, 0.8, beyond={"tanh": OutOfReach(share=1.0, floor=6.0)})
+    within, beyond = Predictions(min=-0.2, max=1.0), Predictions(min=-0.2, max=3.0)
+    (finding,) = found(output_range_excludes_targets.RULE, head("mse", after="gru", target=target, prediction=within))
+    assert "hidden state of a GRU" in finding.title
+    assert "linear layer" in finding.fix.text
+    first_state_is_large = head("mse", after="gru", target=target, prediction=beyond)
+    assert found(output_range_excludes_targets.RULE, first_state_is_large) == []
+    assert found(output_range_excludes_targets.RULE, head("mse", after="lstm", target=target)) == [], "not measured"

@@ -29,6 +29,22 @@ def test_a_softmax_over_classes_or_between_samples_is_left_alone() -> None:
     assert found(softmax_over_wrong_dim.RULE, square) == []
 
 
+def test_ctc_gets_classes_in_the_last_dimension() -> None:
+    off, right = Range(min=0.1, max=0.4), Range(min=0.999, max=1.001)
+    turned = head("ctc", shape=[24, 7, 30], dim=-1, prediction=Predictions(rows=off, width=7))
+    (finding,) = found(softmax_over_wrong_dim.RULE, turned)
+    assert "dim=1" in finding.fix.text
+    assert "over dimension 2" in finding.title
+    frames = head("ctc", shape=[48, 32, 9], dim=0, prediction=Predictions(rows=off, width=9))
+    assert "dim=2" in found(softmax_over_wrong_dim.RULE, frames)[0].fix.text
+    for fine in (
+        head("ctc", shape=[24, 7, 30], dim=1, prediction=Predictions(rows=right, width=7)),
+        head("ctc", shape=[24, 32, 7], dim=2, prediction=Predictions(rows=off, width=7)),  # weighted after it
+        head("ctc", shape=[24, 32, 7], dim=None, prediction=Predictions(rows=off, width=7)),  # no softmax is known
+    ):
+        assert found(softmax_over_wrong_dim.RULE, fine) == []
+
+
 def test_a_softmax_over_one_element() -> None:
     flat = FlatOperation(operation="softmax", lost=["model.query.weight"], site=ownership.SITE, shape=[96, 8, 1])
     query = ownership.parameter("model.query.weight", seen=40, zero=40)

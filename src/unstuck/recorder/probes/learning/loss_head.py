@@ -13,7 +13,7 @@ from ...records import Site
 from ...records.learning import ActivationKind, LossHead, LossOp
 from . import crossed_loss, graph_reading, script_lines
 from .graph_reading import ACTIVATIONS, SavedTensors, name_of, shape_of, signed
-from .model_output import only, output, size_of, through_views
+from .model_output import hidden_state, only, output, size_of, through_views
 from .targets import TargetStats
 
 MAX_HEADS = 8
@@ -68,8 +68,8 @@ class Head:
         """The activation right in front of a node, if there is one."""
         beneath = through_views(only(node))
         name = name_of(beneath) if beneath is not None else ""
-        self.after = FED_BY.get(name, "")
-        self.after_dim = _number(beneath, "_saved_dim") if self.after else None
+        self.after = FED_BY.get(name, "") or hidden_state(node)
+        self.after_dim = _number(beneath, "_saved_dim") if name in FED_BY else None
         self.after_shape = shape_of(beneath) or [] if self.after else []
 
 
@@ -82,6 +82,9 @@ class KnownHead:
         self.targets = TargetStats(head.op, copies)
 
     def take(self, given: Given, frame: FrameType | None) -> None:
+        if self.head.op == "ctc":
+            self.targets.take_log_probabilities(given.prediction)
+            return
         dispatch.ask("data", "loss_given", given.target, self.head.op, given.ignored)
         self.targets.take(given.target, given.prediction, given.dim, given.ignored)
         if self.targets.batches == 1 and given.target is not None:
@@ -176,7 +179,7 @@ def _of_loss(node: Any, op: LossOp, saved: SavedTensors, *, alone: bool) -> Head
     given = only(node)
     head = Head(op, given)
     head.fed_by(node)
-    beneath = through_views(given) if op == "nll" else given
+    beneath = through_views(given) if op in ("nll", "ctc") else given
     if beneath is not None and name_of(beneath) == "LogSoftmaxBackward":
         head.op = "cross_entropy" if op == "nll" else op
         head.shape, head.dim = shape_of(beneath) or [], _number(beneath, "_saved_dim")
@@ -190,6 +193,8 @@ def _of_loss(node: Any, op: LossOp, saved: SavedTensors, *, alone: bool) -> Head
     if op in KEEP_TARGET:
         ignored = _number(node, "_saved_ignore_index")
         head.given = Given(saved.of(node, "_saved_target"), saved.of(node, "_saved_self"), ignored=ignored)
+    elif op == "ctc":
+        head.given = Given(None, saved.of(node, "_saved_log_probs"))
     return head
 
 

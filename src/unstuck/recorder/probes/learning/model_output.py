@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from ... import gpu
+from ...records.learning import ActivationKind
 from . import graph_reading
 from .graph_reading import SavedTensors, is_leaf, name_of, shape_of
 
@@ -17,6 +18,14 @@ VIEWS = (
     "Slice", "Select", "Expand",
 )  # fmt: skip
 """What only gives another shape, or takes a part."""
+JOINS = ("StackBackward", "CatBackward")
+MAX_JOINED = 8  # parts of what is put together, of which each must be a hidden state
+MAX_JOINS = 8  # such nodes, and views, on the way to it
+LAYER_KINDS: dict[int, ActivationKind] = {1: "tanh", 2: "lstm", 3: "gru"}
+FUSED_LAYERS = {"MkldnnRnnLayerBackward": LAYER_KINDS, "CudnnRnnBackward": LAYER_KINDS}
+FUSED_CELLS: dict[str, ActivationKind] = {"ThnnFusedGruCellBackward": "gru", "ThnnFusedLstmCellBackward": "lstm"}
+"""Recurrent layers and cells that are one node; what layers give, by their mode."""
+GRU_FACTORS = ("SubBackward", "SigmoidBackward")
 PLAIN_PRODUCTS = {"MmBackward": ("_saved_self", "_saved_mat2"), "MvBackward": ("_saved_self", "_saved_vec")}
 
 
@@ -76,6 +85,47 @@ def through_views(node: Any) -> Any:
         node = only(node)
         depth += 1
     return node
+
+
+def hidden_state(node: Any) -> ActivationKind | Literal[""]:
+    """What a node is given is the hidden state of a recurrent layer, between -1 and 1: of which kind."""
+    given = _given(node)
+    return _state(*given[0], MAX_JOINS) if len(given) == 1 else ""
+
+
+def _state(node: Any, place: int, joins: int) -> ActivationKind | Literal[""]:
+    """`place`: which of the results of the node; `joins`: through so many that put parts together."""
+    name, given = name_of(node), _given(node)
+    if name.removesuffix("Backward") in VIEWS:
+        return _state(*given[0], joins - 1) if len(given) == 1 and joins else ""
+    if name in JOINS and joins:
+        some = given[:: len(given) // MAX_JOINED + 1] + given[-1:]
+        kinds = {_state(*part, joins - 1) for part in some}
+        return kinds.pop() if len(kinds) == 1 else ""
+    if name in FUSED_LAYERS:
+        whole = place < 2 and not getattr(node, "_saved_proj_size", 0)  # the third is the memory of an LSTM
+        return FUSED_LAYERS[name].get(getattr(node, "_saved_mode", 0), "") if whole else ""
+    if name in FUSED_CELLS and place == 0:
+        return FUSED_CELLS[name]
+    if name == "TanhBackward":
+        return "tanh"
+    names = sorted(name_of(part) for part, _ in given)
+    if name == "MulBackward" and names == ["SigmoidBackward", "TanhBackward"]:
+        return "gated_tanh"
+    return "gru" if name == "AddBackward" and names == ["MulBackward", "TanhBackward"] and _is_gru(given) else ""
+
+
+def _is_gru(given: list[tuple[Any, int]]) -> bool:
+    """`(h - new) * gate + new`: between the new state, a tanh, and the one before."""
+    new = next(node for node, _ in given if name_of(node) == "TanhBackward")
+    product = next(node for node, _ in given if node is not new)
+    change, gate = (next((n for n, _ in _given(product) if name_of(n) == kind), None) for kind in GRU_FACTORS)
+    return gate is not None and change is not None and any(node is new for node, _ in _given(change))
+
+
+def _given(node: Any) -> list[tuple[Any, int]]:
+    """Nodes, and which of their results."""
+    return [part for part in node.next_functions if part[0] is not None]
 
 
 def only(node: Any) -> Any:

@@ -86,6 +86,7 @@ class PredictionStats:
 
     def __init__(self) -> None:
         self._extent, self.rows = Extent(), Extent()
+        self.width = 0  # numbers in such a row
         self._spreads: deque[tuple[float, float]] = deque(maxlen=RECENT_BATCHES)
         self._counts: deque[tuple[int, Any]] = deque(maxlen=RECENT_BATCHES)
         """Training step, and how often each class was predicted."""
@@ -100,7 +101,7 @@ class PredictionStats:
             self._spreads.append((float(mean), float(deviation)))
 
     def record(self) -> Predictions:
-        fields: dict[str, Any] = {"rows": self.rows.record(), **self._extent.ends()}
+        fields: dict[str, Any] = {"rows": self.rows.record(), "width": self.width, **self._extent.ends()}
         if self._spreads:
             fields["mean"] = sum(mean for mean, _ in self._spreads) / len(self._spreads)
             fields["sd"] = sum(deviation for _, deviation in self._spreads) / len(self._spreads)
@@ -160,6 +161,21 @@ class TargetStats:
             self._copies.bring(both, lambda copies: self._take(dim, ignored, *copies))
         else:
             self._take(dim, ignored, *both)
+
+    def take_log_probabilities(self, prediction: Any) -> None:
+        """Of classes in the last dimension, where the targets are sequences."""
+        if prediction is None or prediction.numel() == 0 or self.batches >= ROWS_READ:
+            return
+        self.batches += 1
+        some = _some(prediction.detach())
+        if gpu.away(prediction):
+            self._copies.bring([gpu.thinned(some, 4 * MAX_ELEMENTS, -1)], lambda copies: self._take_sums(copies[0]))
+        elif gpu.near(prediction):
+            self._take_sums(some)
+
+    def _take_sums(self, prediction: Any) -> None:
+        self.predictions.width = int(prediction.shape[-1])
+        self.predictions.rows.take_sums(prediction.float().exp().sum(-1))
 
     def _take(self, dim: int, ignored: int | None, target: Any, prediction: Any = None) -> None:
         if self.op in CLASS_LOSSES:
