@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.recorder.records.data import DataSeen, LostRows, Scanned
-from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    ChildEnded,
+    Died,
+    LeftByExit,
+    SampleFailed,
+    TaskFailed,
+    ThreadDied,
+)
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AliasedBatch,
@@ -279,6 +287,7 @@ class Case:
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()
     deaths: tuple[Died, ...] = ()
+    tasks_failed: tuple[TaskFailed, ...] = ()
     thread_deaths: tuple[ThreadDied, ...] = ()
     samples_failed: tuple[SampleFailed, ...] = ()
     batches_failed: tuple[BatchFailed, ...] = ()

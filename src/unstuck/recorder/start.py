@@ -38,6 +38,8 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
     "multiprocessing.reduction": ("processes", "install_pickles"),
     "multiprocessing.connection": ("processes", "install_messages"),
+    "multiprocessing.pool": ("processes", "install_tasks"),
+    "concurrent.futures.process": ("processes", "install_tasks"),
     "random": ("shuffles", "install"),
 }
 

@@ -39,14 +39,14 @@ def emit(event: str, *arguments: Any) -> None:
     dispatch.emit(event, *arguments)
 
 
-def process_failed(error: BaseException) -> None:
+def process_failed(error: BaseException, event: str = "process_failed") -> None:
     """Where no descriptor is left, and the process may well end of that, ours are given up: to load is to open."""
     try:
         os.close(os.open(attempts.OURS, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as fault:
         if fault.errno in journal.NONE_LEFT:
             signals.disarm()
-    emit("process_failed", error)
+    emit(event, error)
 
 
 def install() -> None:
@@ -151,6 +151,25 @@ def install_children(util: Any) -> None:
 
     util._exit_function = _exit_function
     guard.on("children's ends", lambda: setattr(util, "_exit_function", original))
+
+
+def install_tasks(module: Any) -> None:
+    """`module` is multiprocessing.pool or concurrent.futures.process: what a task raised, while its frames are there.
+    The process that asked for it gets the exception without them."""
+    name = next(name for name in ("ExceptionWithTraceback", "_ExceptionWithTraceback") if hasattr(module, name))
+    wrapper = getattr(module, name)
+    original = wrapper.__init__
+
+    def __init__(self: Any, exc: Any, tb: Any) -> None:
+        try:
+            if issubclass(type(exc), Exception):
+                process_failed(exc, "task_failed")
+        except Exception as fault:
+            guard.off(f"tasks {module.__name__}", fault)
+        original(self, exc, tb)
+
+    wrapper.__init__ = __init__
+    guard.on(f"tasks {module.__name__}", lambda: setattr(wrapper, "__init__", original))
 
 
 def install_exit_codes(module: Any) -> None:
