@@ -29,6 +29,8 @@ from unstuck.recorder.records.loaders import (
     MovedHandle,
     OverLength,
     PassEnded,
+    ProcessReady,
+    ProcessStarting,
     RepeatedPickles,
     Repeats,
     RewrittenData,
@@ -257,6 +259,8 @@ class Case:
     flights: tuple[Flight, ...] = ()
     loaders: tuple[LoaderSettings, ...] = ()
     workers_started: tuple[WorkersStarted, ...] = ()
+    processes_starting: tuple[ProcessStarting, ...] = ()
+    processes_ready: tuple[ProcessReady, ...] = ()
     healed: tuple[Healed, ...] = ()
     passes_ended: tuple[PassEnded, ...] = ()
     empty_passes: tuple[EmptyPass, ...] = ()

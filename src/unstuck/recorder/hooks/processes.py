@@ -13,15 +13,17 @@ from .. import layout as at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import ExceptHookArgs
+    from types import FrameType
     from typing import Any, NoReturn
 
 
 class Pickles:
     """What new processes were handed as a pickle (spawn, forkserver) since `begin`: measured where it is made."""
 
-    __slots__ = ("largest", "took")
+    __slots__ = ("largest", "told", "took")
 
     def __init__(self) -> None:
+        self.told = 0
         self.begin()
 
     def begin(self) -> None:
@@ -134,6 +136,24 @@ def install_threads(threading: Any) -> None:
     guard.on("thread ends", remove)
 
 
+def install_starts(module: Any) -> None:
+    """`module` is multiprocessing.process. A new interpreter (spawn) calls this as soon as all is imported."""
+    original = module.BaseProcess._bootstrap
+
+    def _bootstrap(self: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            if not flight.words[at.W_FORKED]:
+                from ..records.loaders import ProcessReady
+
+                journal.write(ProcessReady(parent=os.getppid(), began=flight.words[at.W_BEGAN] / 1e9))
+        except Exception as fault:
+            guard.off("starts", fault)
+        return original(self, *arguments, **options)
+
+    module.BaseProcess._bootstrap = _bootstrap
+    guard.on("starts", lambda: setattr(module.BaseProcess, "_bootstrap", original))
+
+
 def install_children(util: Any) -> None:
     """multiprocessing ends a child's work with this call, in a `finally`: an exception on its way can be seen."""
     original = util._exit_function
@@ -207,6 +227,16 @@ def install_commands(module: Any) -> None:
     guard.on("exit codes subprocess", lambda: setattr(module.Popen, "_handle_exitstatus", original))
 
 
+MOST_TOLD = 400  # lines about starts of processes; two of each
+
+
+def _starting(frame: FrameType) -> None:
+    from .. import user_code
+    from ..records.loaders import ProcessStarting
+
+    journal.write(ProcessStarting(site=user_code.site_of(frame), step=flight.steps()))
+
+
 def install_pickles(module: Any) -> None:
     """`module` is multiprocessing.reduction. Nothing is pickled a second time."""
     original = module.dump
@@ -218,6 +248,9 @@ def install_pickles(module: Any) -> None:
         if plain:
             pickles.largest = max(pickles.largest, file.tell() - before)
             pickles.took += monotonic_ns() - began
+            if pickles.told < MOST_TOLD:
+                pickles.told += 1
+                guard.attempt("starting", _starting, sys._getframe(1))
         return answer
 
     module.dump = dump
