@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.recorder.records.data import DataSeen, LostRows, Scanned
-from unstuck.recorder.records.deaths import BatchFailed, ChildEnded, Died, LeftByExit, SampleFailed, ThreadDied
+from unstuck.recorder.records.deaths import (
+    BatchFailed,
+    ChildEnded,
+    Died,
+    LeftByExit,
+    SampleFailed,
+    TaskFailed,
+    ThreadDied,
+)
 from unstuck.recorder.records.learning import Learning
 from unstuck.recorder.records.loaders import (
     AliasedBatch,
@@ -21,6 +29,8 @@ from unstuck.recorder.records.loaders import (
     MovedHandle,
     OverLength,
     PassEnded,
+    ProcessReady,
+    ProcessStarting,
     RepeatedPickles,
     Repeats,
     RewrittenData,
@@ -249,6 +259,8 @@ class Case:
     flights: tuple[Flight, ...] = ()
     loaders: tuple[LoaderSettings, ...] = ()
     workers_started: tuple[WorkersStarted, ...] = ()
+    processes_starting: tuple[ProcessStarting, ...] = ()
+    processes_ready: tuple[ProcessReady, ...] = ()
     healed: tuple[Healed, ...] = ()
     passes_ended: tuple[PassEnded, ...] = ()
     empty_passes: tuple[EmptyPass, ...] = ()
@@ -279,6 +291,7 @@ class Case:
     changed_datasets: tuple[ChangedDataset, ...] = ()
     worker_datasets: tuple[WorkerDataset, ...] = ()
     deaths: tuple[Died, ...] = ()
+    tasks_failed: tuple[TaskFailed, ...] = ()
     thread_deaths: tuple[ThreadDied, ...] = ()
     samples_failed: tuple[SampleFailed, ...] = ()
     batches_failed: tuple[BatchFailed, ...] = ()

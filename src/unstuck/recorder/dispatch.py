@@ -92,6 +92,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "message_pickled": ("pickles",),  # (what another process is sent, hooks.messages.messages): a large one
     # How things end.
     "process_failed": ("failures", "loops"),  # (error): a process ends of it
+    "task_failed": ("failures",),  # (error): it goes to the process that asked for the task
     "thread_failed": ("failures",),  # (error, thread or None)
     "left_by_exit": ("failures",),  # (status, frame): os._exit
     "child_ended": ("failures",),  # (pid, code): of multiprocessing, not 0

@@ -33,11 +33,14 @@ SEAMS = {  # module waited for: (module of `hooks`, its installer)
     "_unstuck.heal.loader.quarantine": ("healing", "install"),
     "threading": ("processes", "install_threads"),
     "subprocess": ("processes", "install_commands"),
+    "multiprocessing.process": ("processes", "install_starts"),
     "multiprocessing.util": ("processes", "install_children"),
     "multiprocessing.popen_fork": ("processes", "install_exit_codes"),
     "multiprocessing.popen_forkserver": ("processes", "install_exit_codes"),
     "multiprocessing.reduction": ("processes", "install_pickles"),
     "multiprocessing.connection": ("processes", "install_messages"),
+    "multiprocessing.pool": ("processes", "install_tasks"),
+    "concurrent.futures.process": ("processes", "install_tasks"),
     "random": ("shuffles", "install"),
 }
 

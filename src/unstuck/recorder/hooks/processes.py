@@ -13,15 +13,17 @@ from .. import layout as at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import ExceptHookArgs
+    from types import FrameType
     from typing import Any, NoReturn
 
 
 class Pickles:
     """What new processes were handed as a pickle (spawn, forkserver) since `begin`: measured where it is made."""
 
-    __slots__ = ("largest", "took")
+    __slots__ = ("largest", "told", "took")
 
     def __init__(self) -> None:
+        self.told = 0
         self.begin()
 
     def begin(self) -> None:
@@ -39,14 +41,14 @@ def emit(event: str, *arguments: Any) -> None:
     dispatch.emit(event, *arguments)
 
 
-def process_failed(error: BaseException) -> None:
+def process_failed(error: BaseException, event: str = "process_failed") -> None:
     """Where no descriptor is left, and the process may well end of that, ours are given up: to load is to open."""
     try:
         os.close(os.open(attempts.OURS, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as fault:
         if fault.errno in journal.NONE_LEFT:
             signals.disarm()
-    emit("process_failed", error)
+    emit(event, error)
 
 
 def install() -> None:
@@ -134,6 +136,24 @@ def install_threads(threading: Any) -> None:
     guard.on("thread ends", remove)
 
 
+def install_starts(module: Any) -> None:
+    """`module` is multiprocessing.process. A new interpreter (spawn) calls this as soon as all is imported."""
+    original = module.BaseProcess._bootstrap
+
+    def _bootstrap(self: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            if not flight.words[at.W_FORKED]:
+                from ..records.loaders import ProcessReady
+
+                journal.write(ProcessReady(parent=os.getppid(), began=flight.words[at.W_BEGAN] / 1e9))
+        except Exception as fault:
+            guard.off("starts", fault)
+        return original(self, *arguments, **options)
+
+    module.BaseProcess._bootstrap = _bootstrap
+    guard.on("starts", lambda: setattr(module.BaseProcess, "_bootstrap", original))
+
+
 def install_children(util: Any) -> None:
     """multiprocessing ends a child's work with this call, in a `finally`: an exception on its way can be seen."""
     original = util._exit_function
@@ -151,6 +171,25 @@ def install_children(util: Any) -> None:
 
     util._exit_function = _exit_function
     guard.on("children's ends", lambda: setattr(util, "_exit_function", original))
+
+
+def install_tasks(module: Any) -> None:
+    """`module` is multiprocessing.pool or concurrent.futures.process: what a task raised, while its frames are there.
+    The process that asked for it gets the exception without them."""
+    name = next(name for name in ("ExceptionWithTraceback", "_ExceptionWithTraceback") if hasattr(module, name))
+    wrapper = getattr(module, name)
+    original = wrapper.__init__
+
+    def __init__(self: Any, exc: Any, tb: Any) -> None:
+        try:
+            if issubclass(type(exc), Exception):
+                process_failed(exc, "task_failed")
+        except Exception as fault:
+            guard.off(f"tasks {module.__name__}", fault)
+        original(self, exc, tb)
+
+    wrapper.__init__ = __init__
+    guard.on(f"tasks {module.__name__}", lambda: setattr(wrapper, "__init__", original))
 
 
 def install_exit_codes(module: Any) -> None:
@@ -188,6 +227,16 @@ def install_commands(module: Any) -> None:
     guard.on("exit codes subprocess", lambda: setattr(module.Popen, "_handle_exitstatus", original))
 
 
+MOST_TOLD = 400  # lines about starts of processes; two of each
+
+
+def _starting(frame: FrameType) -> None:
+    from .. import user_code
+    from ..records.loaders import ProcessStarting
+
+    journal.write(ProcessStarting(site=user_code.site_of(frame), step=flight.steps()))
+
+
 def install_pickles(module: Any) -> None:
     """`module` is multiprocessing.reduction. Nothing is pickled a second time."""
     original = module.dump
@@ -199,6 +248,9 @@ def install_pickles(module: Any) -> None:
         if plain:
             pickles.largest = max(pickles.largest, file.tell() - before)
             pickles.took += monotonic_ns() - began
+            if pickles.told < MOST_TOLD:
+                pickles.told += 1
+                guard.attempt("starting", _starting, sys._getframe(1))
         return answer
 
     module.dump = dump

@@ -163,6 +163,10 @@ class Died(Failed):
     device: DeviceState | None = None
 
 
+class TaskFailed(Died):
+    """The exception that ended a task of a pool; the process lives, and hands it to the one that asked for the task."""
+
+
 class ThreadDied(Record):
     """The exception that ended a thread."""
 

@@ -57,6 +57,20 @@ class WorkersStarted(Record):
     pickling: float = 0.0  # seconds that making their pickles took
 
 
+class ProcessStarting(Record):
+    """Another interpreter is being started (spawn, forkserver); by the one that starts it."""
+
+    site: Site | None = None
+    step: int = 0
+
+
+class ProcessReady(Record):
+    """Its own word, when it has all that it was handed and its task begins."""
+
+    parent: int = 0
+    began: float = 0.0
+
+
 class LoaderState(Record):
     """What every record about a loader says of it."""
 

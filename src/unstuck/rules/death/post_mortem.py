@@ -34,6 +34,8 @@ LAUNCHERS = (
 SEMAPHORES = ("multiprocessing/synchronize.py", "multiprocessing/shared_memory.py", "multiprocessing/heap.py")
 LOST = ("EOFError", "BrokenPipeError", "ConnectionResetError", "BrokenProcessPool", "Empty")
 """What a process gets of another one that is gone, or does not answer any more."""
+REMOTE = ("RemoteTraceback", "_RemoteTraceback")
+"""With these a pool hands over an exception: the traceback as text."""
 MAX_LATER = 60.0  # seconds after the end of the other one, at most; for any other exception,
 MAX_LATER_OTHERWISE = 5.0  # which may be how the script says that it noticed, if a signal ended the other one
 MAX_MESSAGE = 240  # characters of an exception in a line of evidence
@@ -114,7 +116,8 @@ class Death:
     @cached_property
     def trainer(self) -> Flight | None:
         """Of the process that trained."""
-        return self.flight if self.missed is None else self.case.flight_of(self.missed.pid)
+        other = self.case.flight_of(self.missed.pid) if self.missed is not None else None
+        return self.flight if other is None or not other.step else other
 
     @property
     def step(self) -> int | None:
@@ -219,7 +222,16 @@ def death(case: Case) -> Death | None:
             return _death_of(case, below.pid, exit_, below)
         if crashed is not None and own is None:
             return _death_of(case, crashed, exit_, None)
-    return (_of_lost_process(case, own) if own is not None else None) or _death_of(case, root, exit_, own)
+    other = (_of_task(case, own) or _of_lost_process(case, own)) if own is not None else None
+    return other or _death_of(case, root, exit_, own)
+
+
+def _of_task(case: Case, own: Died) -> Death | None:
+    """What a task of a pool raised, in its own process, if the training died of getting it."""
+    if not any(each.type in REMOTE for each in with_causes(own.raised)):
+        return None
+    task = _last(task for task in case.tasks_failed if task.at <= own.at and _is_part_of(task.raised, own))
+    return Death(case, task.pid, Exit(task.pid, code=1, inferred=True), task, missed=own) if task is not None else None
 
 
 def _of_lost_process(case: Case, own: Died) -> Death | None:

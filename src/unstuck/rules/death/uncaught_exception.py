@@ -2,7 +2,7 @@
 
 What it sees
     An exception ended the run, a process that the script started and without which the training could not go on, or a
-    worker exited by itself (`sys.exit`, `os._exit`).
+    task of a pool or an executor that handed it over; or a worker exited by itself (`sys.exit`, `os._exit`).
 
 Why it matters
     An exception without a `try` around it ends the process. A worker that exits leaves main without the batch it waits
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unstuck.model import Case, Finding
-from unstuck.recorder.records.deaths import Died, Raised, SampleFailed
+from unstuck.recorder.records.deaths import Died, Raised, SampleFailed, TaskFailed
 from unstuck.rules import scans
 from unstuck.rules.death.post_mortem import (
     Death,
@@ -71,7 +71,8 @@ def _raised(end: Death, failed: Died | SampleFailed, raised: Raised) -> Finding:
     if end.flight is not None and end.flight.rank is not None:
         name = f"rank {end.flight.rank}"
     elif end.missed is not None:
-        name = process_name(end.case, end.pid)
+        task = "a task in " if isinstance(failed, TaskFailed) else ""
+        name = task + process_name(end.case, end.pid)
     return RULE.finding(
         severity="error",
         confidence=0.9 if end.certain else 0.75,

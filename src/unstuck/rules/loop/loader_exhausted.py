@@ -2,8 +2,8 @@
 
 What it sees
     A loader that has given batches in an earlier pass ends at once in a later one. Or, where a script makes its batches
-    itself: a generator, `zip`, `map`, `csv.reader` or another iterator that can be gone through once is made before the
-    epochs, and each epoch goes through the same one.
+    itself: a generator, `zip`, `map`, `csv.reader`, an open file or another iterator that can be gone through once is
+    made before the epochs, and each epoch goes through the same one; also in a method of the object that keeps it.
 
 Why it matters
     Every further epoch is empty. A script that counts epochs finishes early with a fraction of the training; one that
@@ -23,7 +23,7 @@ When it is wrong
     A stream that should be read once, where the script tries once more only to see that it is empty. An iterator of
     the script's own is reported only when the run has ended, has died in a later epoch, or goes round without making
     another step; at the end not where the loop over the epochs has a `break` or `return`, since it may have been left
-    after the first.
+    after the first; and not where a file it may read can be set back (`seek`).
 """
 
 from __future__ import annotations

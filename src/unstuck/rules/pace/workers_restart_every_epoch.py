@@ -3,17 +3,19 @@
 What it sees
     A loader without `persistent_workers` (or one that is built again for each epoch), and a tenth of the time or more
     that goes into starting epochs: from the start of one to its first batch, minus the time that making a batch takes
-    anyway.
+    anyway. Or a script that starts processes itself (a `Pool`, an executor), each with an interpreter and all imports,
+    again and again between its steps, and a tenth of the time or more that the training waits until the first is ready.
 
 Why it matters
     The workers end with each epoch and start again, with all their imports if the start method is spawn; nothing is
     trained until the first of them has made a batch.
 
 Evidence
-    Epochs, how long starting one takes and how long a batch takes to make, the share of the time that is lost.
+    Epochs, how long starting one takes and how long a batch takes to make, the share of the time that is lost. For
+    processes of the script's own: how often, from the start of the interpreter to where its task begins.
 
 Fix
-    `persistent_workers=True`, on a loader that is built once.
+    `persistent_workers=True`, on a loader that is built once; a pool that is made once, before the loop.
 
 When it is wrong
     Persistent workers do not see what the script changes in the dataset between epochs. If it was seen to change, the
@@ -24,15 +26,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unstuck.model import Case, Finding, Fix
+from unstuck.model import Case, Finding, Fix, Where
 from unstuck.rules.pace.loader_waits import MIN_LOST_SHARE, LoaderWait, loader_waits, times
+from unstuck.rules.pace.own_restarts import own_restarts
 from unstuck.rules.rule import Rule
 from unstuck.rules.words import seconds
+from unstuck.text import spot
 
 MIN_LOST_SECONDS = 2.5
 
 
 def decide(case: Case) -> Iterable[Finding]:
+    yield from _own(case)
     for wait in loader_waits(case)[:1]:
         lost, state = wait.restart_seconds, wait.state
         share = lost / wait.seconds
@@ -52,6 +57,30 @@ def decide(case: Case) -> Iterable[Finding]:
             ),
             where=wait.report.where(),
             fix=_fix(case, wait),
+        )
+
+
+def _own(case: Case) -> Iterable[Finding]:
+    for found in own_restarts(case):
+        share = found.lost / max(1e-9, found.seconds)
+        if found.lost < MIN_LOST_SECONDS or share < MIN_LOST_SHARE:
+            continue
+        where = Where(*found.site, pid=found.pid)
+        yield RULE.finding(
+            severity="warning",
+            confidence=0.9,
+            title=f"{share:.0%} of the time goes into starting processes again and again at {spot(*found.site)}",
+            evidence=(
+                f"after the first step, {found.processes:,} processes were started, at {found.rounds:,} moments: "
+                f"each time it took {seconds(found.lost / found.rounds)} until the first had started Python, made its "
+                "imports and could begin",
+                f"that is {seconds(found.lost)} of {seconds(found.seconds)} from the first step to the last, in which "
+                f"{found.steps:,} steps were made",
+                f"{times(1 / max(0.05, 1 - share))} as fast if they stayed alive",
+            ),
+            where=where,
+            fix="Make the pool (or start the processes) once, before the loop, and use the same one in each round.",
+            seen_by="flight",
         )
 
 

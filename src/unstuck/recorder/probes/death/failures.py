@@ -27,6 +27,7 @@ from ...records.deaths import (
     Measured,
     SampleFailed,
     SampleInWork,
+    TaskFailed,
     ThreadDied,
     WorkerExit,
 )
@@ -34,7 +35,7 @@ from . import resources, tracebacks
 
 T = TypeVar("T")
 
-MOST_FAILED = 1000  # samples; a script may catch them and go on
+MOST_FAILED = 1000  # samples, or tasks; a script may catch them and go on
 MOST_PASSES = 16  # that are remembered
 MOST_INDICES = 100_000  # of a batch that are gone through
 
@@ -93,23 +94,29 @@ class Failures(Probe):
             journal.write(SampleFailed(raised=raised, step=step, measured=measured, in_work=work, starting=True))
 
     def process_failed(self, error: BaseException) -> None:
+        of_rank = flight.words[at.W_ROLE] == at.ROLES.index("rank")  # the script above it may end well all the same
+        (journal.tell if of_rank else journal.write)(Died(**self._end(error)))
+
+    def task_failed(self, error: BaseException) -> None:
+        self._failed += 1
+        if self._failed <= MOST_FAILED:
+            journal.write(TaskFailed(**self._end(error)))
+
+    def _end(self, error: BaseException) -> dict[str, Any]:
         work = _in_work()
         labels, batch_norm, pickling = _part("torch's frames", tracebacks.torch_state, error) or (None, None, None)
-        of_rank = flight.words[at.W_ROLE] == at.ROLES.index("rank")  # the script above it may end well all the same
-        (journal.tell if of_rank else journal.write)(
-            Died(
-                raised=tracebacks.describe(error),
-                step=flight.steps(),
-                measured=self._measured(error),
-                workers=_exits(self.living()),
-                in_work=work,
-                batches=loading.batches(),
-                labels=labels,
-                batch_norm=batch_norm,
-                pickling=pickling,
-                device=_part("device at death", _device, error),
-            )
-        )
+        return {
+            "raised": tracebacks.describe(error),
+            "step": flight.steps(),
+            "measured": self._measured(error),
+            "workers": _exits(self.living()),
+            "in_work": work,
+            "batches": loading.batches(),
+            "labels": labels,
+            "batch_norm": batch_norm,
+            "pickling": pickling,
+            "device": _part("device at death", _device, error),
+        }
 
     def thread_failed(self, error: BaseException | None, thread: Any) -> None:
         if error is not None:  # as if somebody called the hook by hand

@@ -12,6 +12,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator
+from functools import reduce
 from types import GeneratorType
 from typing import Any, NamedTuple
 
@@ -68,6 +69,8 @@ def held_by(places: list[Place], here: int, which: int) -> list[Held]:
             name = _name_in(outer, places[outer_at], path, thing, inner if outer_at == here else None)
             if name is None or not _goes_in(places, here, inner, outer_at, outer) or len(held) == MOST_HOLDERS:
                 break
+            if type(thing) is not GeneratorType and _may_rewind(path, places[here : outer_at + 1]):
+                break
             at = places[outer_at]
             made = _made(name, outer, at)
             held.append(Held(name=name, type=class_name(type(thing)), frame=at.number, line=outer.lineno, made=made))
@@ -86,6 +89,13 @@ def _further_out(places: list[Place], here: int, which: int) -> Iterator[tuple[i
             yield number, outer
 
 
+def _may_rewind(path: ast.expr, places: list[Place]) -> bool:
+    """What it reads may be a file that is set back to its beginning: the script or a class of an owner has the word."""
+    owners = (places[0].scope.find(each) for each in ast.walk(path) if isinstance(each, (ast.Name, ast.Attribute)))
+    files = {file_of(type(owner)) for owner in owners} | {place.file for place in places}
+    return any(file and parsed_source.mentions(file, "seek") for file in files)
+
+
 # --- what a `for` goes through ---------------------------------------------------------------------------------------
 
 
@@ -93,11 +103,15 @@ def _sources(node: ast.expr, scope: Scope, calls: int = MOST_CALLS) -> Iterator[
     """Names that stand for an iterator which the loop uses up, each with the iterator."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         thing = scope.find(node)
-        if thing is not UNKNOWN and _is_spent(thing):
+        if thing is UNKNOWN:
+            return
+        if _is_spent(thing):
             yield node, thing
-    elif isinstance(node, ast.Call) and node.args and calls:
+            return
+        node = ast.Call(_attribute(node, "__iter__"), [], [])
+    if isinstance(node, ast.Call) and calls:
         function = text(node.func).rpartition(".")[2]
-        if function in THROUGH and not (function == "iter" and len(node.args) > 1):
+        if function in THROUGH and node.args and not (function == "iter" and len(node.args) > 1):
             yield from _sources(node.args[0], scope, calls - 1)
         elif function == "zip":
             for part in node.args:
@@ -187,19 +201,20 @@ def _name_in(outer: Loop, at: Place, path: ast.expr, thing: object, inner: For |
         expected = set()
     if name is None:
         return None
-    mentions = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and text(node) == name]
-    if any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in mentions):
+    named = [(node, text(node)) for node in nodes if isinstance(node, (ast.Name, ast.Attribute))]
+    owners = {name.rsplit(".", dots)[0] for dots in range(name.count(".") + 1)}  # and itself
+    if any(isinstance(node.ctx, (ast.Store, ast.Del)) and written in owners for node, written in named):
         return None
-    if sum(id(node) not in expected for node in mentions) > (inner is None):
+    if sum(id(node) not in expected and written == name for node, written in named) > (inner is None):
         return None
-    if isinstance(outer, (ast.For, ast.AsyncFor)) and name in map(text, ast.walk(outer.target)):
+    if isinstance(outer, (ast.For, ast.AsyncFor)) and owners & set(map(text, ast.walk(outer.target))):
         return None
     turn = Round(outer.body, at.scope)
-    return None if assignments(outer.body, at.function, tree, {name}, at.scope, turn)[name] else name
+    return None if any(assignments(outer.body, at.function, tree, owners, at.scope, turn).values()) else name
 
 
 def _name_of(thing: object, nodes: list[ast.AST], path: ast.expr, scope: Scope) -> str | None:
-    """What the caller calls it: a name in the loop; the object it is an attribute of; a name that both share."""
+    """What the caller calls it: a name in the loop; a way to it from an object that it has; a name that both share."""
     written = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and scope.find(node) is thing]
     if written:
         return text(written[0])
@@ -207,12 +222,19 @@ def _name_of(thing: object, nodes: list[ast.AST], path: ast.expr, scope: Scope) 
         return path.id if scope.find(path) is thing else None
     if not isinstance(path, ast.Attribute):
         return None
+    owners = [each.attr for each in ast.walk(path) if isinstance(each, ast.Attribute)]  # the last one first
+    ways = [owners[:count][::-1] for count in range(1, len(owners) + 1)]
     for name, value in some_of(scope.spaces[0].items(), MOST_NAMES):
-        if type(name) is str and name.isidentifier():
-            known = ast.Attribute(ast.Name(name, ast.Load()), path.attr, ast.Load())
-            if id(type(value)) not in _SPENT and scope.find(known) is thing:
-                return f"{name}.{path.attr}"
+        if type(name) is str and name.isidentifier() and id(type(value)) not in _SPENT:
+            root: ast.expr = ast.Name(name, ast.Load())
+            for known in (reduce(_attribute, way, root) for way in ways):
+                if scope.find(known) is thing:
+                    return text(known)
     return None
+
+
+def _attribute(owner: ast.expr, name: str) -> ast.expr:
+    return ast.Attribute(owner, name, ast.Load())
 
 
 def _goes_in(places: list[Place], here: int, inner: For, outer_at: int, outer: Loop) -> bool:
