@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unstuck.model import Case, Flight, Step
+from unstuck.model import Case, Step, StepTrend
 from unstuck.recorder.records.loaders import ProcessReady, ProcessStarting, WorkersStarted
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.pace import RULES
@@ -23,8 +23,8 @@ def run(start: float, task: float, epochs: int = 6, meanwhile: int = 0) -> Case:
             seconds = 0.1 + (waited if number == 0 else 0.0)
             now += seconds
             steps.append(Step(ended=now, seconds=seconds, number=len(steps) + 1))
-    flight = Flight(5, role="main", step=len(steps), steps=tuple(steps))
-    return Case(flights=(flight,), processes_starting=tuple(starting), processes_ready=tuple(ready))
+    trends = (StepTrend(5, tuple(steps)),)
+    return Case(trends=trends, processes_starting=tuple(starting), processes_ready=tuple(ready))
 
 
 def said(case: Case) -> list[str]:
