@@ -104,10 +104,10 @@ def decide(case: Case) -> Iterable[Finding]:
         between = list(_between_modules(learning, cut, cut_off)) if cut is not None and not learning.compiled else []
         if learning.leaf_losses >= MIN_STEPS and not any(parameter.in_graph for parameter in learning.parameters):
             yield _leaf_loss(learning, cut, cut_off)
-        elif between:
+        elif between and cut is not None and cut.site is not None:
             yield from between
         else:
-            yield from _in_vain(learning, cut, cut_off)
+            yield from list(_in_vain(learning, cut, cut_off)) or between
 
 
 def _cut_off(parameter: Parameter, learning: Learning) -> bool:
@@ -316,7 +316,7 @@ def _in_vain(learning: Learning, cut: GraphCut | None, cut_off: list[Parameter])
                 f"the graph of the loss ends in a new tensor of shape {list(leaf.shape)} that requires a gradient and "
                 "is no parameter"
                 if leaf is not None and all(not parameter.is_parameter for parameter in reached)
-                else f"no loss reaches them: the graph ends{begins or anew}",
+                else f"no loss reaches them: the graph ends{(begins if site is not None else '') or anew or begins}",
             ),
             where=where(learning, site or (loss_site(learning) if len(learning.built) == 1 else optimizer.site)),
             fix="Compute the loss of this optimizer from the output of these layers itself, without `detach()`, numpy "
