@@ -49,6 +49,8 @@ def test_a_few_steps_are_followed_however_long_they_take(monkeypatch: pytest.Mon
     seconds = itertools.count(0.0, 10.0)
     monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
     monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
+    made = itertools.count(100)
+    monkeypatch.setattr(computed_values.flight, "steps", lambda: next(made))
     birth = Birth()
     looked = computed_values.Returns(birth)
     assert [looked.stepped() for _ in range(4)] == [False, False, False, True]

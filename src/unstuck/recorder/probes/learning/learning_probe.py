@@ -473,6 +473,8 @@ class LearningProbe(Probe):
             journal.replace(self.record(), at.LEARNING)
 
     def last(self) -> None:
+        if self.returns is not None:  # while the interpreter ends, it would be called with half of its names gone
+            self.returns.stop()
         with governor.Reading():
             self.losses.settle()
             if not self.optimizers.stepping() and not self.losses.series:

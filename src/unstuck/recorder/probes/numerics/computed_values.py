@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ... import tensors, user_code
+from ... import flight, tensors, user_code
 from ...hooks import modules as hooks
 from ...records import Site
 from ...records.numerics import Birth, ComputedValue, Why
@@ -174,7 +174,7 @@ class Returns:
     """Looks at the user's functions as they return, until one returns NaN that it computed from finite tensors."""
 
     def __init__(self, birth: Birth) -> None:
-        self._birth, self._steps, self._events = birth, 0, 0
+        self._birth, self._steps, self._events, self._began = birth, 0, 0, flight.steps()
         self.found = False
         self._until = monotonic() + MAX_SECONDS
         self.on = sys.getprofile() is None and not hooks.is_profiled()
@@ -189,7 +189,8 @@ class Returns:
 
     def ended(self) -> bool:
         """The same, asked at any time; once."""
-        going_on = 0 < self._steps < MIN_STEPS or (self._steps < MAX_STEPS and monotonic() < self._until)
+        early = 0 < flight.steps() - self._began < MIN_STEPS
+        going_on = early or (self._steps < MAX_STEPS and monotonic() < self._until)
         if self.on and not self.found and going_on:
             return False
         self.stop()
