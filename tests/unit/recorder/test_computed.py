@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from unstuck.recorder import flight
 from unstuck.recorder.probes.numerics import computed_values
 from unstuck.recorder.records.numerics import Birth, ComputedValue
 
@@ -50,7 +51,7 @@ def test_a_few_steps_are_followed_however_long_they_take(monkeypatch: pytest.Mon
     monkeypatch.setattr(computed_values, "monotonic", lambda: next(seconds))
     monkeypatch.setattr(sys, "setprofile", lambda _follow: None)
     made = itertools.count(100)
-    monkeypatch.setattr(computed_values.flight, "steps", lambda: next(made))
+    monkeypatch.setattr(flight, "steps", lambda: next(made))
     birth = Birth()
     looked = computed_values.Returns(birth)
     assert [looked.stepped() for _ in range(4)] == [False, False, False, True]
