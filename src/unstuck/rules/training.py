@@ -250,7 +250,7 @@ def largest_first_update(learning: Learning) -> float:
 
 def explodes_at_first(weight: Parameter) -> bool:
     """Its gradient is so large that no learning rate is to blame for the first update."""
-    return not weight.grads or weight.grads[0][1] > MAX_GRADIENT_RATIO * weight.weights[0]
+    return bool(weight.grads) and weight.grads[0][1] > MAX_GRADIENT_RATIO * weight.weights[0]
 
 
 def median_gradient(parameter: Parameter) -> float:

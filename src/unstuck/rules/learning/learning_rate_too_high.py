@@ -77,7 +77,7 @@ def _jumps(learning: Learning, optimizer: Optimizer) -> Iterable[Jump]:
     for weight in judged_weights(learning, optimizer):
         ratios = update_ratios(weight)
         finite = [ratio for ratio in ratios if isfinite(ratio)]
-        if not finite or explodes_at_first(weight):
+        if not finite or not weight.grads or explodes_at_first(weight):
             continue
         largest = max(finite[:FIRST_UPDATES])
         # A move that no rate explains may be of several threads, or of gradients gathered elsewhere.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ... import user_code
 from ...records import Site
-from ..loops.parsed_source import FUNCTIONS, Function, mentions, own_nodes, text, tree_of
+from ..loops.parsed_source import FUNCTIONS, Function, mentions, own_nodes, scopes, text, tree_of
 
 AS_THEY_FINISH = ("as_completed", "imap_unordered")
 SORTS = frozenset(("sort", "sorted"))
@@ -22,15 +22,10 @@ def gathered(files: Iterable[str]) -> Site | None:
         tree = tree_of(file) if any(mentions(file, word) for word in AS_THEY_FINISH) else None
         if tree is None:
             continue
-        for scope in _scopes(tree):
+        for scope in scopes(tree):
             for line in _lines(tree, scope):
                 return user_code.absolute(file), line, getattr(scope, "name", "<module>")
     return None
-
-
-def _scopes(tree: ast.Module) -> Iterator[Function | ast.Module]:
-    yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
 
 
 def _lines(tree: ast.Module, scope: Function | ast.Module) -> Iterator[int]:
@@ -127,7 +122,7 @@ def _is_read_again(tree: ast.Module, scope: Function | ast.Module, tasks: ast.ex
         return False
     known = [argument.arg for argument in scope.args.args]
     place = known.index(tasks.id) if tasks.id in known else None
-    for above in _scopes(tree) if place is not None else ():
+    for above in scopes(tree) if place is not None else ():
         calls = [node for node in own_nodes(above) if isinstance(node, ast.Call) and _called(node) == scope.name]
         given = [call.args[place] for call in calls if place is not None and place < len(call.args)]
         if any(_is_read_again(tree, above, each, deep=False) for each in given):

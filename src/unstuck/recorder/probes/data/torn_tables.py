@@ -47,7 +47,7 @@ class TornTables:
         self._looks += 1
         if self._looks not in LOOK_AT or self.found is not None:
             return
-        self._files = [*(user.f_code.co_filename for user in script_lines.user_frames(frame))]
+        self._files = [user.f_code.co_filename for user in script_lines.user_frames(frame)]
         until = thread_time() + MOST_SECONDS
         try:
             for table, before, is_view in islice(_tables(arguments, frame), MOST_TABLES):

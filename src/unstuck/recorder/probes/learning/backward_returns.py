@@ -7,7 +7,6 @@ reverse, exactly. A mean that was taken away and a factor make no difference.
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 from itertools import islice
 from types import FrameType
@@ -18,7 +17,7 @@ import torch
 from ... import user_code
 from ...records import Site
 from ...records.learning import Torn
-from ..loops.parsed_source import FUNCTIONS, own_nodes, tree_of
+from ..loops.parsed_source import mentions, own_nodes, scopes, tree_of
 from . import script_lines
 
 MOST_LOOKS = 6  # the first ones: the fit is exact, so one that is found is enough
@@ -55,11 +54,11 @@ class BackwardReturns:
 def _appended_backwards(file: str) -> Site | None:
     """The line that appends `g = r + gamma * g` in a loop from the last to the first, in a file that turns nothing
     else round."""
-    text = "".join(linecache.getlines(file))
-    tree = tree_of(file) if "append(" in text and ("reversed(" in text or "-1" in text) else None
+    may = mentions(file, "append(") and (mentions(file, "reversed(") or mentions(file, "-1"))
+    tree = tree_of(file) if may else None
     if tree is None or sum(map(_turns, ast.walk(tree))) != 1:
         return None
-    for function in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+    for function in scopes(tree):
         for loop in own_nodes(function):
             if isinstance(loop, ast.For) and any(map(_turns, ast.walk(loop.iter))):
                 for node in ast.walk(loop):

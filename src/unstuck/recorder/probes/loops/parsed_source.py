@@ -319,6 +319,12 @@ def calls(node: ast.AST) -> bool:
     return not is_small(node) or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
 
 
+def scopes(tree: ast.Module) -> Iterator[Function | ast.Module]:
+    """The module itself, and every function in it."""
+    yield tree
+    yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+
+
 def own_nodes(function: Function | ast.Module) -> Iterator[ast.AST]:
     """Those of the function itself, not of functions and classes that are defined in it."""
     waiting: list[ast.AST] = list(function.body)
