@@ -19,6 +19,8 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.processes import variable_of, words_of
+
 try:
     # Ignored in the background of a script, or under nohup; here they are tested.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -177,7 +179,7 @@ def unstuck(tmp_path: Path) -> Iterator[Runner]:
     left = _left_behind(str(folder))
     for process in left:
         process.kill()
-    assert not left, f"left running: {[p.cmdline() for p in left]}"
+    assert not left, f"left running: {[words_of(p) for p in left]}"
     flights = list(temporary.glob("unstuck-*"))
     shutil.rmtree(temporary)
     assert not flights, "a flight folder was left behind"
@@ -187,14 +189,7 @@ def _left_behind(mark: str, patience: float = 6.0) -> list[psutil.Process]:
     """Processes that carry this test's mark in their environment; they get a moment to end."""
     deadline = time.monotonic() + patience
     while True:
-        left = [p for p in psutil.process_iter() if _marked(p, mark)]
+        left = [p for p in psutil.process_iter() if variable_of(p, "UNSTUCK_TEST_MARK") == mark]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.1)
-
-
-def _marked(process: psutil.Process, mark: str) -> bool:
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get("UNSTUCK_TEST_MARK") == mark)
-    except (psutil.Error, OSError):
-        return False

@@ -9,9 +9,10 @@ from collections import Counter
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
-import psutil
 import pytest
 import torch
+
+from tests.processes import running_below, words_of
 
 MULTIPROCESSINGS = ("resource_tracker", "multiprocessing.forkserver import main")  # they stay
 
@@ -32,15 +33,8 @@ def nothing_left() -> Any:
 
 
 def _children() -> list[str]:
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        try:
-            line = " ".join(child.cmdline())
-            if child.status() != psutil.STATUS_ZOMBIE and not any(part in line for part in MULTIPROCESSINGS):
-                found.append(line)
-        except psutil.Error:
-            continue
-    return found
+    lines = [" ".join(words_of(child)) for child in running_below(os.getpid())]
+    return [line for line in lines if line and not any(part in line for part in MULTIPROCESSINGS)]
 
 
 def keys(loader: Any) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 
 from tests.conftest import FAULTS, Runner
 from tests.corpus import FAULTY, Faulty, parameters
+from tests.processes import running_below
 
 HANGS = {name: script for name, script in FAULTY.items() if script.family == "hang" and not script.device}
 STANDS = 16.0
@@ -47,8 +49,9 @@ def started(folder: Path, command: list[str], env: dict[str, str] | None = None)
     try:
         yield process
     finally:
-        for child in psutil.Process(process.pid).children(recursive=True):  # torchrun's ranks have their own groups
-            child.kill()
+        for child in running_below(process.pid):  # torchrun's ranks have their own groups
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
         os.killpg(process.pid, signal.SIGKILL)
         assert process.stdin is not None
         process.stdin.close()

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests import memory_group
 from tests.conftest import Outcome, Runner
+from tests.processes import running_below, variable_of
 from unstuck.observer.flights import read_folder
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -120,8 +120,8 @@ def _ranks_of(supervisor: int, at_step: int) -> dict[int, int]:
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
         found = {}
-        for child in psutil.Process(supervisor).children(recursive=True):
-            folder = child.environ().get("UNSTUCK_FLIGHT_DIR", "") if child.status() != psutil.STATUS_ZOMBIE else ""
+        for child in running_below(supervisor):
+            folder = variable_of(child, "UNSTUCK_FLIGHT_DIR")
             for flight in read_folder(folder)[0] if folder else ():
                 if flight.pid == child.pid and flight.rank is not None and flight.step >= at_step:
                     found[flight.rank] = flight.pid

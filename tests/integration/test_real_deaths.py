@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.conftest import Outcome, Runner, can_mount
+from tests.processes import running_below, words_of
 
 SCRIPT = Path(__file__).parent / "scripts" / "dies.py"
 FULL = "unshare -m sh -c 'mkdir -p full && mount -t tmpfs -o size=1m tmpfs full && exec PY SCRIPT'"
@@ -106,8 +107,7 @@ def training(unstuck: Runner, kind: str, workers: str = "2", **options: object) 
 
 
 def script_of(process: subprocess.Popen[bytes]) -> psutil.Process:
-    below = psutil.Process(process.pid).children(recursive=True)
-    return next(p for p in below if str(SCRIPT) in p.cmdline() and "unstuck" not in p.cmdline())
+    return next(p for p in running_below(process.pid) if str(SCRIPT) in words_of(p) and "unstuck" not in words_of(p))
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGTERM", marks=pytest.mark.slow)])
@@ -123,14 +123,14 @@ def test_main_killed_from_outside(unstuck: Runner, name: str) -> None:
 def test_worker_killed_from_outside_while_main_is_elsewhere(unstuck: Runner, name: str) -> None:
     """torch raises in the middle of main's own sleep: there the loader's own code is not on the stack."""
     process, report = training(unstuck, "wait")
-    worker = script_of(process).children()[0]
+    worker = running_below(script_of(process).pid)[0]
     worker.send_signal(signal.Signals[name])
     check(unstuck.finish(process, report, time.monotonic()), Way("ended-from-outside", (), name))
 
 
 def test_sigterm_by_a_parent_is_named_with_its_sender(unstuck: Runner) -> None:
     process, report = training(unstuck, "long-training", MAIN, launch="PY SCRIPT & wait")
-    inside = next(p for p in psutil.Process(process.pid).children() if "unstuck" in p.cmdline())
+    inside = next(p for p in running_below(process.pid) if "unstuck" in words_of(p))
     inside.send_signal(signal.SIGTERM)
     outcome = unstuck.finish(process, report, time.monotonic())
     assert outcome.rules == ["ended-from-outside"], outcome.err[-2000:]

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.conftest import Outcome, Runner
+from tests.processes import running_below
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIMIT = 60.0
@@ -58,7 +59,7 @@ class Started:
 
     @property
     def training(self) -> psutil.Process:
-        return psutil.Process(self.process.pid).children()[0]
+        return running_below(self.process.pid)[0]
 
     def finish(self) -> Outcome:
         return self.unstuck.finish(self.process, self.report, time.monotonic(), LIMIT)

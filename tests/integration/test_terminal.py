@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import Runner
 from tests.corpus import FAULTY
 from tests.integration.terminal import PROMPT, Terminal
+from tests.processes import variable_of, words_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -344,15 +345,8 @@ def test_stop_and_continue(unstuck: Runner, terminal: Terminal) -> None:
 
 def jobs(unstuck: Runner) -> list[psutil.Process]:
     """The supervisor and the training of this test."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words, mark = process.cmdline(), process.environ().get("UNSTUCK_TEST_MARK")
-        except (psutil.Error, OSError):
-            continue
-        if mark == str(unstuck.folder) and "script.py" in words and "python" in os.path.basename(words[0]):
-            found.append(process)
-    return found
+    ours = [p for p in psutil.process_iter() if variable_of(p, "UNSTUCK_TEST_MARK") == str(unstuck.folder)]
+    return [p for p in ours if "script.py" in (words := words_of(p)) and "python" in os.path.basename(words[0])]
 
 
 def test_exit_status(unstuck: Runner, terminal: Terminal) -> None:
