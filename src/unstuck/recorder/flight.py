@@ -206,8 +206,8 @@ def count(kind: int, took: int, times: int = 1) -> None:
         _longest[kind] = w[at.HISTOGRAMS + kind * at.KIND_WORDS + at.LONGEST] = took
 
 
-def turn() -> None:
-    """A step has ended that was sampled, or after which one is."""
+def turn(again: bool | None = False) -> None:
+    """A step has ended that was sampled, or after which one is; `again`: the next one is sampled, too."""
     global _weight, _since, _phase, _step_began, _cpu_before, _sample_at, _sampled
     now, cpu = monotonic_ns(), process_time_ns()
     words[at.W_SINCE + at.BETWEEN], words[at.W_STEP] = now, state[STEPS]
@@ -222,11 +222,11 @@ def turn() -> None:
         words[place + 6], words[place + 7] = state[SIZE], made
         few = made > MANY_STEPS and now - _step_began - state[OURS] < SHORT
         _sample_at = made + _distance(made, SELDOM if few else OFTEN)
-    slow = was_full and now - _step_began >= SLOW
-    state[FULL] = int(made < FULL_STEPS or slow or made >= _sample_at)
+    goes_on = was_full and (again or now - _step_began >= SLOW)
+    state[FULL] = int(made < FULL_STEPS or goes_on or made >= _sample_at)
     state[DUE] = 0 if state[FULL] else _sample_at
     if state[FULL]:  # it stands for those since the last one as well
-        _weight, _sampled = 1 if slow or made < FULL_STEPS else made + 1 - _sampled, made + 1
+        _weight, _sampled = 1 if goes_on or made < FULL_STEPS else made + 1 - _sampled, made + 1
     _since, _phase, _step_began, _cpu_before, state[SIZE], state[OURS] = now, at.BETWEEN, now, cpu, 0, 0
     _parts_before[:] = _parts
 

@@ -2,8 +2,8 @@
 
 A step of a millisecond feels every hook, most of all by what it pushes out of the caches. While they rest, the loader's
 stores where it is, the optimizer's counts down, and the one at the backward pass is out; in longer steps it still reads
-the loss, and wakes the others if it stands out. That is exact where each batch makes one backward pass and one step, so
-it is done only there.
+the loss, or every second one, and wakes the others if it stands out. That is exact where each batch makes one backward
+pass and one step, so it is done only there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MIN_STEPS = 12_000  # made before: what a training shows at first is all noted
 MIN_TIME = 30_000_000_000  # … or nanoseconds, where the losses are still read
 SHORT_STEP = flight.SHORT  # nanoseconds: in longer steps losses are read, where they are at hand
+HALF = 8_000_000  # nanoseconds: in shorter ones every second loss is
 LONG_STEP = flight.SLOW  # longer ones do not feel the hooks
 LEFT, STEPS, BACKWARDS = flight.LEFT, flight.STEPS, flight.BACKWARDS
 
@@ -42,6 +43,7 @@ class Resting:
         "calm",
         "hooks",
         "on_gpu",
+        "passes_over",
         "reads_losses",
         "unfit",
     )
@@ -62,6 +64,8 @@ class Resting:
         """There are several optimizers: their steps are told apart."""
         self.reads_losses = False
         """While the others rest, the hook at the backward pass does not."""
+        self.passes_over = 0
+        """Losses whose number has one of these bits are not read by it."""
         self._began = self._rested = self._sampled_at = self._settled = self._waited = self._woke = 0
 
     def forget(self) -> None:
@@ -85,6 +89,7 @@ class Resting:
         self._began = self._began or now
         made = {after - earlier for after, earlier in zip(counts[1:], before, strict=True)}
         self.reads_losses = took >= max(made) * SHORT_STEP
+        self.passes_over = int(took < max(made) * HALF)
         longest = SHORT_STEP if self.on_gpu else LONG_STEP
         steady = known is not None and known is same and len(made) == 1 and took < max(made) * longest
         unwatched = self.calm and not self.unfit and not state[flight.WATCHED] and not hiding.has_compiled()

@@ -60,8 +60,8 @@ class ByHand:
     """Updates that no optimizer makes."""
 
     __slots__ = (
-        "_before", "_even", "_leaves", "_looked", "_missed", "_optimizers", "active", "followed", "inside", "leftovers",
-        "made",
+        "_before", "_even", "_first", "_leaves", "_looked", "_missed", "_optimizers", "active", "followed", "inside",
+        "leftovers", "made",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -80,6 +80,8 @@ class ByHand:
         """Between the last two looks an optimizer stepped after each."""
         self.active = False
         """No optimizer has stepped, or none for many backward passes."""
+        self._first = False
+        """The sampled step that is under way is the first of a pair."""
 
     def looks(self) -> bool:
         """Asked at backward passes that are looked at anyway: is it to be seen here what is made by hand?"""
@@ -124,6 +126,12 @@ class ByHand:
             flight.state[flight.STEPS] += self._missed
         self._missed = 0
 
+    def turn(self) -> None:
+        """A sampled step begins and ends at a backward pass, when its modules have been called. Where they are to be
+        seen, the next one is sampled, too."""
+        first, self._first = self._first and flight.full(), not flight.state[flight.FULL]
+        turn(again=first and dispatch.ask("learning", "observes"))
+
     def last(self) -> None:
         """At the end of the process: the last update has no backward pass after it."""
         resting.end()
@@ -166,10 +174,10 @@ def settle() -> None:
     state[flight.CLOSE] = int(state[flight.PROBED] or by_hand.active or not state[flight.STEPS])
 
 
-def turn() -> None:
+def turn(again: bool | None = False) -> None:
     """A sampled step has ended, or one begins; what the supervisor asks for is answered. After the first steps probes
     hear of one only where the time for it is earned: where steps are short, most are only timed."""
-    flight.turn()
+    flight.turn(again)
     state = flight.state
     probed = state[flight.FULL] and (state[flight.STEPS] < flight.FULL_STEPS or dispatch.module("governor").allows())
     if probed != state[flight.PROBED]:

@@ -163,7 +163,7 @@ LONG_STEPS = """
 from unstuck.recorder import dispatch
 from unstuck.recorder.hooks import backward
 
-resting.SHORT_STEP, resting.LONG_STEP = 0, 1 << 60  # each step counts as one that bears reading its loss
+resting.SHORT_STEP, resting.HALF, resting.LONG_STEP = 0, HALF, 1 << 60  # each counts as one that bears reading its loss
 losses = dispatch.probe("learning").losses
 for _ in range(2):
     for (x,) in loader:
@@ -173,7 +173,7 @@ assert rested > 300
 backward.last()
 losses.settle()
 [loss] = losses.series.values()
-assert loss.count == steps, (loss.count, steps)
+assert loss.count < steps - 150 if HALF else loss.count == steps, (loss.count, steps)
 for (x,) in loader:
     if flight.state[flight.LEFT] == 30:
         break
@@ -181,12 +181,14 @@ for (x,) in loader:
 with torch.no_grad():
     model.weight.fill_(float("nan"))
 train(x)
-assert loss.nonfinite_step == steps - 1
+train(x)
+assert steps - 2 <= loss.nonfinite_step <= (steps - 1 if HALF else steps - 2)
 check(False)
 """
 
 
-def test_in_longer_steps_each_loss_is_read(tmp_path: Path) -> None:
-    script = TRAINING.replace("# the shape", LONG_STEPS)
+@pytest.mark.parametrize("half", [pytest.param("0", marks=pytest.mark.slow), "1 << 60"])
+def test_in_longer_steps_each_loss_is_read_or_every_second_one(tmp_path: Path, half: str) -> None:
+    script = f"HALF = {half}\n" + TRAINING.replace("# the shape", LONG_STEPS)
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr

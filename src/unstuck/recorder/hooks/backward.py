@@ -110,6 +110,8 @@ def install(module: Any) -> None:
 
     exact = bool(os.environ.get("UNSTUCK_TRACE_NAN"))  # each loss of a GPU is waited for
 
+    passed = passes_over = 0  # losses, while the other hooks rest; and the bits of those that are not read
+
     def compiling() -> bool:
         return bool(torch.compiler.is_dynamo_compiling())
 
@@ -177,6 +179,10 @@ def install(module: Any) -> None:
         inputs: Any = None,
     ) -> Any:
         """While the other hooks rest: a loss that stands out, or cannot be read here, wakes them."""
+        nonlocal passed
+        passed += 1
+        if passed & passes_over:
+            return original(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
         value = math.nan
         if type(tensors) is tensor_type and scaled[1] is None and not (functions() or dispatches() or compiling()):
             try:
@@ -203,6 +209,8 @@ def install(module: Any) -> None:
             module.backward = original
 
     def rest(loading: object) -> None:
+        nonlocal passes_over
+        passes_over = resting.resting.passes_over
         if module.backward is original or module.backward in ours:
             resting_now = reading if resting.resting.reads_losses else original
             module.backward = backward if loading is None else resting_now
@@ -335,7 +343,7 @@ def _count_by_hand(leaves: list[Any], *, adds: bool) -> None:
             dispatch.emit("after_step", None, stepping.by_hand.made)
         stepping.count()
         if flight.steps() >= flight.state[flight.DUE]:
-            stepping.turn()
+            stepping.by_hand.turn()
     if leaves and flight.full() and stepping.by_hand.made:
         dispatch.emit("before_step", None, False)
     if flight.words[at.W_REQUEST]:  # also where no step is ever made

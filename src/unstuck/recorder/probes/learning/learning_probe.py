@@ -338,6 +338,10 @@ class LearningProbe(Probe):
         held = self.optimizers.holders() if asked else ()
         return bool(asked) and all(id(leaf) in held for leaf in asked)
 
+    def observes(self) -> bool:
+        """The modules of this step are watched."""
+        return self.observed.now is not None
+
     def _missed(self, frame: FrameType) -> None:
         self._asked = []
         if self._spent is None and self._idle() and self._passes() >= FIRST_STEPS and not self.optimizers.built:

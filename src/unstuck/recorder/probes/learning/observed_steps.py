@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ... import dispatch, flight, governor, gpu, guard, hiding, objects, tensors
+from ... import dispatch, flight, governor, gpu, guard, hiding, objects, stepping, tensors
 from ...hooks import modules as hooks
 from ...records.learning import GraphCut, StateCut
 from . import naming, script_lines
@@ -60,6 +60,7 @@ class ObservedSteps:
         self.plain = False  # a whole step was made without any module: its model is of plain tensors
         self._due = 2
         self._by_hand = False  # a step without an optimizer is told at the backward pass after it, about to be read
+        self._begins = False  # … and the one to be observed begins after that
         self._begun_after = -1  # the optimizer after whose step the last observation began
         self._unreached: dict[int, tuple[weakref.ref[Any], int]] = {}
         """Where no optimizer was made: parameters that a step uses and no loss reaches, and in how many steps."""
@@ -85,8 +86,11 @@ class ObservedSteps:
             self._begin_if_due(id(optimizer))
 
     def sampling_changed(self, full: bool) -> None:
+        self._by_hand = False
         if not full:
             self.end()
+        elif stepping.by_hand.active:
+            self._begins = True
         elif self.now is None:
             self._begin_if_due(0)
 
@@ -162,6 +166,9 @@ class ObservedSteps:
         if self._by_hand:
             self._by_hand = False
             self._turn(None)
+        elif self._begins and self.now is None:
+            self._begin_if_due(0)
+        self._begins = False
 
     def _look_for_unused(self, observation: Observation, root: Any) -> None:
         if len(observation.calls) >= MIN_CALLS:
