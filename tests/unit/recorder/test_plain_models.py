@@ -34,6 +34,16 @@ def test_what_the_weights_are_given() -> None:
     assert list(probe.given) == ["x @ w"]
 
 
+def test_a_recurrent_layer_begins_in_zeros_that_are_no_data() -> None:
+    table, cell, codes = torch.nn.Embedding(9, 4), torch.nn.GRU(4, 6, batch_first=True), torch.arange(6).reshape(2, 3)
+    assert torch.equal(
+        graph_reading.data_of(graph_reading.read(cell(table(codes))[0].sum().grad_fn), SavedTensors()), codes
+    )
+    rows = torch.randn(2, 3, 4)
+    given = graph_reading.data_of(graph_reading.read(cell(rows)[0].sum().grad_fn), SavedTensors())
+    assert given.numel() == rows.numel()
+
+
 def test_rows_that_are_taken_from_a_table() -> None:
     table, rows = torch.randn(5, 3, requires_grad=True), torch.tensor([4, 0])
     for taken in (table[rows], table.index_select(0, rows)):

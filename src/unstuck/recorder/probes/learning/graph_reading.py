@@ -20,6 +20,7 @@ from .naming import Names
 MAX_NODES = 6000
 READ_SECONDS = 0.01  # for reading one graph
 MAX_PRODUCTS = 64
+MAX_ZEROS = 4096  # numbers of a tensor, after which it counts as zeros
 NEAR_NODES = 24  # in which the layer behind an activation is looked for
 MAX_TERMS = 64  # nodes, from the loss on, in which a term is looked for
 MAX_SIDE = 500  # nodes of such a term that are looked at
@@ -179,11 +180,20 @@ def read(root: Any) -> Graph:
 
 
 def data_of(graph: Graph, saved_tensors: SavedTensors) -> Any:
-    """The largest tensor without a graph that is multiplied with weights, else the most numbers of rows that are looked
-    up in them: what a model of plain tensors is given."""
+    """The largest tensor without a graph that is multiplied with weights, but for the zeros in which a recurrent layer
+    begins; else the most numbers of rows that are looked up in them: what a model of plain tensors is given."""
     given = [saved_tensors.of(node, PRODUCTS[name_of(node)][1]) for node in graph.products[:MAX_PRODUCTS]]
+    given = [tensor for tensor in given if tensor is not None and not _is_zero(tensor)]
     given = given or [saved_tensors.of(node, "_saved_indices") for node in graph.lookups[:MAX_PRODUCTS]]
     return max((tensor for tensor in given if tensor is not None), key=lambda tensor: tensor.numel(), default=None)
+
+
+def _is_zero(tensor: Any) -> bool:
+    """As far as it is looked at."""
+    if tensor.layout is not torch.strided or not tensor.is_cpu or not tensor.dim() or not tensor.numel():
+        return False
+    rows = max(1, MAX_ZEROS * len(tensor) // tensor.numel())
+    return not bool(tensor[:rows].any())
 
 
 def rows_asked(graph: Graph, saved_tensors: SavedTensors) -> list[Any]:
