@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from unstuck.model import Case, Finding, Fix, Flight, Frame, Look, Process, SeenBy, Severity, Stall, Thread, Where
 from unstuck.rules.hang import waiting
@@ -17,6 +18,7 @@ from unstuck.rules.rule import Rule
 from unstuck.rules.words import place, seconds, who
 
 LOOK_BEFORE_SECONDS = 0.5  # a look this much older than the stall still shows it: the clock is read now and then
+HEARD = 2  # times between looks that something was read or written, after which it was no accident
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,16 @@ class Standstill:
     def long(self) -> bool:
         """By the clock alone: stood, and nothing else moved, for many times longer than ever before."""
         times, stall = self.case.times, self.stall
-        if not stall.seams and not (self.case.interrupted or self.case.asked):
+        if not stall.seams and (self._is_heard() or not (self.case.interrupted or self.case.asked)):
             return False
         limit = max(times.silent, times.silent_ratio * stall.pace.longest)
         return stall.lasts(limit) or self.asked
+
+    def _is_heard(self) -> bool:
+        """It reads or writes again and again: a program of an own kind, that says how far it is."""
+        looks = [look for look in self.case.looks if look.at >= self.stall.since]
+        known = [process.io_bytes for look in looks if (process := look.process(self.process.pid)) is not None]
+        return sum(before != after for before, after in pairwise(known)) >= HEARD
 
     @property
     def asked(self) -> bool:

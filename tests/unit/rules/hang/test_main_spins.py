@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tests.unit.rules.record_cases import saved_case
@@ -45,3 +46,24 @@ def test_the_line_of_an_import_that_ctrl_c_ended_is_no_loop() -> None:
     for code in ("import torch", "from torch import nn", "    import numpy as np"):
         line = Frame("/project/train.py", 1, "<module>", user=True, code=code)
         assert list(main_spins.decide(inside(saved_case(NAME), line))) == []
+
+
+def test_a_program_without_seams_that_goes_on_writing_is_at_work() -> None:
+    """Its clock never ran: that it prints now and then is all there is to see."""
+    spins = saved_case(NAME)
+    seamless = replace(
+        spins, interrupted=True, stalls=tuple(replace(s, seams=False, suspect=True) for s in spins.stalls)
+    )
+    assert len(list(main_spins.decide(seamless))) == 1
+    assert len(list(main_spins.decide(writing(seamless, [0, 0, 40])))) == 1, "once: a word at its end, say"
+    assert list(main_spins.decide(writing(seamless, range(0, 4000, 40)))) == []
+    assert len(list(main_spins.decide(writing(spins, range(0, 4000, 40))))) == 1, "a training shows its steps"
+
+
+def writing(case: Case, written: Iterable[int]) -> Case:
+    """The same, with these bytes read and written by its main process when it was looked at; the last from then on."""
+    looks, numbers = [], list(written)
+    for number, look in enumerate(case.looks):
+        main = replace(look.processes[0], io_bytes=numbers[min(number, len(numbers) - 1)])
+        looks.append(replace(look, processes=(main, *look.processes[1:])))
+    return replace(case, looks=tuple(looks))
