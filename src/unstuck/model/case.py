@@ -22,6 +22,7 @@ from unstuck.recorder.records.loaders import (
     ChangedDataset,
     DataWait,
     EmptyPass,
+    FirstSent,
     GpuCopies,
     Healed,
     KeptInOnePlace,
@@ -285,6 +286,7 @@ class Case:
     aliased_batches: tuple[AliasedBatch, ...] = ()
     rewritten_data: tuple[RewrittenData, ...] = ()
     repeated_pickles: tuple[RepeatedPickles, ...] = ()
+    first_sent: tuple[FirstSent, ...] = ()
     lost_rows: tuple[LostRows, ...] = ()
     kept_in_one_place: tuple[KeptInOnePlace, ...] = ()
     moved_handles: tuple[MovedHandle, ...] = ()

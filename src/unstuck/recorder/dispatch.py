@@ -30,6 +30,7 @@ PROBES = {  # name: module beneath `probes`, class
     "waits": ("pace.data_waits", "DataWaits"),
     "copies": ("pace.gpu_copies", "GpuCopies"),
     "pickles": ("pace.repeated_pickles", "RepeatedPickle"),
+    "first sent": ("data.first_sent", "FirstSentProbe"),
     "failures": ("death.failures", "Failures"),
     "learning": ("learning.learning_probe", "LearningProbe"),
     "graph": ("memory.graph_growth", "GraphGrowth"),
@@ -90,6 +91,8 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "asked_loops": ("learning", "loops"),  # (frame)
     "asked_growth": ("growth",),  # (frame)
     "message_pickled": ("pickles",),  # (what another process is sent, hooks.messages.messages): a large one
+    # (what a forked process of the script's own sends, the same as a pickle, the process, [1 until it is enough])
+    "child_sends": ("first sent",),
     # How things end.
     "process_failed": ("failures", "loops"),  # (error): a process ends of it
     "task_failed": ("failures",),  # (error): it goes to the process that asked for the task

@@ -70,6 +70,8 @@ def install(module: Any) -> None:
     def dumps(kind: Any, obj: Any, protocol: Any = None) -> Any:
         spent, began = thread_time_ns(), monotonic_ns()
         answer = original(kind, obj, protocol)
+        if processes.sends[0]:
+            guard.attempt("first sent", processes.look_at_sent, obj, answer)
         size = len(answer)
         if size >= processes.LARGE:
             try:

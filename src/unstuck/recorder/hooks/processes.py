@@ -136,6 +136,18 @@ def install_threads(threading: Any) -> None:
     guard.on("thread ends", remove)
 
 
+sends: list[Any] = [0, None]
+"""In a forked process: whether what it sends is looked at, and its object. In others nobody does."""
+
+
+def look_at_sent(message: Any, pickled: Any) -> None:
+    """The workers of a DataLoader have probes of their own."""
+    if flight.words[at.W_WORKER] != at.NONE:
+        sends[0] = 0
+    else:
+        emit("child_sends", message, pickled, sends[1], sends)
+
+
 def install_starts(module: Any) -> None:
     """`module` is multiprocessing.process. A new interpreter (spawn) calls this as soon as all is imported."""
     original = module.BaseProcess._bootstrap
@@ -146,6 +158,8 @@ def install_starts(module: Any) -> None:
                 from ..records.loaders import ProcessReady
 
                 journal.write(ProcessReady(parent=os.getppid(), began=flight.words[at.W_BEGAN] / 1e9))
+            elif "torch" in sys.modules:
+                sends[:] = 1, self
         except Exception as fault:
             guard.off("starts", fault)
         return original(self, *arguments, **options)
@@ -268,6 +282,8 @@ def install_messages(module: Any) -> None:
 
     def dumps(kind: Any, obj: Any, protocol: Any = None) -> Any:
         answer = original(kind, obj, protocol)
+        if sends[0]:
+            guard.attempt("first sent", look_at_sent, obj, answer)
         if len(answer) >= LARGE and pickler.__dict__["dumps"] is ours:
             guard.attempt("messages", measure, obj, len(answer))
         return answer

@@ -71,6 +71,15 @@ class ProcessReady(Record):
     began: float = 0.0
 
 
+class FirstSent(Record):
+    """What a forked process of the script's own sent first, as prints of its tensors and arrays."""
+
+    parent: int = 0
+    site: Site | None = None  # the function it runs
+    prints: list[int] = []
+    drawn: list[str] = []  # generators of random numbers that were drawn from meanwhile, as a person writes them
+
+
 class LoaderState(Record):
     """What every record about a loader says of it."""
 
