@@ -59,7 +59,7 @@ class Run:
         return self.record()
 
     def record(self) -> Learning:
-        self.probe.inventory.look()
+        self.probe.measured.inventory.look()
         return self.probe.record()
 
 
