@@ -12,7 +12,7 @@ from typing import Literal
 
 from ... import user_code
 from ...records import Site
-from ..loops.parsed_source import FUNCTIONS, Function, tree_of
+from ..loops.parsed_source import FUNCTIONS, Function, called, tree_of
 
 Fate = Literal["used", "passed on", "to a loss", ""]
 """Of a value: something is computed from it; it only becomes a part of a batch; or a target; neither."""
@@ -57,10 +57,10 @@ def only_target(files: Iterable[str]) -> Site | None:
     data."""
     for file, source in _sources(files):
         draws = [(call, *source.fate_of(call)) for call in source.draws()]
-        mixed = any(mixed for call, _, mixed in draws if _called(call) in NOISE)
+        mixed = any(mixed for call, _, mixed in draws if called(call) in NOISE)
         if mixed and not any(fate == "passed on" for _, fate, _ in draws):
             for call, fate, is_mixed in draws:
-                alone = fate == "to a loss" and not is_mixed and _called(call) in NOISE
+                alone = fate == "to a loss" and not is_mixed and called(call) in NOISE
                 if alone and source.is_repeated(call, set()):
                     return user_code.absolute(file), call.lineno, source.name_at(call)
     return None
@@ -116,7 +116,7 @@ class _Source:
         if name in seen:
             return False
         seen.add(name)
-        calls = (call for call in self._calls if _called(call) == name)
+        calls = (call for call in self._calls if called(call) == name)
         return name == "forward" or any(self.is_repeated(call, seen) for call in calls)
 
     def name_at(self, node: ast.AST) -> str:
@@ -136,7 +136,7 @@ class _Source:
                     return "" if parent.attr in ASKS else "used"
                 node = call if is_called and call is not None else parent
             elif isinstance(parent, ast.Call):
-                name = _called(parent)
+                name = called(parent)
                 if name not in WRAPS:
                     return self._given(parent, node, name, depth)
                 node = parent
@@ -171,7 +171,7 @@ class _Source:
         if isinstance(statement, ast.Return | ast.Lambda):
             function = statement if isinstance(statement, ast.Lambda) else self._function(statement)
             name = "" if function is None or isinstance(function, ast.Lambda) else function.name
-            calls = [call for call in self._calls if name and _called(call) == name]
+            calls = [call for call in self._calls if name and called(call) == name]
             return _of_all(self._fate(call, depth + 1) for call in calls) if calls else "passed on"
         return "" if isinstance(statement, ast.Expr) else "used"
 
@@ -232,7 +232,7 @@ class _Source:
             if isinstance(above, ast.stmt):
                 statement = above
                 break
-            if isinstance(above, ast.Call) and inner is not above.func and not REDUCES.search(_called(above)):
+            if isinstance(above, ast.Call) and inner is not above.func and not REDUCES.search(called(above)):
                 self._is_mixed = True  # `net(x + noise)`
             inner = above
         names = [ast.unparse(target) for target in statement.targets] if isinstance(statement, ast.Assign) else []
@@ -274,7 +274,7 @@ def _bound_by(node: ast.AST) -> str:
 
 
 def _draws(call: ast.Call) -> bool:
-    name = _called(call)
+    name = called(call)
     if name in FILLS:
         return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
     if name not in DRAWS or (name in NOT_ALONE and isinstance(call.func, ast.Name)):
@@ -282,14 +282,8 @@ def _draws(call: ast.Call) -> bool:
     return name not in OF_VALUES or not call.args or _is_constant(call.args[0])
 
 
-def _called(call: ast.Call) -> str:
-    function = call.func
-    name = function.id if isinstance(function, ast.Name) else ""
-    return function.attr if isinstance(function, ast.Attribute) else name
-
-
 def _orders(call: ast.Call) -> bool:
-    return "perm" in _called(call) or _called(call) in ("range", "arange", "len")
+    return "perm" in called(call) or called(call) in ("range", "arange", "len")
 
 
 def _is_constant(node: ast.AST) -> bool:

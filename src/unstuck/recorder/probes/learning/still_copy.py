@@ -16,6 +16,7 @@ from typing import Any
 from ... import flight, user_code
 from ...records import Site
 from ...records.learning import StillCopy
+from ..loops.parsed_source import last_name
 from . import lost_update, naming, script_lines
 from .lost_update import Function, Scope
 from .naming import Names
@@ -120,4 +121,4 @@ def _last_name(source: ast.expr) -> str:
             source = source.args[0]
         else:
             return ""
-    return source.attr if isinstance(source, ast.Attribute) else source.id if isinstance(source, ast.Name) else ""
+    return last_name(source)
