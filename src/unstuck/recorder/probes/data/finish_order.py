@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from ... import user_code
 from ...records import Site
-from ..loops.parsed_source import FUNCTIONS, Function, called, last_name, mentions, own_nodes, scopes, text, tree_of
+from ..loops import parsed_source
+from ..loops.parsed_source import FUNCTIONS, Function, called, mentions, own_nodes, scopes, text, tree_of
 
 AS_THEY_FINISH = ("as_completed", "imap_unordered")
 SORTS = frozenset(("sort", "sorted"))
@@ -24,7 +25,7 @@ def gathered(files: Iterable[str]) -> Site | None:
             continue
         for scope in scopes(tree):
             for line in _lines(tree, scope):
-                return user_code.absolute(file), line, getattr(scope, "name", "<module>")
+                return user_code.absolute(file), line, parsed_source.scope_name(scope)
     return None
 
 
@@ -97,7 +98,8 @@ def _task(nodes: list[ast.AST], source: ast.Call) -> tuple[ast.expr, ast.expr] |
 
 def _has_plain_result(tree: ast.Module, function: ast.expr) -> bool:
     """It gives back no pair, and no object of a class of its own: these could say what the result belongs to."""
-    written = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == last_name(function)]
+    name = parsed_source.last_name(function)
+    written = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == name]
     values = [node.value for each in written for node in own_nodes(each) if isinstance(node, ast.Return)]
     names = {value.id for value in values if isinstance(value, ast.Name)}
     for node in (node for each in written for node in own_nodes(each) if isinstance(node, ast.Assign)):

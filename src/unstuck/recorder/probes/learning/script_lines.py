@@ -16,7 +16,7 @@ from typing import Any
 
 from ... import objects, user_code
 from ...records import Site
-from ..loops.parsed_source import last_name
+from ..loops.parsed_source import covers, last_name
 
 MAX_FILES = 24
 MAX_BYTES = 2_000_000  # of a file
@@ -238,7 +238,7 @@ def given_on(file: str, line: int) -> list[str]:
 def return_at(file: str, line: int) -> ast.expr | None:
     """What the `return` statement on that line returns."""
     for node, _ in _nodes(file):
-        if isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or node.lineno):
+        if isinstance(node, ast.Return) and covers(node, line):
             return node.value
     return None
 

@@ -20,7 +20,7 @@ from ...records.loops import Drawn, FedBy, Remade
 from . import parsed_source
 from .conditions import Called, called, in_callers_names
 from .expressions import Scope, scope_of
-from .parsed_source import Function, around_line, beneath, is_small, own_parts, text
+from .parsed_source import Function, around_line, beneath, covers, is_small, own_parts, text
 from .statements import MAKING, gives, stores
 
 MOST_FRAMES = 8  # of the user's, from the model's call outwards
@@ -63,7 +63,7 @@ def _regions(frame: FrameType | None) -> Iterator[Region]:
     """The functions of the user's from the model's call outwards."""
     for caller, statements in _bodies(frame):
         code, loop = caller.f_code, statements[0] if statements else None
-        inside = isinstance(loop, parsed_source.LOOPS) and len(statements) == 1 and _covers(loop, caller.f_lineno or 0)
+        inside = isinstance(loop, parsed_source.LOOPS) and len(statements) == 1 and covers(loop, caller.f_lineno or 0)
         body = loop.body if inside else statements  # type: ignore[union-attr]
         counted = set(gives(loop)) if inside and loop is not None else set()
         flow = list(_flow(body, caller.f_lineno or 0))
@@ -75,7 +75,7 @@ def _regions(frame: FrameType | None) -> Iterator[Region]:
 def _flow(body: list[ast.stmt], line: int) -> Iterator[ast.AST]:
     """Parts of the statement at a line, and of those that give its names their values."""
     placed = [each.statement for each in beneath(body)]
-    here = [each for each in placed if each.lineno <= line <= (each.end_lineno or each.lineno)]
+    here = [each for each in placed if covers(each, line)]
     for statement in _leading_to(here[-1:], [each for each in placed if not hasattr(each, "body")]):
         yield from own_parts(statement)
 
@@ -101,7 +101,7 @@ def feeding(frame: FrameType | None) -> list[FedBy]:
     for caller, body in _bodies(frame):
         line, scope = caller.f_lineno or 0, scope_of(caller)
         placed = [each.statement for each in beneath(body)]
-        here = [each for each in placed if not hasattr(each, "body") and _covers(each, line)]
+        here = [each for each in placed if not hasattr(each, "body") and covers(each, line)]
         own = [each for each in placed if isinstance(each, (ast.Expr, ast.Assign)) and ".backward(" in text(each)]
         start = here + own
         for statement in _leading_to(start, [each for each in placed if _gives_plainly(each)]):
@@ -134,10 +134,6 @@ def _bodies(frame: FrameType | None) -> Iterator[tuple[FrameType, list[ast.stmt]
 def _gives_plainly(statement: ast.stmt) -> bool:
     """It is the head of a `for`, or has no statements within."""
     return isinstance(statement, ast.For) or not hasattr(statement, "body")
-
-
-def _covers(statement: ast.stmt, line: int) -> bool:
-    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
 
 
 def _is_data(statement: ast.stmt, scope: Scope) -> bool:

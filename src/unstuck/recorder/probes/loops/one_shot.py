@@ -23,7 +23,7 @@ from . import parsed_source
 from .conditions import MOST_CALLS, called, in_callers_names
 from .endless_stream import is_left
 from .expressions import Scope
-from .parsed_source import TRY, Function, beneath, own_parts, text
+from .parsed_source import TRY, Function, beneath, covers, own_parts, text
 from .rounds import Round
 from .statements import MAKING, assignments, gives, stores
 
@@ -235,9 +235,7 @@ def _goes_in(places: list[Place], here: int, inner: For, outer_at: int, outer: L
         return _is_plain(outer.body, inner)
     body = places[here].function.body  # type: ignore[attr-defined]
     line = places[outer_at].line
-    at_line = [
-        each for each in beneath(outer.body) if each.statement.lineno <= line <= (each.statement.end_lineno or 0)
-    ]
+    at_line = [each for each in beneath(outer.body) if covers(each.statement, line)]
     return _is_plain(body, inner) and bool(at_line) and _is_plain(outer.body, at_line[-1].statement)
 
 

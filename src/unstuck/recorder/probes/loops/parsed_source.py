@@ -335,6 +335,15 @@ def scopes(tree: ast.Module) -> Iterator[Function | ast.Module]:
     yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
 
 
+def scope_name(scope: Function | ast.Module) -> str:
+    return getattr(scope, "name", "<module>")
+
+
+def covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    """It begins on that line or before, and ends there or after."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
     """What is in a statement but not in one of the statements below it."""
     waiting: list[ast.AST] = [statement]
