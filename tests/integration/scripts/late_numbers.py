@@ -29,7 +29,7 @@ for step in range(200):
     opt.step()
     own.append(float(loss.detach()))
 gpu.copies.collect()
-learning = probe.record()
+learning = probe.measured.record()
 print(
     json.dumps(
         {

@@ -12,13 +12,11 @@ import torch
 
 from ... import flight, governor, gpu, loading, stepping
 from ...probe import Probe
-from ...records.learning import Learning
 from ..numerics.nan_search import NanSearch
 from . import observed_steps
 from .backward_pass import BackwardPass
 from .losses import Series
-from .measurements import Measurements
-from .telling import FIRST_STEPS, Telling
+from .measurements import FIRST_STEPS, Measurements
 
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
 AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
@@ -35,7 +33,6 @@ class LearningProbe(Probe):
         self.measured = Measurements(copies)
         self._backward = BackwardPass(self.measured)
         self._nan = NanSearch(self.measured)
-        self._telling = Telling(self.measured)
         self._watching = False  # each loss is handed over with its graph
         self._next_look = FIRST_STEPS
         """Steps until who owns what is looked at once more."""
@@ -114,9 +111,9 @@ class LearningProbe(Probe):
             return
         with torch.no_grad():
             self._read(root, frame, asked)
-        if measured.own_update.is_likely() and measured.losses.passes() >= self._telling.next:
+        if measured.own_update.is_likely() and measured.losses.passes() >= measured.next_telling:
             measured.own_update.look(frame)
-            self._telling.tell()
+            measured.tell()
         elif not measured.optimizers.built and not measured.inventory.parameters():
             measured.inventory.look()  # there may be no time for another look before the model is gone
 
@@ -143,7 +140,8 @@ class LearningProbe(Probe):
 
     def optimizer_built(self, optimizer: Any, frame: FrameType, counts: Any) -> None:
         self.measured.counts = counts
-        self._telling.next = self._next_look = FIRST_STEPS  # its steps count from 0: a second stage is looked at anew
+        # Its steps count from 0: a second stage is looked at anew.
+        self.measured.next_telling = self._next_look = FIRST_STEPS
         site = self.measured.optimizers.note_built(optimizer, frame)
         if site is not None:
             self.measured.lines.files.append(site[0])
@@ -185,8 +183,8 @@ class LearningProbe(Probe):
         if count >= self._next_look:
             self._next_look = count + max(FIRST_STEPS, count // 2)
             measured.inventory.look()
-        if count >= self._telling.next:
-            self._telling.tell()
+        if count >= measured.next_telling:
+            measured.tell()
 
     def trained(self) -> list[Any]:
         """Parameters that are still there, and their gradients."""
@@ -224,13 +222,13 @@ class LearningProbe(Probe):
 
     def _tell_if(self, news: bool) -> None:
         if news:
-            self._telling.tell(news=True)
+            self.measured.tell(news=True)
 
     def asked_loops(self, frame: FrameType) -> None:
         """Whether a loop can still end depends on how its loss goes, up to this moment."""
         if self.measured.losses.series:
             self.measured.losses.settle()
-            self._telling.write()
+            self.measured.write()
 
     def last(self) -> None:
         measured = self.measured
@@ -244,10 +242,7 @@ class LearningProbe(Probe):
                 measured.own_update.look(None)
             if not measured.inventory.gone:
                 measured.inventory.look()
-            self._telling.write()
-
-    def record(self) -> Learning:
-        return self.measured.record()
+            self.measured.write()
 
     def forget(self) -> None:
         """What its parent trains must not be freed here, for it may be on a GPU."""

@@ -1,10 +1,15 @@
-"""All that is measured of how a training learns, each thing by a part of its own, and the record of it."""
+"""All that is measured of how a training learns, each thing by a part of its own, and told as one record.
+
+Each telling is the whole: the latest is all a rule needs. It is told with what is new, else ever more rarely.
+"""
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
-from ... import flight, governor, gpu
+from ... import flight, governor, gpu, journal
+from ... import layout as at
 from ...records.learning import FlatOperation, Learning
 from ...records.numerics import Birth, DrawnBatch, Spike
 from ..numerics.steep import Steep
@@ -31,6 +36,9 @@ if TYPE_CHECKING:
     from .still_copy import StillCopies
     from .term_cut import TermCuts
 
+FIRST_STEPS = 8  # until the first telling; then at each time half as many again
+MIN_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds between two tellings; within these, half as long as the training has run
+
 
 class Measurements:
     def __init__(self, copies: gpu.Copies) -> None:
@@ -55,6 +63,9 @@ class Measurements:
         self.still: StillCopies | None = None
         self.compiled = False
         self.counts: Any = None  # by the identity of an optimizer: its steps, and how often its gradients were cleared
+        self.next_telling = FIRST_STEPS
+        """Steps until it is told once more."""
+        self._told_at = self._first_told_at = 0.0
 
     def stood_out(
         self, series: Series, value: float, step: int, batches: list[DrawnBatch] | None, frame: FrameType | None = None
@@ -65,6 +76,22 @@ class Measurements:
         if len(self.spikes) < spikes.MAX_SPIKES:
             rows = spikes.large_rows(frame) if frame is not None else None
             self.spikes.append(spikes.describe(series, value, step, batches or [], rows))
+
+    def tell(self, *, news: bool = False) -> None:
+        """Write the record; without `news`, only if the last time was long enough ago."""
+        steps = max((entry.steps for entry in self.optimizers.stepping()), default=self.losses.passes())
+        now = monotonic()
+        pause = min(MAX_PAUSE, max(MIN_PAUSE, 0.5 * (self._told_at - self._first_told_at)))
+        if not news and now - self._told_at < pause:
+            self.next_telling = steps + 1 + steps // 50
+            return
+        self._first_told_at = self._first_told_at or now
+        self._told_at, self.next_telling = now, steps + max(FIRST_STEPS, steps // 2)
+        self.inventory.look()
+        self.write()
+
+    def write(self) -> None:
+        journal.replace(self.record(), at.LEARNING)
 
     def record(self) -> Learning:
         if self.counts is not None:
