@@ -1,4 +1,4 @@
-"""Calls that draw numbers at random, as far as their names and what they are given show it."""
+"""Calls that draw numbers at random, as far as their names and arguments show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a source file: what each stands in, which names are given values, and where these are read."""
+"""The nodes of a source file: what each stands in, which names get values, and where these are read."""
 
 from __future__ import annotations
 

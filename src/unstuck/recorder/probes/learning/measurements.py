@@ -1,6 +1,6 @@
-"""All that is measured of how a training learns, each thing by a part of its own, and told as one record.
+"""All that is measured of how a training learns, each thing by a part of its own, and the record of it.
 
-Each telling is the whole: the latest is all a rule needs. It is told with what is new, else ever more rarely.
+Each record is the whole: the latest is all a rule needs. It is written when there is news, else ever more rarely.
 """
 
 from __future__ import annotations
