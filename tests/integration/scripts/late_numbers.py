@@ -29,7 +29,7 @@ for step in range(200):
     opt.step()
     own.append(float(loss.detach()))
 gpu.copies.collect()
-learning = probe.record()
+learning = probe.measured.record()
 print(
     json.dumps(
         {
@@ -37,8 +37,8 @@ print(
             "count": learning.losses[0].count,
             "nonfinite_step": learning.losses[0].nonfinite_step,
             "cosines": len(learning.optimizers[0].cosines),
-            "moved": [len(each.moves) for each in probe.parameters.known.values()],
-            "graded": [len(each.grads) for each in probe.parameters.known.values()],
+            "moved": [len(each.moves) for each in probe.measured.parameters.known.values()],
+            "graded": [len(each.grads) for each in probe.measured.parameters.known.values()],
             "stale": learning.built[0].stale,
             "checked": learning.built[0].checked,
             "births": len(learning.births),

@@ -53,7 +53,7 @@ def test_updates_are_compared_though_the_probe_has_spent_all_it_may(
     monkeypatch.setattr(governor, "allows", budget.allows)
     probe = LearningProbe()
     seen: list[int] = []
-    monkeypatch.setattr(probe.updates, "before", lambda *_: seen.append(len(seen)))
+    monkeypatch.setattr(probe.measured.updates, "before", lambda *_: seen.append(len(seen)))
     budget.add("learning", EARNED * 0.8)
     probe.before_step(None)
     assert seen == [0]

@@ -59,8 +59,8 @@ class Run:
         return self.record()
 
     def record(self) -> Learning:
-        self.probe.inventory.look()
-        return self.probe.record()
+        self.probe.measured.inventory.look()
+        return self.probe.measured.record()
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def test_the_whole_is_told_at_the_end_and_a_child_begins_anew(run: Run, monkeypa
     ((record, suffix),) = told
     assert (record.losses[0].count, suffix) == (3, at.LEARNING)
     run.probe.forget()
-    assert run.probe.record().losses == []
+    assert run.probe.measured.record().losses == []
     run.probe.last()
     assert len(told) == 1, "a child that trains nothing tells nothing"
 
@@ -343,7 +343,7 @@ def test_clipping_counts_the_calls_between_two_looks(run: Run) -> None:
     run.probe.gradients_clipped(torch.tensor(4.0), 1.0, 1)
     run.probe.gradients_clipped(torch.tensor(0.5), 1.0, 1)
     run.probe.gradients_clipped(torch.tensor(2.0), 1.0, 8)
-    clips = run.probe.record().clips
+    clips = run.probe.measured.record().clips
     assert clips is not None
     assert (clips.calls, clips.clipped, clips.hardest, clips.sum_ratio) == (10, 9, 4.0, 20.0)
 

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from unstuck.recorder.probes.learning import lost_update
+from unstuck.recorder.probes.loops import parsed_source
 
 LOOP = """
 for step in range(9):
@@ -19,7 +20,7 @@ for step in range(9):
 
 def found(body: str, function: str = "") -> list[tuple[int, str]]:
     tree = ast.parse(function + LOOP + "".join(f"        {line}\n" for line in body.strip().splitlines()))
-    return [each for scope in lost_update.scopes(tree) for each in lost_update.lost_in(tree, scope)]
+    return [each for scope in parsed_source.scopes(tree) for each in lost_update.lost_in(tree, scope)]
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ from unstuck.recorder import dispatch
 from unstuck.recorder.hooks import backward
 
 resting.SHORT_STEP, resting.HALF, resting.LONG_STEP = 0, HALF, 1 << 60  # each counts as one that bears reading its loss
-losses = dispatch.probe("learning").losses
+losses = dispatch.probe("learning").measured.losses
 for _ in range(2):
     for (x,) in loader:
         train(x)

@@ -58,7 +58,7 @@ observed = [0]
 for step in range(600):
     loss = (model(rows) - rows[:, :1]).square().mean()
     UPDATE
-    observed.append(dispatch.probe("learning").observed.observed)
+    observed.append(dispatch.probe("learning").measured.observed.observed)
 early = observed[flight.FULL_STEPS]
 assert flight.steps() >= 599 and early >= 3 and observed[-1] >= early + 3, (flight.steps(), early, observed[-1])
 """

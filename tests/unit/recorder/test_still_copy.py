@@ -6,14 +6,15 @@ import ast
 
 import pytest
 
-from unstuck.recorder.probes.learning import lost_update, still_copy
+from unstuck.recorder.probes.learning import still_copy
+from unstuck.recorder.probes.loops import parsed_source
 
 OF_BOTH = "for t, p in zip(target.parameters(), online.parameters()):\n    "
 
 
 def found(source: str) -> list[tuple[int, str, str]]:
     tree = ast.parse(source)
-    return [each for scope in lost_update.scopes(tree) for each in still_copy.lost_in(tree, scope)]
+    return [each for scope in parsed_source.scopes(tree) for each in still_copy.lost_in(tree, scope)]
 
 
 @pytest.mark.parametrize(

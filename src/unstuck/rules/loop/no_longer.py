@@ -11,9 +11,8 @@ from unstuck.model import Case
 from unstuck.recorder.records.loops import Assignment, Condition
 from unstuck.rules.hang.standstill import Standstill, standstills
 from unstuck.rules.hang.work import busy, looks_of
-from unstuck.rules.loop.kept_low import counters
 from unstuck.rules.loop.reason import Reason
-from unstuck.rules.loop.tested_values import leaves, number_of, shown
+from unstuck.rules.loop.tested_values import counters, leaves, number_of, shown
 from unstuck.rules.loop.training_loops import Loop, loops_of
 from unstuck.rules.words import lines, seconds
 

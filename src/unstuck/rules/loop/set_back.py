@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from unstuck.recorder.records.loops import Assignment, Condition, Side
 from unstuck.rules.loop.reason import Reason
-from unstuck.rules.loop.tested_values import both_ways, decisive, earlier_pieces, leaves, number_of
+from unstuck.rules.loop.tested_values import decisive, earlier_pieces, leaves, number_of, towards
 from unstuck.rules.loop.training_loops import Loop
 from unstuck.rules.words import seconds
 
@@ -20,11 +20,9 @@ def why_set_back(loop: Loop, condition: Condition, wanted: bool) -> Reason | Non
     about the time of a single round: there a beginning that each round sets is meant."""
     in_test = condition is loop.described.test
     for leaf, way in decisive(condition, wanted):
-        if leaf.compared is None or leaf.compared.op[0] not in "<>" or leaf.value is not (not way):
+        sides = towards(loop, leaf, way)
+        if not sides or any(each.value is not (not way) for each in (*earlier_pieces(loop, leaf), leaf)):
             continue
-        if any(each.value is not leaf.value for each in earlier_pieces(loop, leaf)):
-            continue
-        sides = both_ways(loop, leaf)[(leaf.compared.op[0] == ">") != way]  # what rises first, then what it is to reach
         left = _seconds_left(sides)
         if len(left) < MIN_READINGS or loop.seconds_since < MIN_TIMES * max(left):
             continue

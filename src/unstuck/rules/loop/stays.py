@@ -7,9 +7,9 @@ The former is decided for several names together: as long as all of them are wha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from unstuck.recorder.records.loops import Assignment, Condition
+from unstuck.rules.loop.reason import Reason
 from unstuck.rules.loop.tested_values import decisive, earlier_pieces, shown, value_texts, values_of
 from unstuck.rules.loop.training_loops import Loop
 from unstuck.text import listed
@@ -19,14 +19,7 @@ MIN_MEASURED = 5  # the same of a measure,
 MIN_STEPS_MEASURED = 1000  # and steps since the first of these: some things are changed once in hundreds of steps
 
 
-@dataclass(frozen=True)
-class Stays:
-    short: str
-    more: str
-    fix: str
-
-
-def why_it_stays(loop: Loop, condition: Condition, wanted: bool) -> Stays | None:
+def why_it_stays(loop: Loop, condition: Condition, wanted: bool) -> Reason | None:
     """Why a condition can never come out as wanted."""
     for leaf, way in decisive(condition, wanted):
         if leaf.compared is None or leaf.value is not (not way):
@@ -44,7 +37,7 @@ def why_it_stays(loop: Loop, condition: Condition, wanted: bool) -> Stays | None
     return None
 
 
-def _same(loop: Loop, leaf: Condition) -> Stays | None:
+def _same(loop: Loop, leaf: Condition) -> Reason | None:
     given = [each for name in leaf.names for each in loop.assigned(name)]
     if not given or leaf.calls or leaf.compared is None or not _all_stay(loop, leaf.names):
         return None
@@ -52,15 +45,16 @@ def _same(loop: Loop, leaf: Condition) -> Stays | None:
     if keeps is None:
         return None
     moving = next(side for side in leaf.compared.sides() if any(name in side.text for name in leaf.names))
-    return Stays(
+    return Reason(
         f"`{shown(moving)}` stays what it is",
         f": `{keeps.text}` (line {keeps.line}) gives it the same value again, so `{leaf.text}` stays "
         f"{str(leaf.value).lower()}",
-        f"Correct line {keeps.line} so that the value moves on each time, up to where `{leaf.text}` changes.",
+        observed=True,
+        fix=f"Correct line {keeps.line} so that the value moves on each time, up to where `{leaf.text}` changes.",
     )
 
 
-def _nan(loop: Loop, leaf: Condition) -> Stays | None:
+def _nan(loop: Loop, leaf: Condition) -> Reason | None:
     names = leaf.compared.nan_by if leaf.compared is not None else []
     if not _all_stay(loop, names):
         return None
@@ -73,14 +67,15 @@ def _nan(loop: Loop, leaf: Condition) -> Stays | None:
     if waits is not None:
         statement, guard = waits
         more += f"; `{statement.text}` (line {statement.line}), which would replace it, waits for `{guard.text}`"
-    return Stays(
+    return Reason(
         f"`{leaf.text}` compares with NaN",
         more,
-        f"Begin with a finite `{source}`, or set it at the first check whatever comes out.",
+        observed=True,
+        fix=f"Begin with a finite `{source}`, or set it at the first check whatever comes out.",
     )
 
 
-def _measured(loop: Loop, leaf: Condition) -> Stays | None:
+def _measured(loop: Loop, leaf: Condition) -> Reason | None:
     pieces, moments = earlier_pieces(loop, leaf)[-MIN_MEASURED:], loop.earlier[-MIN_MEASURED:]
     moving = [name for name in leaf.names if not loop.never_changes(name)]
     given = loop.assigned(moving[0]) if len(moving) == 1 and loop.accounts_for(moving[0]) else []
@@ -92,11 +87,12 @@ def _measured(loop: Loop, leaf: Condition) -> Stays | None:
     if not same or prints != {given[0].measured_from} or steps < MIN_STEPS_MEASURED:
         return None
     read = listed([f"`{name}`" for name in given[0].reads])
-    return Stays(
+    return Reason(
         f"no step changes what `{moving[0]}` is measured on",
         f": {values_of(leaf)}; line {given[0].line} is `{given[0].text}`, and {read} stayed the same through "
         f"{steps:,} steps",
-        f"Measure at line {given[0].line} something that the steps of this loop change, made anew in each round.",
+        observed=True,
+        fix=f"Measure at line {given[0].line} something that the steps of this loop change, made anew in each round.",
     )
 
 

@@ -60,6 +60,18 @@ def both_ways(loop: Loop, leaf: Condition) -> list[list[tuple[Side, Side]]]:
     return [[each.sides(flipped) for each in history(loop, leaf)] for flipped in (False, True)]
 
 
+def towards(loop: Loop, leaf: Condition, wanted: bool) -> list[tuple[Side, Side]]:
+    """Of an order that should come out as wanted: what has to rise, and the bound it has to reach, at each description.
+    Empty where no order is asked for."""
+    op = leaf.compared.op[0] if leaf.compared is not None else ""
+    return both_ways(loop, leaf)[(op == ">") != wanted] if op and op in "<>" else []
+
+
+def counters(loop: Loop, condition: Condition, wanted: bool) -> Iterator[list[tuple[Side, Side]]]:
+    """What has to rise to a bound so that the condition comes out as wanted: it and its bound, at each description."""
+    return filter(None, (towards(loop, leaf, way) for leaf, way in decisive(condition, wanted)))
+
+
 def parted(leaf: Condition) -> list[Side]:
     """The two things that a comparison is about: its sides, or in `a - b < c` what is on its left."""
     compared = leaf.compared

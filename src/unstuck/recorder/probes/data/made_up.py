@@ -6,13 +6,14 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ... import user_code
 from ...records import Site
-from ..loops.parsed_source import FUNCTIONS, Function, tree_of
+from ..loops.parsed_source import FUNCTIONS, Function, called, tree_of
+from .random_draws import NOISE, draws, is_constant
+from .source_nodes import SourceNodes
 
 Fate = Literal["used", "passed on", "to a loss", ""]
 """Of a value: something is computed from it; it only becomes a part of a batch; or a target; neither."""
@@ -21,15 +22,6 @@ FATES: tuple[Fate, ...] = ("used", "passed on", "to a loss")  # of one that is r
 MOST_BYTES = 200_000  # of all files together: more would be felt
 MOST_STEPS = 40  # from a draw outwards
 MOST_DEPTH = 6  # names that are other names of names
-DRAWS = frozenset(
-    ("rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "random", "standard_normal", "integers",
-     "randrange", "random_sample", "normal", "uniform", "bernoulli", "binomial", "choice", "choices", "gauss")
-)  # fmt: skip
-OF_VALUES = frozenset(("normal", "uniform", "bernoulli", "binomial", "choice", "choices", "gauss"))
-"""Draws whose first argument may be data, and the draw say something about it."""
-NOISE = frozenset(("randn", "randn_like", "rand_like", "standard_normal", "normal"))
-FILLS = frozenset(("random_", "uniform_", "normal_", "bernoulli_"))  # a tensor that was just made
-NOT_ALONE = frozenset(("normal", "uniform", "random", "choice", "choices", "binomial", "integers"))  # without a module
 KEEPS = frozenset(
     ("float", "double", "half", "bfloat16", "long", "int", "bool", "to", "type", "astype", "cuda", "cpu", "numpy",
      "clone", "copy", "detach", "contiguous", "unsqueeze", "squeeze", "reshape", "view", "flatten", "tolist", "item",
@@ -48,59 +40,42 @@ REDUCES = re.compile(rf"{LOSS.pattern}|^(mean|sum|square|abs|norm|pow|sqrt)$", r
 
 def made_up(files: Iterable[str]) -> bool | None:
     """False: all that these files draw goes into a computation. None: they draw nothing."""
-    fates = {source.fate_of(call)[0] for _, source in _sources(files) for call in source.draws()}
+    fates = {fate for _, _, drawn in _files(files) for _, fate, _ in drawn}
     return True if fates & {"passed on", "to a loss"} else False if "used" in fates else None
 
 
 def only_target(files: Iterable[str]) -> Site | None:
     """A line that draws noise in each step, which becomes a target and nothing else, while other noise is mixed into
     data."""
-    for file, source in _sources(files):
-        draws = [(call, *source.fate_of(call)) for call in source.draws()]
-        mixed = any(mixed for call, _, mixed in draws if _called(call) in NOISE)
-        if mixed and not any(fate == "passed on" for _, fate, _ in draws):
-            for call, fate, is_mixed in draws:
-                alone = fate == "to a loss" and not is_mixed and _called(call) in NOISE
-                if alone and source.is_repeated(call, set()):
-                    return user_code.absolute(file), call.lineno, source.name_at(call)
+    for file, nodes, drawn in _files(files):
+        mixed = any(mixed for call, _, mixed in drawn if called(call) in NOISE)
+        if mixed and not any(fate == "passed on" for _, fate, _ in drawn):
+            for call, fate, is_mixed in drawn:
+                alone = fate == "to a loss" and not is_mixed and called(call) in NOISE
+                if alone and nodes.is_repeated(call, set()):
+                    return user_code.absolute(file), call.lineno, nodes.name_at(call)
     return None
 
 
-def _sources(files: Iterable[str]) -> Iterator[tuple[str, _Source]]:
+def _files(files: Iterable[str]) -> Iterator[tuple[str, SourceNodes, list[tuple[ast.Call, Fate, bool]]]]:
+    """Each with what it draws, what becomes of that, and whether it is a term or factor of something."""
     room = MOST_BYTES
     for file in dict.fromkeys(files):
         room -= os.path.getsize(file) if os.path.isfile(file) else 0
         tree = tree_of(file) if room >= 0 else None
         if tree is not None:
-            yield file, _Source(tree)
+            nodes = SourceNodes(tree)
+            fates = _Fates(nodes)
+            yield file, nodes, [(call, *fates.fate_of(call)) for call in nodes.calls if draws(call)]
 
 
-class _Source:
-    def __init__(self, tree: ast.Module) -> None:
-        nodes = list(ast.walk(tree))
-        self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
-        self._calls = [node for node in nodes if isinstance(node, ast.Call)]
-        self._definitions = [node for node in nodes if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-        self._assigned: dict[str, list[ast.expr]] = defaultdict(list)
-        self._reads: dict[str, list[ast.Name]] = defaultdict(list)
-        self._added: set[str] = set()  # names that something is added to
-        self._attributes: dict[str, list[ast.Attribute]] = defaultdict(list)
-        for node in nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                self._reads[node.id].append(node)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                self._attributes[node.attr].append(node)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                self._added.add(node.target.id)
-            elif isinstance(node, ast.Assign):
-                for name in (target.id for target in node.targets if isinstance(target, ast.Name)):
-                    self._assigned[name].append(node.value)
+class _Fates:
+    """What becomes of the values of one file."""
+
+    def __init__(self, nodes: SourceNodes) -> None:
+        self._nodes = nodes
         self._bound: set[tuple[str, ast.AST | None]] = set()
-        self._own: dict[ast.AST, set[str]] = {}  # names that a function gives values to
         self._is_mixed = False
-
-    def draws(self) -> list[ast.Call]:
-        return [call for call in self._calls if _draws(call)]
 
     def fate_of(self, call: ast.Call) -> tuple[Fate, bool]:
         """What becomes of a draw; and whether it is a term or factor of something."""
@@ -108,35 +83,20 @@ class _Source:
         self._is_mixed = False
         return self._fate(call, 0), self._is_mixed
 
-    def is_repeated(self, node: ast.AST, seen: set[str]) -> bool:
-        """It stands in a loop, or in a function that is called in one, or by torch itself."""
-        if any(isinstance(above, ast.For | ast.While) for above in self._around(node)):
-            return True
-        name = self.name_at(node)
-        if name in seen:
-            return False
-        seen.add(name)
-        calls = (call for call in self._calls if _called(call) == name)
-        return name == "forward" or any(self.is_repeated(call, seen) for call in calls)
-
-    def name_at(self, node: ast.AST) -> str:
-        function = self._function(node)
-        return "<module>" if function is None else function.name
-
     def _fate(self, node: ast.AST, depth: int) -> Fate:
         """What becomes of the value of an expression."""
         if depth > MOST_DEPTH:
             return "used"
         for _ in range(MOST_STEPS):
-            parent = self._parents.get(node)
+            parent = self._nodes.parents.get(node)
             if isinstance(parent, ast.Attribute):
-                call = self._parents.get(parent)
+                call = self._nodes.parents.get(parent)
                 is_called = isinstance(call, ast.Call) and call.func is parent
                 if parent.attr not in KEEPS:
                     return "" if parent.attr in ASKS else "used"
                 node = call if is_called and call is not None else parent
             elif isinstance(parent, ast.Call):
-                name = _called(parent)
+                name = called(parent)
                 if name not in WRAPS:
                     return self._given(parent, node, name, depth)
                 node = parent
@@ -146,13 +106,13 @@ class _Source:
                 node = parent
             elif isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare):
                 others = [part for part in ast.iter_child_nodes(parent) if part is not node]
-                if not all(_is_constant(part) for part in others):
+                if not all(is_constant(part) for part in others):
                     return "" if isinstance(parent, ast.Compare) else self._in_a_loss(parent)
                 node = parent
             elif parent is not None and _hands_on(parent, node):
                 node = parent
             elif isinstance(parent, ast.Tuple | ast.List | ast.Dict):
-                above = self._parents.get(parent)
+                above = self._nodes.parents.get(parent)
                 if isinstance(above, ast.Assign) and isinstance(parent, ast.Tuple):
                     return self._of_pair(above, parent.elts.index(node), depth)  # type: ignore[arg-type]
                 if not isinstance(above, ast.Call):
@@ -169,9 +129,9 @@ class _Source:
         if isinstance(statement, ast.Yield):
             return "passed on"
         if isinstance(statement, ast.Return | ast.Lambda):
-            function = statement if isinstance(statement, ast.Lambda) else self._function(statement)
+            function = statement if isinstance(statement, ast.Lambda) else self._nodes.function_of(statement)
             name = "" if function is None or isinstance(function, ast.Lambda) else function.name
-            calls = [call for call in self._calls if name and _called(call) == name]
+            calls = [call for call in self._nodes.calls if name and called(call) == name]
             return _of_all(self._fate(call, depth + 1) for call in calls) if calls else "passed on"
         return "" if isinstance(statement, ast.Expr) else "used"
 
@@ -179,7 +139,7 @@ class _Source:
         """To a call, as one of its arguments."""
         if name in TELLS or name in GATHERS or LOSS.search(name):
             return "" if name in TELLS else "passed on" if name in GATHERS else "to a loss"
-        for other in (definition for definition in self._definitions if definition.name == name):
+        for other in (definition for definition in self._nodes.definitions if definition.name == name):
             made = [each for each in other.body if isinstance(each, FUNCTIONS) and each.name == "__init__"]
             function = other if isinstance(other, FUNCTIONS) else made[0] if made else None
             parameter = _parameter(function, call, node, function is not other) if function is not None else None
@@ -196,48 +156,36 @@ class _Source:
 
     def _of_name(self, target: ast.AST, depth: int) -> Fate:
         if isinstance(target, ast.Name):
-            return self._of_reads(target.id, self._function(target), depth)
+            return self._of_reads(target.id, self._nodes.function_of(target), depth)
         if not isinstance(target, ast.Attribute):
             return "used"
         if (target.attr, None) in self._bound:
             return ""
         self._bound.add((target.attr, None))
-        return _of_all(self._fate(read, depth + 1) for read in self._attributes[target.attr])
+        return _of_all(self._fate(read, depth + 1) for read in self._nodes.attributes[target.attr])
 
     def _of_reads(self, name: str, function: Function | None, depth: int) -> Fate:
         if (name, function) in self._bound:
             return ""
         self._bound.add((name, function))
-        if name in self._added:
+        if name in self._nodes.added:
             return "used"
-        reads = [read for read in self._reads[name] if self._is_meant(read, name, function)]
+        reads = [read for read in self._nodes.reads[name] if self._nodes.is_meant(read, name, function)]
         return _of_all(self._fate(read, depth + 1) for read in reads)
-
-    def _is_meant(self, read: ast.Name, name: str, function: Function | None) -> bool:
-        """The name means there what it means in that function, or in the module."""
-        if function is not None:
-            return function in self._around(read)
-        within = (above for above in self._around(read) if isinstance(above, (*FUNCTIONS, ast.Lambda)))
-        return not any(name in self._bound_in(above) for above in within)
-
-    def _bound_in(self, function: ast.AST) -> set[str]:
-        if function not in self._own:
-            self._own[function] = {name for part in ast.walk(function) if (name := _bound_by(part))}
-        return self._own[function]
 
     def _in_a_loss(self, node: ast.AST) -> Fate:
         """`loss = ((model(x) - y) ** 2).mean()`, also returned by a function of that name."""
         inner, statement = node, None
-        for above in self._around(node):
+        for above in self._nodes.around(node):
             if isinstance(above, ast.stmt):
                 statement = above
                 break
-            if isinstance(above, ast.Call) and inner is not above.func and not REDUCES.search(_called(above)):
+            if isinstance(above, ast.Call) and inner is not above.func and not REDUCES.search(called(above)):
                 self._is_mixed = True  # `net(x + noise)`
             inner = above
         names = [ast.unparse(target) for target in statement.targets] if isinstance(statement, ast.Assign) else []
         if isinstance(statement, ast.Return):
-            names = [self.name_at(statement)]
+            names = [self._nodes.name_at(statement)]
         if any(LOSS.search(name) for name in names):
             return "to a loss"
         self._is_mixed = True
@@ -248,17 +196,8 @@ class _Source:
         calls = [node for node in ast.walk(index) if isinstance(node, ast.Call)]
         within = {part for call in calls for part in ast.walk(call)}
         names = [node for node in ast.walk(index) if isinstance(node, ast.Name) and node not in within]
-        values = [value for name in names for value in self._assigned[name.id] if not _is_constant(value)]
+        values = [value for name in names for value in self._nodes.assigned[name.id] if not is_constant(value)]
         return all(isinstance(value, ast.Call) and _orders(value) for value in (*calls, *values))
-
-    def _around(self, node: ast.AST) -> Iterator[ast.AST]:
-        above = self._parents.get(node)
-        while above is not None:
-            yield above
-            above = self._parents.get(above)
-
-    def _function(self, node: ast.AST) -> Function | None:
-        return next((above for above in self._around(node) if isinstance(above, FUNCTIONS)), None)
 
 
 def _hands_on(parent: ast.AST, node: ast.AST) -> bool:
@@ -267,33 +206,8 @@ def _hands_on(parent: ast.AST, node: ast.AST) -> bool:
     return isinstance(parent, ast.ListComp | ast.GeneratorExp | ast.keyword | ast.Starred)
 
 
-def _bound_by(node: ast.AST) -> str:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        return node.id
-    return node.arg if isinstance(node, ast.arg) else ""
-
-
-def _draws(call: ast.Call) -> bool:
-    name = _called(call)
-    if name in FILLS:
-        return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
-    if name not in DRAWS or (name in NOT_ALONE and isinstance(call.func, ast.Name)):
-        return False
-    return name not in OF_VALUES or not call.args or _is_constant(call.args[0])
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    name = function.id if isinstance(function, ast.Name) else ""
-    return function.attr if isinstance(function, ast.Attribute) else name
-
-
 def _orders(call: ast.Call) -> bool:
-    return "perm" in _called(call) or _called(call) in ("range", "arange", "len")
-
-
-def _is_constant(node: ast.AST) -> bool:
-    return not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(node))
+    return "perm" in called(call) or called(call) in ("range", "arange", "len")
 
 
 def _parameter(function: Function, call: ast.Call, given: ast.AST, is_method: bool) -> str | None:

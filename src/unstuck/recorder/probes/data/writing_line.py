@@ -20,7 +20,7 @@ from typing import Any
 from ... import governor, guard, hiding, objects, user_code
 from ...records import Site
 from ..loops.expressions import Scope
-from ..loops.parsed_source import tree_of
+from ..loops.parsed_source import covers, tree_of
 
 MOST_LINES, MOST_CALLS, MOST_SECONDS = 4000, 50_000, 0.04  # followed in one step; of looking at the memory
 MOST_GENERATORS = 256  # that are followed
@@ -136,7 +136,7 @@ class WritingLine:
                 break
         tree = tree_of(frame.f_code.co_filename)
         statements = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, _WRITING)]
-        at_line = [node for node in statements if node.lineno <= line <= (node.end_lineno or line)]
+        at_line = [node for node in statements if covers(node, line)]
         scope = Scope(dict(frame.f_locals), frame.f_globals)
         return any(_names(target, scope, self._owners) for node in at_line for target in _targets(node))
 

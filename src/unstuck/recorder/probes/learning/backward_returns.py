@@ -17,7 +17,7 @@ import torch
 from ... import user_code
 from ...records import Site
 from ...records.learning import Torn
-from ..loops.parsed_source import mentions, own_nodes, scopes, tree_of
+from ..loops.parsed_source import called, mentions, own_nodes, scope_name, scopes, tree_of
 from . import script_lines
 
 MOST_LOOKS = 6  # the first ones: the fit is exact, so one that is found is enough
@@ -63,8 +63,7 @@ def _appended_backwards(file: str) -> Site | None:
             if isinstance(loop, ast.For) and any(map(_turns, ast.walk(loop.iter))):
                 for node in ast.walk(loop):
                     if _is_call(node, "append") and len(node.args) == 1 and _accumulates(loop, node.args[0]):  # type: ignore[attr-defined]
-                        name = "<module>" if isinstance(function, ast.Module) else function.name
-                        return user_code.absolute(file), node.lineno, name  # type: ignore[attr-defined]
+                        return user_code.absolute(file), node.lineno, scope_name(function)  # type: ignore[attr-defined]
     return None
 
 
@@ -74,9 +73,7 @@ def _turns(node: ast.AST) -> bool:
         return _is_negative(node.step)
     if isinstance(node, ast.Call) and script_lines.called(node) == "range":
         return len(node.args) == 3 and _is_negative(node.args[2])
-    name = node.func if isinstance(node, ast.Call) else None
-    called = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-    return called in TURNS
+    return called(node) in TURNS
 
 
 def _is_negative(node: ast.expr | None) -> bool:

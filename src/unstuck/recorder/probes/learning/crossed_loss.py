@@ -11,7 +11,8 @@ from collections import deque
 from typing import Any
 
 from . import graph_reading
-from .graph_reading import LEAF, SavedTensors, name_of, shape_of
+from .graph_reading import SavedTensors, is_leaf, kind_of, shape_of
+from .view_operations import COPIES, SHAPES
 
 MAX_NODES = 96
 MIN_SAMPLES = 4  # fewer may be the outputs of one sample
@@ -25,7 +26,7 @@ EACH = (
 )  # fmt: skip
 """Operations on each element for itself."""
 MEET = ("Sub", "Rsub", "Add", "Mul", "Div")
-VIEWS = ("View", "UnsafeView", "Reshape", "Unsqueeze", "Squeeze", "Clone", "Expand", "Transpose", "T")
+VIEWS = SHAPES | COPIES
 
 
 def find(root: Any, saved: SavedTensors) -> tuple[list[int], list[int]] | None:
@@ -33,7 +34,7 @@ def find(root: Any, saved: SavedTensors) -> tuple[list[int], list[int]] | None:
     waiting, seen = deque([root]), {root}
     while waiting and len(seen) < MAX_NODES:
         node = waiting.popleft()
-        kind, shape = name_of(node).removesuffix("Backward"), shape_of(node) or []
+        kind, shape = kind_of(node), shape_of(node) or []
         if not _is_number(shape):
             if kind not in EACH or not _is_square(shape):
                 continue
@@ -74,11 +75,10 @@ def _crossed(node: Any, kind: str, shape: list[int], saved: SavedTensors) -> lis
 def _is_parameter(node: Any) -> bool:
     """Nothing but another shape lies between it and a leaf: an offset for each row, not a prediction."""
     for _ in range(4):
-        name = name_of(node)
-        if name.endswith(LEAF):
+        if is_leaf(node):
             return True
         following = list(graph_reading.before(node))
-        if name.removesuffix("Backward") not in VIEWS or len(following) != 1:
+        if kind_of(node) not in VIEWS or len(following) != 1:
             return False
         node = following[0]
     return False

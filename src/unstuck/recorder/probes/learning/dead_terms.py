@@ -20,7 +20,8 @@ import torch
 from ... import governor, gpu, guard
 from ...records.learning import DeadTerm, TermEnd
 from . import graph_reading, script_lines
-from .graph_reading import before, name_of, operation_of, saved
+from .graph_reading import before, kind_of, name_of, operation_of, saved
+from .view_operations import PICKS, SHAPES
 
 NAME = "dead terms"  # a fault here switches only this off
 MAX_NODES, MAX_HOOKS = 96, 12
@@ -44,7 +45,7 @@ PARTS = frozenset((*graph_reading.SUMMING, "WhereBackward", "MinimumBackward", "
                    "CatBackward", "IndexPutBackward"))  # fmt: skip
 """What may be given several results of the model's and is gone through."""
 LAYERS = frozenset((*graph_reading.PRODUCTS, "NativeBatchNormBackward", "NativeLayerNormBackward"))
-VIEWS = ("View", "UnsafeView", "Squeeze", "Unsqueeze", "T", "Transpose", "Permute", "Select", "Slice")
+VIEWS = SHAPES | PICKS
 
 Key = tuple[tuple[int, ...], str]  # the way from the loss to an operation, and its name
 
@@ -173,7 +174,7 @@ def _is_small(node: Any) -> bool:
 
 def _is_layer(name: str, behind: list[Any]) -> bool:
     """The activation of a layer: units that are dead are looked for elsewhere."""
-    while behind and name_of(behind[0]).removesuffix("Backward") in VIEWS:
+    while behind and kind_of(behind[0]) in VIEWS:
         behind = list(before(behind[0]))
     return name == "ReluBackward" and bool(behind) and name_of(behind[0]) in LAYERS
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ...records.learning import ActivationKind
-from . import kept_sizes
+from . import kept_sizes, view_operations
 from .naming import Names
 
 MAX_NODES = 6000
@@ -48,7 +48,7 @@ PRODUCTS = {  # of data with weights: which of what the node was given is the da
     "ConvolutionBackward": (0, "_saved_input"),
 }
 LOOKUP = "EmbeddingBackward"
-VIEWS = ("ViewBackward", "UnsafeViewBackward", "ReshapeAliasBackward")
+VIEWS = frozenset(f"{kind}Backward" for kind in (*view_operations.VIEWS, "ReshapeAlias"))
 INDEXED = {"IndexBackward": "_saved_indices", "IndexSelectBackward": "_saved_index"}  # rows of a table, by number
 DRAWN = ("normal", "bernoulli", "poisson")  # at random, from what is given: no gradient comes through, whatever it is
 FLAT = {f"{name.title()}Backward": name for name in ("sign", "sgn", "round", "floor", "ceil", "trunc", *DRAWN)}
@@ -118,9 +118,14 @@ def name_of(node: Any) -> str:
     return name.rstrip("0123456789")
 
 
+def kind_of(node: Any) -> str:
+    """The same, as torch calls the operation."""
+    return name_of(node).removesuffix("Backward")
+
+
 def operation_of(node: Any) -> str:
     """As a person writes it: log, linalg_vector_norm."""
-    kind = name_of(node).removesuffix("Backward")
+    kind = kind_of(node)
     return "".join(f"_{c.lower()}" if c.isupper() and index else c.lower() for index, c in enumerate(kind))
 
 

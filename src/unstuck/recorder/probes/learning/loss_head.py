@@ -12,7 +12,7 @@ from ... import dispatch, gpu, user_code
 from ...records import Site
 from ...records.learning import ActivationKind, LossHead, LossOp
 from . import crossed_loss, graph_reading, script_lines
-from .graph_reading import ACTIVATIONS, SavedTensors, name_of, shape_of, signed
+from .graph_reading import ACTIVATIONS, SavedTensors, kind_of, name_of, shape_of, signed
 from .model_output import hidden_state, only, output, size_of, through_views
 from .targets import TargetStats
 
@@ -152,9 +152,9 @@ def find(root: Any, saved: SavedTensors) -> Head | None:
             return None
         head = _at(node, name, above, saved)
         if head is not None:
-            head.signed = all(name_of(over).removesuffix("Backward") in KEEP_SIGN for over in above)
+            head.signed = all(kind_of(over) in KEEP_SIGN for over in above)
             return head
-        if len(above) < MAX_ABOVE and name.removesuffix("Backward") in ABOVE:
+        if len(above) < MAX_ABOVE and kind_of(node) in ABOVE:
             for following in graph_reading.before(node):
                 if following not in seen:
                     seen.add(following)

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...records.learning import TermOp
+from ..loops.parsed_source import Function, covers, scope_name
 from . import script_lines
-from .lost_update import Function, Scope
+from .lost_update import Scope
 
 MAX_LOOKED = 3000  # parts of the source
 MEANT = ("detach", "item", "float", "tolist", "numpy")
@@ -35,10 +36,10 @@ class Source:
 
     def given_to_backward(self, line: int) -> Iterator[tuple[ast.expr, Scope]]:
         """What the call on that line is about: `loss.backward()`, `autograd.grad(loss, …)`."""
-        around: list[Scope] = [each for each in self._defined if each.lineno <= line <= (each.end_lineno or 0)]
+        around: list[Scope] = [each for each in self._defined if covers(each, line)]
         scope = around[-1] if around else self._tree
         for node in ast.walk(scope):
-            if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or 0):
+            if isinstance(node, ast.Call) and covers(node, line):
                 name = script_lines.called(node)
                 if name in ("backward", "grad") and node.args:
                     yield node.args[0], scope
@@ -69,7 +70,7 @@ class Source:
         if isinstance(given, ast.Name) and given.id not in names:
             return self._first((value for value, _ in self.values(given.id, scope)), scope, names | {given.id})
         if isinstance(given, ast.Attribute) and given.attr == "data" and _is_weight(given.value, scope):
-            return "data", given.lineno, _name_of(scope)
+            return "data", given.lineno, scope_name(scope)
         if isinstance(given, ast.Call):
             return self._cause_in_call(given, scope, names)
         return self._first(ast.iter_child_nodes(given), scope, names)
@@ -84,12 +85,12 @@ class Source:
             moved = not names.isdisjoint(asked)  # `x = x - rate * grad(energy, x)`: a sampler, or an attack
             lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
             meant = moved or _keeps_graph(call) or self._derivatives.isdisjoint(lines)
-            return None if meant else ("autograd.grad", call.lineno, _name_of(scope))
+            return None if meant else ("autograd.grad", call.lineno, scope_name(scope))
         if name in ("tensor", "as_tensor"):
-            return ("tensor", call.lineno, _name_of(scope)) if _goes_through_weights(call) else None
+            return ("tensor", call.lineno, scope_name(scope)) if _goes_through_weights(call) else None
         if name in MEANT:
             weight = name == "detach" and isinstance(call.func, ast.Attribute) and _is_weight(call.func.value, scope)
-            return ("detach", call.lineno, _name_of(scope)) if weight else None
+            return ("detach", call.lineno, scope_name(scope)) if weight else None
         if name not in self._seen:
             self._seen.add(name)
             for value, function in self.returned(call):
@@ -97,10 +98,6 @@ class Source:
                 if found is not None:
                     return found
         return self._first(ast.iter_child_nodes(call), scope, names)
-
-
-def _name_of(scope: Scope) -> str:
-    return scope.name if isinstance(scope, Function) else "<module>"
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr, int]]:

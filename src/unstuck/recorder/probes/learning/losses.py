@@ -173,6 +173,10 @@ class Losses:
             return []
         return expected[:-1]
 
+    def passes(self) -> int:
+        """Backward passes, or calls of `autograd.grad`."""
+        return max(flight.state[flight.BACKWARDS], *(series.count for series in self.series.values()), 0)
+
     def limits(self) -> tuple[float, float]:
         """Between these a value of any loss need not be handed over."""
         known = [series for series in self.series.values() if series.count]

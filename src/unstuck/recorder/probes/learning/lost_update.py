@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ... import user_code
-from ...records import Site
 from ...records.learning import Lost, LostUpdate
+from ..loops.parsed_source import Function, scope_name, scopes
 from . import script_lines
 
 MAKES_NEW = ("sub", "subtract", "add", "_foreach_sub", "_foreach_add")
@@ -20,7 +20,6 @@ COPIES = ("clone", "deepcopy", "copy", "numpy")
 NO_USE = ("grad", "requires_grad", "requires_grad_")  # attributes that say nothing about the weight itself
 HOPS = 3  # from a gradient to the name it has in the update, from a name to the copy it stands for
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Module
 Loop = ast.For | ast.comprehension
 
@@ -34,14 +33,8 @@ def find(files: Iterable[str]) -> LostUpdate | None:
             found = next(lost_in(tree, scope), None)
             if found is not None:
                 line, how = found
-                name = scope.name if isinstance(scope, Function) else "<module>"
-                site: Site = (user_code.absolute(file), line, name)
-                return LostUpdate(site=site, how=how)
+                return LostUpdate(site=(user_code.absolute(file), line, scope_name(scope)), how=how)
     return None
-
-
-def scopes(tree: ast.Module) -> list[Scope]:
-    return [tree, *(node for node in ast.walk(tree) if isinstance(node, Function))]
 
 
 def lost_in(tree: ast.Module, scope: Scope) -> Iterator[tuple[int, Lost]]:

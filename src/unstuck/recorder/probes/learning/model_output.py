@@ -10,13 +10,11 @@ import torch
 from ... import gpu
 from ...records.learning import ActivationKind
 from . import graph_reading
-from .graph_reading import SavedTensors, is_leaf, name_of, shape_of
+from .graph_reading import SavedTensors, is_leaf, kind_of, name_of, shape_of
+from .view_operations import COPIES, PICKS, SHAPES
 
 MAX_RECOMPUTED = 1 << 12  # elements; a larger output is not computed once more
-VIEWS = (
-    "View", "Reshape", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Transpose", "T", "Permute",
-    "Slice", "Select", "Expand",
-)  # fmt: skip
+VIEWS = SHAPES | PICKS | COPIES | {"ToCopy"}
 """What only gives another shape, or takes a part."""
 JOINS = ("StackBackward", "CatBackward")
 MAX_JOINED = 8  # parts of what is put together, of which each must be a hidden state
@@ -81,7 +79,7 @@ def _factor(node: Any, place: int, name: str, saved: SavedTensors) -> Any:
 def through_views(node: Any) -> Any:
     """Past what only gives another shape."""
     depth = 0
-    while node is not None and depth < 5 and name_of(node).removesuffix("Backward") in VIEWS:
+    while node is not None and depth < 5 and kind_of(node) in VIEWS:
         node = only(node)
         depth += 1
     return node
@@ -96,7 +94,7 @@ def hidden_state(node: Any) -> ActivationKind | Literal[""]:
 def _state(node: Any, place: int, joins: int) -> ActivationKind | Literal[""]:
     """`place`: which of the results of the node; `joins`: through so many that put parts together."""
     name, given = name_of(node), _given(node)
-    if name.removesuffix("Backward") in VIEWS:
+    if kind_of(node) in VIEWS:
         return _state(*given[0], joins - 1) if len(given) == 1 and joins else ""
     if name in JOINS and joins:
         some = given[:: len(given) // MAX_JOINED + 1] + given[-1:]

@@ -16,6 +16,7 @@ from typing import Any
 
 from ... import objects, user_code
 from ...records import Site
+from ..loops.parsed_source import covers, last_name
 
 MAX_FILES = 24
 MAX_BYTES = 2_000_000  # of a file
@@ -47,6 +48,7 @@ LOSSES = {  # operation: the function, and the module
     "kl_div": ("kl_div", "KLDivLoss"),
     "ctc": ("ctc_loss", "CTCLoss"),
 }
+OTHERS = ("math", "np", "numpy", "logging")
 EVALUATES = re.compile(r"val|test|eval|predict|infer", re.IGNORECASE)
 CALLED_ON = (
     re.compile(r"scale\(\s*(\w+)"),
@@ -236,18 +238,15 @@ def given_on(file: str, line: int) -> list[str]:
 def return_at(file: str, line: int) -> ast.expr | None:
     """What the `return` statement on that line returns."""
     for node, _ in _nodes(file):
-        if isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or node.lineno):
+        if isinstance(node, ast.Return) and covers(node, line):
             return node.value
     return None
 
 
 def called(call: ast.Call) -> str:
     """`torch.log(x)`, `x.log()`, `log(x)`; not those of other libraries."""
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        base = function.value
-        return "" if isinstance(base, ast.Name) and base.id in ("math", "np", "numpy", "logging") else function.attr
-    return function.id if isinstance(function, ast.Name) else ""
+    base = getattr(call.func, "value", None)
+    return "" if isinstance(base, ast.Name) and base.id in OTHERS else last_name(call.func)
 
 
 def user_files(frame: FrameType | None) -> list[str]:
@@ -300,4 +299,4 @@ def _made(file: str, module: str) -> Iterator[str]:
                 yield node.arg or ""
             else:
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                yield target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+                yield last_name(target)

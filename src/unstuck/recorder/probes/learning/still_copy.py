@@ -16,8 +16,9 @@ from typing import Any
 from ... import flight, user_code
 from ...records import Site
 from ...records.learning import StillCopy
+from ..loops.parsed_source import Function, last_name, scope_name, scopes
 from . import lost_update, naming, script_lines
-from .lost_update import Function, Scope
+from .lost_update import Scope
 from .naming import Names
 from .parameters import state_of
 
@@ -70,10 +71,9 @@ def _lost(files: Iterable[str]) -> Iterator[tuple[Site, str, str]]:
     for file in dict.fromkeys(files):
         room -= os.path.getsize(file) if os.path.isfile(file) else 0
         tree = script_lines.parsed(file) if room >= 0 else None
-        for scope in lost_update.scopes(tree) if tree is not None else ():
-            name = scope.name if isinstance(scope, Function) else "<module>"
+        for scope in scopes(tree) if tree is not None else ():
             for line, target, other in lost_in(tree, scope):  # type: ignore[arg-type]
-                yield (user_code.absolute(file), line, name), target, other
+                yield (user_code.absolute(file), line, scope_name(scope)), target, other
 
 
 def lost_in(tree: ast.Module, scope: Scope) -> Iterator[tuple[int, str, str]]:
@@ -120,4 +120,4 @@ def _last_name(source: ast.expr) -> str:
             source = source.args[0]
         else:
             return ""
-    return source.attr if isinstance(source, ast.Attribute) else source.id if isinstance(source, ast.Name) else ""
+    return last_name(source)

@@ -17,6 +17,7 @@ import torch
 
 from ... import user_code
 from ...records.learning import TermCut
+from ..loops.parsed_source import scope_name
 from . import graph_reading, script_lines
 from .graph_reading import Trained
 from .loss_source import Source
@@ -86,7 +87,7 @@ def find(root: Any, frame: FrameType, trained: Trained, derivatives: list[tuple[
             cause = source.cause(term, where)
             if cause is not None:
                 op, line, function = cause
-                added = file, term.lineno, getattr(where, "name", "<module>")
+                added = file, term.lineno, scope_name(where)
                 text = ast.unparse(term)[:MAX_TERM]
                 return Found(TermCut(term=text, op=op, site=(file, line, function), loss=added, seen=1), path)
     return None

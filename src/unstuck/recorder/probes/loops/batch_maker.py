@@ -20,7 +20,7 @@ from ...records.loops import Drawn, FedBy, Remade
 from . import parsed_source
 from .conditions import Called, called, in_callers_names
 from .expressions import Scope, scope_of
-from .parsed_source import Function, around_line, beneath, is_small, text
+from .parsed_source import Function, around_line, beneath, covers, is_small, own_parts, text
 from .statements import MAKING, gives, stores
 
 MOST_FRAMES = 8  # of the user's, from the model's call outwards
@@ -63,7 +63,7 @@ def _regions(frame: FrameType | None) -> Iterator[Region]:
     """The functions of the user's from the model's call outwards."""
     for caller, statements in _bodies(frame):
         code, loop = caller.f_code, statements[0] if statements else None
-        inside = isinstance(loop, parsed_source.LOOPS) and len(statements) == 1 and _covers(loop, caller.f_lineno or 0)
+        inside = isinstance(loop, parsed_source.LOOPS) and len(statements) == 1 and covers(loop, caller.f_lineno or 0)
         body = loop.body if inside else statements  # type: ignore[union-attr]
         counted = set(gives(loop)) if inside and loop is not None else set()
         flow = list(_flow(body, caller.f_lineno or 0))
@@ -75,28 +75,20 @@ def _regions(frame: FrameType | None) -> Iterator[Region]:
 def _flow(body: list[ast.stmt], line: int) -> Iterator[ast.AST]:
     """Parts of the statement at a line, and of those that give its names their values."""
     placed = [each.statement for each in beneath(body)]
-    here = [each for each in placed if each.lineno <= line <= (each.end_lineno or each.lineno)]
+    here = [each for each in placed if covers(each, line)]
     for statement in _leading_to(here[-1:], [each for each in placed if not hasattr(each, "body")]):
-        yield from _parts(statement)
+        yield from own_parts(statement)
 
 
 def _leading_to(taken: list[ast.stmt], placed: list[ast.stmt]) -> list[ast.stmt]:
     """These statements, and those that give their names the values."""
     for _ in range(FLOWS):
-        read = {node.id for statement in taken for node in _parts(statement) if isinstance(node, ast.Name)}
+        read = {node.id for statement in taken for node in own_parts(statement) if isinstance(node, ast.Name)}
         given = [each for each in placed if each not in taken and read & set(gives(each))]
         taken = taken + given
         if not given:
             break
     return taken
-
-
-def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
 
 
 # --- where it is made ------------------------------------------------------------------------------------------------
@@ -109,7 +101,7 @@ def feeding(frame: FrameType | None) -> list[FedBy]:
     for caller, body in _bodies(frame):
         line, scope = caller.f_lineno or 0, scope_of(caller)
         placed = [each.statement for each in beneath(body)]
-        here = [each for each in placed if not hasattr(each, "body") and _covers(each, line)]
+        here = [each for each in placed if not hasattr(each, "body") and covers(each, line)]
         own = [each for each in placed if isinstance(each, (ast.Expr, ast.Assign)) and ".backward(" in text(each)]
         start = here + own
         for statement in _leading_to(start, [each for each in placed if _gives_plainly(each)]):
@@ -142,10 +134,6 @@ def _bodies(frame: FrameType | None) -> Iterator[tuple[FrameType, list[ast.stmt]
 def _gives_plainly(statement: ast.stmt) -> bool:
     """It is the head of a `for`, or has no statements within."""
     return isinstance(statement, ast.For) or not hasattr(statement, "body")
-
-
-def _covers(statement: ast.stmt, line: int) -> bool:
-    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
 
 
 def _is_data(statement: ast.stmt, scope: Scope) -> bool:
@@ -210,21 +198,21 @@ def _reseeded(call: ast.Call, region: Region, rows: int) -> Remade | None:
 
 
 def _seeds(call: ast.Call) -> bool:
-    return bool(call.args or call.keywords) and _last(call) in _SEEDING
+    return bool(call.args or call.keywords) and parsed_source.called(call) in _SEEDING
 
 
 def _drawn(nodes: list[ast.AST], scope: Scope, found: Called | None, call: ast.Call, rows: int) -> Drawn | None:
     """What is drawn with the generator: which samples, or their values. A whole order is drawn also for a split that
     is always the same: then the batch must be a small part of it."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    if any(_last(node) in _PICKING for node in calls):
+    if any(parsed_source.called(node) in _PICKING for node in calls):
         return "samples"
     for node in calls:
-        if _last(node) in _ORDERING and node.args and is_small(node.args[0]):
+        if parsed_source.called(node) in _ORDERING and node.args and is_small(node.args[0]):
             written = node.args[0] if found is None else in_callers_names(node.args[0], call, found)
             count = _whole(written, scope)
             return "samples" if count is not None and MIN_PARTS * rows <= count else None
-    return "values" if any(_last(node) in _MAKING_UP for node in calls) else None
+    return "values" if any(parsed_source.called(node) in _MAKING_UP for node in calls) else None
 
 
 def _not_moved(node: ast.Subscript, region: Region, found: Called | None, call: ast.AST) -> Remade | None:
@@ -274,10 +262,6 @@ def _whole(node: ast.expr, scope: Scope) -> int | None:
         return None if thing is UNKNOWN else lengths.length(thing)
     value = scope.find(node)
     return value if type(value) is int else None
-
-
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else text(call.func)
 
 
 def _remade(

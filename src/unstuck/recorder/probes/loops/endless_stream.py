@@ -12,7 +12,7 @@ from typing import Any
 
 from ...objects import class_name, instance_dict, module_of, some_of
 from ..data.sample_code import method_of, names_in
-from .parsed_source import Function, beneath, function_alone, is_generator, own_nodes
+from .parsed_source import Function, beneath, called, function_alone, is_generator, own_nodes
 from .stays_true import stays_true
 
 MOST_FUNCTIONS = 40  # of the stream that are read
@@ -75,7 +75,7 @@ def _yields_forever(statement: ast.stmt, function: Function) -> bool:
 
 
 def _is_round(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and _called(node) in ROUNDS and not (_called(node) == "repeat" and _times(node))
+    return isinstance(node, ast.Call) and called(node) in ROUNDS and not (called(node) == "repeat" and _times(node))
 
 
 def never_gives_none(function: Function) -> bool:
@@ -84,7 +84,7 @@ def never_gives_none(function: Function) -> bool:
     answers = [node.value for node in nodes if isinstance(node, ast.Return)]
     if not isinstance(function.body[-1], ast.Return) or is_generator(function):
         return False
-    if any(isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and _called(node) == "next") for node in nodes):
+    if any(isinstance(node, ast.Raise) or called(node) == "next" for node in nodes):
         return False
     given: dict[str, list[ast.expr]] = {}
     for node in nodes:
@@ -112,10 +112,10 @@ def never_stops(kind: type) -> FunctionType | None:
         read.add(function)
         nodes = list(own_nodes(written))
         calls = [node for node in nodes if isinstance(node, ast.Call)]
-        if any(isinstance(node, ast.Raise) for node in nodes) or any(_called(call) in _MAY_END for call in calls):
+        if any(isinstance(node, ast.Raise) for node in nodes) or any(called(call) in _MAY_END for call in calls):
             return None
         for call in calls:
-            known = method_of(kind, _called(call)) or dict.get(function.__globals__, _called(call))
+            known = method_of(kind, called(call)) or dict.get(function.__globals__, called(call))
             if type(known) is FunctionType and not _is_of_library(known) and known not in read:
                 waiting.append(known)
     return first
@@ -125,7 +125,7 @@ def _is_something(node: ast.expr | None, given: dict[str, list[ast.expr]]) -> bo
     if isinstance(node, ast.Name):
         return node.id in given and all(_is_something(value, {}) for value in given[node.id])
     if isinstance(node, ast.Call):
-        return _called(node) in _MAKING
+        return called(node) in _MAKING
     if isinstance(node, ast.Subscript):  # a slice gives what it is taken from
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return any(isinstance(part, ast.Slice) for part in parts)
@@ -173,16 +173,12 @@ def is_left(loop: ast.While | ast.For) -> bool:
     return False
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
 def _times(node: ast.Call) -> bool:
     return len(node.args) > 1 or bool(node.keywords)
 
 
 def _itself(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.Call):
-        again = _called(value) == "iter" and bool(value.args) and _itself(value.args[0], name)
-        return again or _called(value) == name
+        again = called(value) == "iter" and bool(value.args) and _itself(value.args[0], name)
+        return again or called(value) == name
     return isinstance(value, ast.Name) and value.id == "self"

@@ -23,7 +23,7 @@ from . import parsed_source
 from .conditions import MOST_CALLS, called, in_callers_names
 from .endless_stream import is_left
 from .expressions import Scope
-from .parsed_source import TRY, Function, beneath, text
+from .parsed_source import TRY, Function, beneath, covers, own_parts, text
 from .rounds import Round
 from .statements import MAKING, assignments, gives, stores
 
@@ -164,7 +164,7 @@ def _gone_through(function: Function) -> ast.expr | None:
         for placed in beneath(function.body)
         if id(placed.statement) not in within and not placed.guards and placed.statement is not loop
     ]
-    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for placed in outside for node in _own_parts(placed.statement)):
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for placed in outside for node in own_parts(placed.statement)):
         return None
     through: ast.expr = loop.iter
     while isinstance(through, ast.Call) and text(through.func) in THROUGH and len(through.args) == 1:
@@ -172,15 +172,6 @@ def _gone_through(function: Function) -> ast.expr | None:
     assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     named = isinstance(through, ast.Name) and through.id not in assigned
     return through if named or isinstance(through, ast.Attribute) else None
-
-
-def _own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What is in a statement but not in one of the statements below it."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
 
 
 # --- who holds it ----------------------------------------------------------------------------------------------------
@@ -244,9 +235,7 @@ def _goes_in(places: list[Place], here: int, inner: For, outer_at: int, outer: L
         return _is_plain(outer.body, inner)
     body = places[here].function.body  # type: ignore[attr-defined]
     line = places[outer_at].line
-    at_line = [
-        each for each in beneath(outer.body) if each.statement.lineno <= line <= (each.statement.end_lineno or 0)
-    ]
+    at_line = [each for each in beneath(outer.body) if covers(each.statement, line)]
     return _is_plain(body, inner) and bool(at_line) and _is_plain(outer.body, at_line[-1].statement)
 
 

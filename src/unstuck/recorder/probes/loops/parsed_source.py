@@ -315,6 +315,16 @@ def names(node: ast.AST) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
+def last_name(node: ast.AST) -> str:
+    """`log` of `log`, `x.log` and `torch.log`; empty where there is none."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what is called; empty where nothing is, or that has none."""
+    return last_name(node.func) if isinstance(node, ast.Call) else ""
+
+
 def calls(node: ast.AST) -> bool:
     return not is_small(node) or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
 
@@ -323,6 +333,24 @@ def scopes(tree: ast.Module) -> Iterator[Function | ast.Module]:
     """The module itself, and every function in it."""
     yield tree
     yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+
+
+def scope_name(scope: Function | ast.Module) -> str:
+    return getattr(scope, "name", "<module>")
+
+
+def covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    """It begins on that line or before, and ends there or after."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What is in a statement but not in one of the statements below it."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
 
 
 def own_nodes(function: Function | ast.Module) -> Iterator[ast.AST]:

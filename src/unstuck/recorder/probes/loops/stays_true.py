@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
 
-from .parsed_source import FUNCTIONS, Function, beneath, is_small, own_nodes, text
+from .parsed_source import FUNCTIONS, Function, beneath, called, is_small, own_nodes, text
 
 MOST_WAYS = 64  # through a body
 MOST_FACTS = 24  # that are known at one place
@@ -252,8 +252,7 @@ def _handed_out(node: ast.AST) -> list[str]:
 
 
 def _given_to(call: ast.Call) -> list[str]:
-    called = call.func.attr if isinstance(call.func, ast.Attribute) else text(call.func)
-    if called in _READING:
+    if called(call) in _READING:
         return []
     given = [text(each) for each in call.args if isinstance(each, ast.Name)]
     own = isinstance(call.func, ast.Attribute) and text(call.func.value) == "self"

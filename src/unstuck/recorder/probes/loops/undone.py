@@ -18,7 +18,7 @@ from ...records.loops import Assignment, Condition, Undone, WayOut
 from . import parsed_source
 from .conditions import condition
 from .expressions import Scope, truth
-from .parsed_source import Function, LoopNode, Placed, beneath, expression, text
+from .parsed_source import Function, LoopNode, Placed, beneath, covers, expression, text
 from .rounds import Round
 from .statements import MAKING, last_part, pairs, stores, targets
 
@@ -128,7 +128,7 @@ def _tested_at(of: Tested, name: str, way: int) -> int | None:
     around = [
         at
         for at, placed in enumerate(ran)
-        if id(placed.statement) in own and isinstance(placed.statement, ast.If) and _covers(placed.statement, way)
+        if id(placed.statement) in own and isinstance(placed.statement, ast.If) and covers(placed.statement, way)
     ]
     naming = [at for at in around if name in parsed_source.names(ran[at].statement.test)]  # type: ignore[attr-defined]
     at = max(naming or around, default=None)
@@ -195,8 +195,4 @@ def _is_rebound(of: Tested, tree: ast.Module, node: ast.expr, here: bool) -> boo
 
 def _is_outside(loop: LoopNode, function: Function, statement: ast.stmt) -> bool:
     """In the loop's own function, and not in the loop: it runs before it or after it."""
-    return _covers(function, loop.lineno) and not _covers(loop, statement.lineno)
-
-
-def _covers(node: Function | LoopNode | ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    return covers(function, loop.lineno) and not covers(loop, statement.lineno)

@@ -82,7 +82,7 @@ class Search:
 
     def _take_operation(self, node: Any, path: tuple[int, ...], order: int, result: Any) -> None:
         """What in the node's saved tensors makes, or is, NaN or infinity."""
-        kind = graph_reading.name_of(node).removesuffix("Backward")
+        kind = graph_reading.kind_of(node)
         edge = edges.forward(node, kind) or edges.of_loss(node, kind)
         if edge is None and (result is None or edges.finite(result)):
             return
