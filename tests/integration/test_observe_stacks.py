@@ -288,7 +288,7 @@ def test_lock_file_that_a_loop_keeps_testing_for(scene: Scene) -> None:
     observer = Observer(process.pid)
     look = scene.until(observer, lambda look: kinds(look) == ["sleep", "sleep"])
     assert [main_thread(seen).frames[0].polls for seen in look.processes] == ["path", "CONSTANT"]
-    facts = observer.polled_paths(look)
+    facts = observer.paths_of(look, "polls")
     assert [(fact.path, fact.expression) for fact in facts] == [
         (str(scene.folder / "stale.lock"), "path"),
         (str(scene.folder / "stale.lock"), "CONSTANT"),

@@ -145,7 +145,7 @@ class Inspection:
             identity = loader_work(process.main_thread).identity
             if self._since.get(process.pid, (None, 0.0))[0] != identity:
                 self._since[process.pid] = (identity, look.at)
-        for fact in (*self.observer.polled_paths(look), *self.observer.tried_paths(look)):
+        for fact in (*self.observer.paths_of(look, "polls"), *self.observer.paths_of(look, "tries")):
             self._paths[fact.pid, fact.expression] = fact
         return look
 
