@@ -26,7 +26,6 @@ from unstuck.observer.stacks import Ladder, PySpy
 from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.evidence import machine
-from unstuck.supervise.verdicts import is_loud
 
 SECONDS = 3.0
 LOOKS_AT = (
@@ -61,7 +60,8 @@ class Answer:
 
     @property
     def loud(self) -> bool:
-        return is_loud(self.diagnosis.findings)
+        """A finding is more than information."""
+        return any(finding.severity != "info" for finding in self.diagnosis.findings)
 
 
 class Inspection:

@@ -202,11 +202,6 @@ def _disproved_by_end(finding: Finding) -> bool:
 # --- questions about findings --------------------------------------------------------------------------------
 
 
-def is_loud(findings: Iterable[Finding]) -> bool:
-    """One of them is more than information."""
-    return any(finding.severity != "info" for finding in findings)
-
-
 def is_quiet(finding: Finding) -> bool:
     """Kept for the report, but no reason to speak: that a run which ended well might have been trained on, that its
     data is odd, or that it was slow for reasons that are not its own."""
