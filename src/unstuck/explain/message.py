@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _LAST_RESORT = " (last resort)"
 _SAME_CAUSES = "as of "
+_TO_RUN = "unstuck run train.py"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def read(text: str) -> tuple[Message, ...]:
             patterns=(*(shell_says(*signed["!"]) if signed["!"] else ()), *says(*signed["~"])),
             means=" ".join(line for line in lines if line[:2] not in ("~ ", "! ", "? ", "$ ")),
             can_be=tuple(causes),
-            run=tuple(signed["$"]),
+            run=tuple(signed["$"] or [_TO_RUN]),
             last_resort=name.endswith(_LAST_RESORT),
         )
         known[message.name] = message
