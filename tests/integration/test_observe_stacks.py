@@ -19,7 +19,7 @@ from unstuck.observer import proc
 from unstuck.observer.look import Observer
 from unstuck.observer.signal_stacks import SIGNAL, SignalStacks
 from unstuck.observer.stacks import Ladder, PySpy
-from unstuck.observer.tree import children_by_psutil, descendants
+from unstuck.observer.tree import children_by_parent, descendants
 
 __all__ = ["scene"]
 
@@ -215,7 +215,7 @@ def test_tree_is_the_same_on_kernels_without_lists_of_children(scene: Scene) -> 
     look = scene.until(Observer(process.pid), lambda look: len(look.processes) == 2)
     child = look.processes[1].pid
     assert descendants(process.pid) == [child], "started by a thread that is gone"
-    assert children_by_psutil(process.pid) == [child]
+    assert children_by_parent(process.pid) == [child]
 
 
 def test_shell_that_starts_python_is_a_launcher(scene: Scene) -> None:
