@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
@@ -227,6 +231,41 @@ def test_interrupted_it_says_what_it_knows(scene: Scene, sleeper: subprocess.Pop
     assert "Traceback" not in said.err
     assert "sleeping" in said.out
     assert unharmed(sleeper.pid)
+
+
+def test_at_a_terminal_it_says_that_it_looks_and_wipes_that_line(sleeper: subprocess.Popen[bytes]) -> None:
+    reader, screen = os.openpty()
+    fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
+    try:
+        words = [sys.executable, "-m", "unstuck", "attach", str(sleeper.pid), *QUICK]
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=screen, timeout=LIMIT)
+        shown = os.read(reader, 1 << 16).decode()
+    finally:
+        os.close(reader)
+        os.close(screen)
+    line = f"unstuck: looking at process {sleeper.pid} for 0.3 s; Ctrl-C shows what is known"
+    first, *_, wiped = shown.replace("\x1b[K", "").split("\r")[1:]
+    assert (first, wiped) == (line, "")
+
+
+def test_watched_until_it_ends(sleeper: subprocess.Popen[bytes]) -> None:
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "unstuck", "attach", str(sleeper.pid), "--watch", *QUICK],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert watching.stdout is not None
+        lines = iter(watching.stdout.readline, b"")
+        assert any(f"pid {sleeper.pid}".encode() in line for line in lines)
+        sleeper.kill()
+        sleeper.wait()
+        rest, _ = watching.communicate(timeout=LIMIT)
+    finally:
+        watching.kill()
+        watching.wait()
+    assert watching.returncode in (0, 1)
+    assert b"is gone" in rest or b"ended" in rest
 
 
 # --- without py-spy ------------------------------------------------------------------------------------------

@@ -347,7 +347,7 @@ def test_unstuck_in_an_environment_without_torch(unstuck: Runner, tmp_path: Path
     here = Path(psutil.__file__).parent.parent
     packages = next(venv.glob("lib/python*/site-packages"))
     (venv / "bin" / "py-spy").symlink_to(Path(sys.executable).parent / "py-spy")
-    for name in ("psutil", "rich", "jinja2", "markupsafe", "markdown_it", "mdurl", "pygments"):
+    for name in ("rich", "jinja2", "markupsafe", "markdown_it", "mdurl", "pygments"):
         (packages / name).symlink_to(here / name)
     (packages / "unstuck").symlink_to(_site().parent.parent)
     script = write(

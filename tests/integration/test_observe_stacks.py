@@ -19,7 +19,7 @@ from unstuck.observer import proc
 from unstuck.observer.look import Observer
 from unstuck.observer.signal_stacks import SIGNAL, SignalStacks
 from unstuck.observer.stacks import Ladder, PySpy
-from unstuck.observer.tree import children_by_psutil, descendants
+from unstuck.observer.tree import children_by_parent, descendants
 
 __all__ = ["scene"]
 
@@ -215,7 +215,7 @@ def test_tree_is_the_same_on_kernels_without_lists_of_children(scene: Scene) -> 
     look = scene.until(Observer(process.pid), lambda look: len(look.processes) == 2)
     child = look.processes[1].pid
     assert descendants(process.pid) == [child], "started by a thread that is gone"
-    assert children_by_psutil(process.pid) == [child]
+    assert children_by_parent(process.pid) == [child]
 
 
 def test_shell_that_starts_python_is_a_launcher(scene: Scene) -> None:
@@ -288,7 +288,7 @@ def test_lock_file_that_a_loop_keeps_testing_for(scene: Scene) -> None:
     observer = Observer(process.pid)
     look = scene.until(observer, lambda look: kinds(look) == ["sleep", "sleep"])
     assert [main_thread(seen).frames[0].polls for seen in look.processes] == ["path", "CONSTANT"]
-    facts = observer.polled_paths(look)
+    facts = observer.paths_of(look, "polls")
     assert [(fact.path, fact.expression) for fact in facts] == [
         (str(scene.folder / "stale.lock"), "path"),
         (str(scene.folder / "stale.lock"), "CONSTANT"),

@@ -42,6 +42,7 @@ WORDS = {  # not: but
 
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "demos"]
 PAGES = [
+    SOURCE / "explain/messages.txt",
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/recipes").glob("*.md")),

@@ -26,7 +26,6 @@ from unstuck.observer.stacks import Ladder, PySpy
 from unstuck.observer.tree import SAME_START
 from unstuck.rules.diagnose import Diagnosis, diagnose
 from unstuck.supervise.evidence import machine
-from unstuck.supervise.verdicts import is_loud
 
 SECONDS = 3.0
 LOOKS_AT = (
@@ -61,7 +60,8 @@ class Answer:
 
     @property
     def loud(self) -> bool:
-        return is_loud(self.diagnosis.findings)
+        """A finding is more than information."""
+        return any(finding.severity != "info" for finding in self.diagnosis.findings)
 
 
 class Inspection:
@@ -145,7 +145,7 @@ class Inspection:
             identity = loader_work(process.main_thread).identity
             if self._since.get(process.pid, (None, 0.0))[0] != identity:
                 self._since[process.pid] = (identity, look.at)
-        for fact in (*self.observer.polled_paths(look), *self.observer.tried_paths(look)):
+        for fact in (*self.observer.paths_of(look, "polls"), *self.observer.paths_of(look, "tries")):
             self._paths[fact.pid, fact.expression] = fact
         return look
 

@@ -16,6 +16,7 @@ seen from outside.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from unstuck.cli import parser as parsers
@@ -24,9 +25,8 @@ from unstuck.platforms import refuse_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unstuck.attach.inspection import Answer
+    from unstuck.attach.inspection import Answer, Inspection
     from unstuck.attach.state import State
-    from unstuck.attach.target import Target
 
 DAY = 86_400.0
 PAUSE_SECONDS = 5.0  # between two inspections of `--watch`: a look costs the machine some hundredths of a second
@@ -51,7 +51,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     refuse_elsewhere("attach")
     from unstuck.attach.inspection import SECONDS, Inspection
-    from unstuck.attach.state import state_of
     from unstuck.attach.target import resolve
     from unstuck.report.report_file import check_report_path
 
@@ -68,19 +67,29 @@ def run(args: argparse.Namespace) -> int:
             return 0
     else:
         pid = _pid(args.pid)
-    target = resolve(pid)
-    if args.watch:
-        return _watch(target, args)
-    inspection = Inspection(target, seconds=args.seconds, native=args.native, every_local=args.locals)
-    progress = _Progress()
+    seconds = (args.seconds or SECONDS) if args.watch else args.seconds
+    inspection = Inspection(resolve(pid), seconds=seconds, native=args.native, every_local=args.locals)
     _end_in_order()
-    progress.write(f"unstuck: looking at process {pid} for {args.seconds or SECONDS:g} s; Ctrl-C shows what is known")
+    return _watch(inspection, args) if args.watch else _look(inspection, args)
+
+
+def _look(inspection: Inspection, args: argparse.Namespace) -> int:
+    """Once; what it waits for is said in one line, at a terminal only."""
+    from unstuck.attach.state import doing, state_of
+    from unstuck.takeover.bar import Bar
+
+    bar = Bar("unstuck:", quiet=not os.isatty(2))
+
+    def tell(answer: Answer) -> None:
+        bar.show(None, f"no movement for {answer.seconds:.0f} s ({doing(answer)}); Ctrl-C shows what is known")
+
+    looking = f"looking at process {inspection.target.pid} for {inspection.seconds:g} s"
+    bar.show(None, f"{looking}; Ctrl-C shows what is known")
     try:
-        answer = inspection.run(progress.show)
+        answer = inspection.run(tell)
     finally:
-        progress.wipe()
-    state = state_of(answer)
-    _show_answer(answer, state, args)
+        bar.clear()
+    _show_answer(answer, state_of(answer), args)
     return 1 if answer.loud else 0
 
 
@@ -96,17 +105,14 @@ def _end_in_order() -> None:
             signal.signal(number, leave)
 
 
-def _watch(target: Target, args: argparse.Namespace) -> int:
+def _watch(inspection: Inspection, args: argparse.Namespace) -> int:
     """Until the run ends or Ctrl-C; the exit code says whether it was stuck at the last look."""
     import time
 
-    from unstuck.attach.inspection import SECONDS, Inspection
     from unstuck.attach.state import state_of
 
-    _end_in_order()
     before: tuple[object, ...] | None = None
     loud = False
-    inspection = Inspection(target, seconds=args.seconds or SECONDS, native=args.native, every_local=args.locals)
     try:
         while True:
             answer = inspection.again()
@@ -192,30 +198,3 @@ def _pid(text: str) -> int:
         cause="attach takes the number of a process, not a name or a script",
         next_command="unstuck attach",
     )
-
-
-class _Progress:
-    """One line on standard error while a run is looked at; only at a terminal."""
-
-    def __init__(self) -> None:
-        self._shown = False
-        self._moves = sys.stderr is not None and sys.stderr.isatty()
-
-    def show(self, answer: Answer) -> None:
-        if self._moves:
-            from unstuck.attach.state import doing
-
-            self.write(f"unstuck: no movement for {answer.seconds:.0f} s ({doing(answer)}); Ctrl-C shows what is known")
-
-    def write(self, text: str) -> None:
-        if self._moves:
-            from unstuck.report.screen import Screen
-
-            sys.stderr.write(f"\r\x1b[K{text[: Screen.of(sys.stderr).width - 1]}")  # a full line would wrap, and stay
-            sys.stderr.flush()
-            self._shown = True
-
-    def wipe(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

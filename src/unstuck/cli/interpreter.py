@@ -11,7 +11,7 @@ from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 OLDEST_PYTHON = (3, 10)  # older ones cannot be recorded
 
@@ -48,25 +48,26 @@ def choose_python(explicit: str | None) -> tuple[str, str]:
 
 def runs_as_module(command: Sequence[str]) -> bool:
     """Is this interpreter running `-m unstuck`? Only its own options count, not what comes after the program."""
-    words = iter(command[1:])
-    for word in words:
+    return any((letter, value) == ("m", "unstuck") for _, letter, value in flags(command[1:]))
+
+
+def flags(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The one-letter flags of a Python, each with the word it stands in, and the value of those that take one."""
+    rest = iter(words)
+    for word in rest:
         if not word.startswith("-") or word == "-":
-            return False
+            return
         if word.startswith("--"):
             if word == "--check-hash-based-pycs":
-                next(words, None)
+                next(rest, None)
             continue
-        cluster = word[1:]
-        for index, letter in enumerate(cluster):
-            if letter not in "mcXW":
-                continue
-            value = cluster[index + 1 :] or next(words, "")
-            if letter == "m":
-                return value == "unstuck"
-            if letter == "c":
-                return False
-            break
-    return False
+        for place, letter in enumerate(word[1:], 2):
+            value = (word[place:] or next(rest, "")) if letter in "cmXW" else ""
+            yield word, letter, value
+            if letter in "cm":  # the program: what follows is its own
+                return
+            if value:
+                break
 
 
 def _named(python: str) -> str:

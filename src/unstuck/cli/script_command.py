@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 
-from unstuck.cli.interpreter import ask_python, choose_python, which
+from unstuck.cli.interpreter import ask_python, choose_python, flags, which
 from unstuck.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 NOT_PYTHON = {
     ".sh": "unstuck run -- bash {script}",
@@ -122,7 +121,7 @@ def _foreign(words: list[str]) -> list[str]:
     if which(words[0]) is None:
         raise UsageError(f"no such command: {words[0]}", cause="it is not on PATH", next_command="unstuck env")
     if os.path.basename(words[0]).rstrip("0123456789.") == "python":
-        for word, letter in _flags(words[1:]):
+        for word, letter, _ in flags(words[1:]):
             if letter in _CUTS_US_OFF:
                 raise UsageError(
                     f"python {word} cannot be recorded: it {_CUTS_US_OFF[letter]}, which is how unstuck gets in",
@@ -130,24 +129,6 @@ def _foreign(words: list[str]) -> list[str]:
                     next_command=f"unstuck run -- {words[0]} " + " ".join(w for w in words[1:] if w != word),
                 )
     return words
-
-
-def _flags(words: list[str]) -> Iterator[tuple[str, str]]:
-    """The interpreter's own one-letter flags, each with the word it stands in; -X and -W take a value."""
-    rest = iter(words)
-    for word in rest:
-        if not word.startswith("-") or word == "-":
-            return
-        if word.startswith("--"):
-            continue
-        for index, letter in enumerate(word[1:], 1):
-            if letter in "cm":
-                return
-            yield word, letter
-            if letter in "XW":
-                if index == len(word) - 1:
-                    next(rest, None)
-                break
 
 
 def likely_script() -> str:

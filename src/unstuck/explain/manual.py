@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from unstuck.explain.message import Message
 from unstuck.explain.search import Found
@@ -14,23 +14,15 @@ MAX_OTHERS = 4  # messages named after the first one that a text has
 
 
 def show_rule(page: Page, rule: Rule) -> None:
-    first, _, body = rule.page.partition("\n")
     page.line((rule.name, "bold cyan"), (f"  {rule.family}: {FAMILIES[rule.family]}", "dim"))
-    page.line(rule.summary if first.startswith(rule.name) else first, indent=2)
-    after_heading = False
-    for heading, block in _blocks(body):
-        if not after_heading:
-            page.blank()
-        after_heading = heading
-        if heading:
-            page.line((block, "bold"), indent=2)
-        elif _is_verbatim(block):
-            for line in block.splitlines():
-                page.line((line, "dim"), indent=4)
-        else:
-            for item in _items(block):
-                lead = f"{page.glyph('bullet')} " if item.startswith(("- ", "* ")) else ""
-                page.line(item[2:] if lead else item, lead=(lead, "dim"), indent=4)
+    page.line(rule.summary, indent=2)
+    _, *paragraphs = rule.page.split("\n\n")
+    for paragraph in paragraphs:
+        first, _, rest = paragraph.partition("\n")
+        page.blank()
+        if first in HEADINGS:
+            page.line((first, "bold"), indent=2)
+        page.line(" ".join((rest if first in HEADINGS else paragraph).split()), indent=4)
 
 
 def list_rules(page: Page, rules: Sequence[Rule]) -> None:
@@ -101,38 +93,3 @@ def _commands(page: Page, commands: Sequence[str]) -> None:
 
 def _list(page: Page, messages: Sequence[Message], indent: int) -> None:
     page.names(((message.name, message.title.partition(" · ")[0]) for message in messages), indent)
-
-
-def _blocks(body: str) -> Iterator[tuple[bool, str]]:
-    """Headings and paragraphs, whether blank lines part them or not."""
-    held: list[str] = []
-    for line in [*body.splitlines(), ""]:
-        bare = line.strip().strip("#*=:").strip()
-        if bare in HEADINGS or not bare:
-            if held:
-                yield False, "\n".join(held)
-                held = []
-            if bare:
-                yield True, bare
-        else:
-            held.append(line)
-
-
-def _is_verbatim(block: str) -> bool:
-    """Code and tables keep their lines; prose under a heading may be indented too, so only deep indents count."""
-    lines = block.splitlines()
-    return all(line.startswith(" " * 8) or line.lstrip().startswith(("|", ">>>", "+", "$ ")) for line in lines)
-
-
-def _items(block: str) -> Iterator[str]:
-    """Prose joined to one line; each list item by itself."""
-    held = ""
-    for line in block.splitlines():
-        words = line.strip()
-        if words.startswith(("- ", "* ")) and held:
-            yield held
-            held = words
-        else:
-            held = f"{held} {words}".strip()
-    if held:
-        yield held

@@ -1,9 +1,14 @@
-"""What a message is: words seen on a terminal, what they mean, which rules they can be, and what to run."""
+"""What a message is: words seen on a terminal, what they mean, which rules they can be, and what to run; and how it is
+read from a text."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+_LAST_RESORT = " (last resort)"
+_SAME_CAUSES = "as of "
+_TO_RUN = "unstuck run train.py"
 
 
 @dataclass(frozen=True)
@@ -40,3 +45,30 @@ def shell_says(*words: str) -> tuple[re.Pattern[str], ...]:
         re.compile(rf"\n\[\d+\] {{0,4}}[+-]? +(?:\d+ +)?{one}"),
         re.compile(rf"\nzsh: {one}"),
     )
+
+
+def read(text: str) -> tuple[Message, ...]:
+    """Blocks of lines: name and title, the meaning, then a sign before each pattern, rule and command."""
+    known: dict[str, Message] = {}
+    for block in text.split("\n\n"):
+        first, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
+        if not first:
+            continue
+        name, _, title = first.partition(": ")
+        signed = {sign: [line[2:] for line in lines if line.startswith(f"{sign} ")] for sign in "~!?$"}
+        causes: list[tuple[str, str]] = []
+        for cause in signed["?"]:
+            rule, _, tell = cause.partition(": ")
+            same = rule.removeprefix(_SAME_CAUSES)
+            causes += [(rule, tell)] if rule == same else known[same].can_be
+        message = Message(
+            name=name.removesuffix(_LAST_RESORT),
+            title=title,
+            patterns=(*(shell_says(*signed["!"]) if signed["!"] else ()), *says(*signed["~"])),
+            means=" ".join(line for line in lines if line[:2] not in ("~ ", "! ", "? ", "$ ")),
+            can_be=tuple(causes),
+            run=tuple(signed["$"] or [_TO_RUN]),
+            last_resort=name.endswith(_LAST_RESORT),
+        )
+        known[message.name] = message
+    return tuple(known.values())

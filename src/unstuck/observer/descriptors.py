@@ -6,10 +6,9 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.model import WaitKind
+from unstuck.model import Wait, WaitKind
 
 from . import proc
 from .sockets import Sockets
@@ -124,25 +123,15 @@ def stdin_kind(pid: int) -> str:
     return "terminal" if is_terminal(target) else "file"
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """What somebody waits on, and who has its other end."""
-
-    kind: WaitKind
-    target: str = ""
-    others: tuple[int, ...] = ()
-    also_self: bool = False
-
-
 class Ends:
-    """The other ends of descriptors in the tree."""
+    """The other ends of descriptors in the tree: what somebody waits on, and who has its other end."""
 
     def __init__(self, members: Iterable[Member], descriptors: Descriptors, sockets: Sockets) -> None:
         self._parents = {member.pid: member.ppid for member in members}
         self._descriptors = descriptors
         self._sockets = sockets
 
-    def of(self, pid: int, fd: int, wants: Access) -> End:
+    def of(self, pid: int, fd: int, wants: Access) -> Wait:
         """What `pid` waits for when it waits to read from, or write to, its descriptor `fd`."""
         target = self._descriptors.target(pid, fd)
         shown = "stdin" if fd == 0 and wants == "read" else target
@@ -153,35 +142,37 @@ class Ends:
             holders = self._descriptors.having(peer) if peer else {}
             return _end("socket", pid, shown if shown == "stdin" else text, holders)
         if is_terminal(target):
-            return End("terminal-read" if wants == "read" else "file", shown)
+            return Wait("terminal-read" if wants == "read" else "file", target=shown)
         if is_device(target):
-            return End("device", target)
+            return Wait("device", target=target)
         if target == "anon_inode:[pidfd]":
             child = _PID_OF_PIDFD.search(info(pid, fd))
-            return End("child", f"process {child[1]}", (int(child[1]),)) if child else End("child", target)
+            if child is None:
+                return Wait("child", target=target)
+            return Wait("child", target=f"process {child[1]}", others=(int(child[1]),))
         if target.startswith("/"):
             if self._descriptors.is_fifo(pid, fd):
                 return self._pipe("file", pid, target, shown, wants)
             remote = self._descriptors.remote(pid, fd)
-            return End("file", f"{shown} ({remote})" if remote else shown)
-        return End("other" if target else "unknown", target)
+            return Wait("file", target=f"{shown} ({remote})" if remote else shown)
+        return Wait("other" if target else "unknown", target=target)
 
-    def polled(self, pid: int, fd: int, wants: Access) -> End:
+    def polled(self, pid: int, fd: int, wants: Access) -> Wait:
         """The same, for a descriptor watched by poll: a pipe that only a child keeps open shows the child's end."""
         end = self.of(pid, fd, wants)
         if end.kind == "pipe-read" and fd != 0 and not end.also_self:
             child = self._sentinel_of(pid, end)
             if child is not None:
-                return End("child", end.target, (child,))
+                return Wait("child", target=end.target, others=(child,))
         return end
 
     def children(self, pid: int) -> tuple[int, ...]:
         return tuple(child for child, parent in self._parents.items() if parent == pid)
 
-    def _pipe(self, kind: WaitKind, pid: int, target: str, shown: str, wants: Access) -> End:
+    def _pipe(self, kind: WaitKind, pid: int, target: str, shown: str, wants: Access) -> Wait:
         return _end(kind, pid, shown, self._descriptors.ends(target, "write" if wants == "read" else "read"))
 
-    def _sentinel_of(self, pid: int, end: End) -> int | None:
+    def _sentinel_of(self, pid: int, end: Wait) -> int | None:
         """The child, if a child (and its own children) alone keeps the write end, and not as its output."""
         tops = [other for other in end.others if self._parents.get(other) not in end.others]
         if len(tops) != 1 or not self._descends(tops[0], pid):
@@ -196,5 +187,6 @@ class Ends:
         return parent == ancestor
 
 
-def _end(kind: WaitKind, pid: int, shown: str, holders: Collection[int]) -> End:
-    return End(kind, shown, tuple(other for other in holders if other != pid), pid in holders)
+def _end(kind: WaitKind, pid: int, shown: str, holders: Collection[int]) -> Wait:
+    others = tuple(other for other in holders if other != pid)
+    return Wait(kind, target=shown, others=others, also_self=pid in holders)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -106,9 +106,14 @@ def _steps(w: list[int]) -> tuple[Step, ...]:
     steps = []
     for number in range(max(0, done - at.RING_STEPS), done):
         first = at.RING + number % at.RING_STEPS * at.STEP_WORDS
-        ended, whole, data, backward, optimizer, cpu = (part / NANO for part in w[first : first + 6])
-        steps.append(Step(ended, whole, data, backward, optimizer, cpu, size=w[first + 6], number=w[first + 7]))
+        steps.append(step_of(w[first : first + at.STEP_WORDS]))
     return tuple(steps)
+
+
+def step_of(words: Sequence[int]) -> Step:
+    """From the words of the ring."""
+    ended, whole, data, backward, optimizer, cpu = (nanoseconds / NANO for nanoseconds in words[:6])
+    return Step(ended, whole, data, backward, optimizer, cpu, size=words[6], number=words[7])
 
 
 def _is_worker(w: list[int]) -> bool:

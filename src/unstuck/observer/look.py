@@ -102,15 +102,9 @@ class Observer:
         pids = [member.pid for member in self._tree.members(Trouble())]
         return path_fact(os.path.join(folder, path), Descriptors(pids))
 
-    def polled_paths(self, look: Look) -> tuple[PathFact, ...]:
-        """Facts about the paths that loops keep testing for (`Frame.polls`), where their value can be known."""
-        return self._paths_of(look, "polls")
-
-    def tried_paths(self, look: Look) -> tuple[PathFact, ...]:
-        """Facts about the paths that loops keep trying in vain (`Frame.tries`), where their value can be known."""
-        return self._paths_of(look, "tries")
-
-    def _paths_of(self, look: Look, field: Literal["polls", "tries"]) -> tuple[PathFact, ...]:
+    def paths_of(self, look: Look, field: Literal["polls", "tries"]) -> tuple[PathFact, ...]:
+        """Facts about the paths that loops keep testing for (`Frame.polls`), or keep trying in vain (`Frame.tries`),
+        where their value can be known."""
         facts: dict[tuple[int, str], PathFact] = {}
         for process in look.processes:
             for frame in (frame for thread in process.threads for frame in thread.frames):

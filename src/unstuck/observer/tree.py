@@ -135,20 +135,15 @@ def children(pid: int) -> list[int]:
             pids += [int(word) for word in proc.text(f"/proc/{pid}/task/{tid}/children").split()]
         except FileNotFoundError:
             if tid == pid and os.path.exists(f"/proc/{pid}/stat"):
-                return children_by_psutil(pid)
+                return children_by_parent(pid)
         except (OSError, ValueError):
             continue
     return pids
 
 
-def children_by_psutil(pid: int) -> list[int]:
+def children_by_parent(pid: int) -> list[int]:
     """For kernels built without the `children` files: slower, reads every process of the machine."""
-    import psutil
-
-    try:
-        return [child.pid for child in psutil.Process(pid).children()]
-    except psutil.Error:
-        return []
+    return [other for other in proc.numbers("/proc") if (stat := proc.stat(other)) is not None and stat.ppid == pid]
 
 
 def roles(root: int, members: Iterable[Member], ranks: Mapping[int, int | None]) -> dict[int, Role]:

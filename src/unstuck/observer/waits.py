@@ -112,7 +112,7 @@ class Waits:
         end = self._ends.of(pid, fd, wants)
         kind: WaitKind = "other" if call.name == "ioctl" and end.kind != "device" else end.kind
         timed = None if end.kind in ("socket", "device", "unknown") else False  # a socket may have SO_RCVTIMEO
-        return Wait(kind, call.name, timed=timed, fd=fd, target=end.target, others=end.others, also_self=end.also_self)
+        return replace(end, kind=kind, syscall=call.name, timed=timed, fd=fd)
 
     def _poll(self, pid: int, call: Call) -> Wait:
         timed = has_limit(call)
@@ -140,7 +140,7 @@ class Waits:
         if call.name == "waitid":
             if which == 3:  # P_PIDFD
                 end = self._ends.of(pid, call.signed(1), "read")
-                return Wait("child", call.name, timed=False, target=end.target, others=end.others)
+                return replace(end, kind="child", syscall=call.name, timed=False)
             which = call.signed(1) if which == 1 else None  # P_PID
         if which is not None and which > 0:
             return Wait("child", call.name, timed=False, target=f"process {which}", others=(which,))

@@ -22,40 +22,27 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _AMOUNT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|h|KB|MB|GB)\b|%)")  # no line break between number and unit
 
 
-def html(view: dict[str, Any]) -> str:
-    """The whole page."""
-    return _render("page.html", view, live=False)
-
-
-def live_page(view: dict[str, Any]) -> str:
-    """The same, which listens for changes at its own address."""
-    return _render("page.html", view, live=True)
+def html(view: dict[str, Any], *, live: bool = False) -> str:
+    """The whole page; `live`: it listens for changes at its own address."""
+    shown = _visible(view)
+    scripts = [_asset("vendor/uplot/uPlot.iife.min.js"), _asset("templates/page.js")]
+    page = _environment().get_template("page.html")
+    return page.render(
+        shown,
+        title=_title(shown),
+        live=live,
+        data=_data(shown),
+        styles=_asset("vendor/uplot/uPlot.min.css") + _asset("templates/page.css"),
+        scripts=scripts,
+        allowed=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
+    )
 
 
 def live_change(view: dict[str, Any]) -> dict[str, str]:
-    """What such a page replaces: its contents, its data, its title."""
+    """What a live page replaces: its contents, its data, its title."""
     shown = _visible(view)
     main = _environment().get_template("main.html").render(shown, live=True)
     return {"main": main, "data": _data(shown), "title": _title(shown), "tone": shown["verdict"]["tone"]}
-
-
-def _render(template: str, view: dict[str, Any], *, live: bool) -> str:
-    shown = _visible(view)
-    scripts = [_asset("vendor/uplot/uPlot.iife.min.js"), _asset("templates/page.js")]
-    styles = _asset("vendor/uplot/uPlot.min.css") + _asset("templates/page.css")
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            shown,
-            title=_title(shown),
-            live=live,
-            data=_data(shown),
-            styles=styles,
-            scripts=scripts,
-            allowed=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
-        )
-    )
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +76,14 @@ def _case_of_plain_run(folder: Path) -> Case:
     """A run that had nothing to say left its flight files and how it ended."""
     run: Any = serial.load_json(folder / RUN)
     try:
-        exits = (Exit(run["pid"], run["exit_code"], run["signal"]),)
-        case = Case(
-            command=tuple(run["command"]),
-            seconds=run["seconds"],
-            outcome=run["outcome"],
-            root=run["pid"],
-            exits=exits,
-            probes_off=tuple(sorted(run["probes_off"].items())),
-        )
+        known: dict[str, Any] = {
+            "command": tuple(run["command"]),
+            "seconds": run["seconds"],
+            "outcome": run["outcome"],
+            "root": run["pid"],
+            "exits": (Exit(run["pid"], run["exit_code"], run["signal"]),),
+            "probes_off": tuple(sorted(run["probes_off"].items())),
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{folder / RUN} was not written by unstuck", cause=f"{type(error).__name__}: {error}"
@@ -92,11 +91,10 @@ def _case_of_plain_run(folder: Path) -> Case:
     try:
         flown = case_of_flights(folder / FLIGHT)
     except UsageError:
-        return case
-    flights = tuple(replace(f, role="main") if f.pid == case.root and f.role == "unknown" else f for f in flown.flights)
-    known = {"command", "cwd", "seconds", "outcome", "root", "exits", "probes_off"}
-    recorded = {field.name: getattr(flown, field.name) for field in fields(flown) if field.name not in known}
-    return replace(case, **{**recorded, "flights": flights})
+        return Case(**known)
+    root = known["root"]
+    flights = tuple(replace(f, role="main") if f.pid == root and f.role == "unknown" else f for f in flown.flights)
+    return replace(flown, flights=flights, **known)
 
 
 # --- finding -------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class Evidence:
             if flight.attempts and ("/" in target or "." in target):
                 fact = self.observer.path_fact(os.path.join(link(f"/proc/{flight.pid}/cwd") or "/", target))
                 self._paths[target] = replace(fact, path=target)
-        for fact in self.observer.polled_paths(look):
+        for fact in self.observer.paths_of(look, "polls"):
             self._paths[fact.expression] = fact
 
     @property

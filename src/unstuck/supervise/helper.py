@@ -16,7 +16,7 @@ import sys
 import time
 
 from unstuck.families import STANDING
-from unstuck.observer.gauge import stat_fields
+from unstuck.observer import proc
 from unstuck.report import store
 from unstuck.supervise import Options
 from unstuck.supervise.clock import TICK
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     options = Options(stall_after=args.stall_after, report=args.report)
     flights = FlightFolder(args.folder)
     output = Output(io.StringIO() if args.wake else None)  # who can be woken says it itself
-    watch = Watch(args.pid, _command(args.pid), options, flights, store.create(), output)
+    watch = Watch(args.pid, proc.command(args.pid), options, flights, store.create(), output)
     helper = Helper(watch, Saying() if args.says else None, args.wake)
     try:
         helper.run()
@@ -102,7 +102,7 @@ class Helper:
 
     def _until_ended(self) -> None:
         watch = self.watch
-        while _is_alive(watch.root) and "supervisor" not in watch.parts:
+        while proc.alive(watch.root) and "supervisor" not in watch.parts:
             over, _, _ = select.select([0], [], [], TICK)
             if over:  # a byte, or closed
                 return
@@ -129,7 +129,7 @@ class Helper:
         if self.saying is not None:
             self.saying.say(self.watch)
         stuck = any(f.severity == "error" and f.family in (*STANDING, "loop") for f in self.watch.findings)
-        if self._wake and stuck and _is_alive(self.watch.root):
+        if self._wake and stuck and proc.alive(self.watch.root):
             os.kill(self.watch.root, self._wake)
             self._wake, self._woken_at = 0, time.monotonic()
 
@@ -161,7 +161,7 @@ class Helper:
         gauge = watch.readings.flights.gauge_of(watch.root)
         ended = gauge is not None and bool(gauge.words[at.W_ENDED])
         failed = gauge is not None and any(isinstance(record, Died) for record in read_records(gauge))
-        if not failed and (ended or _is_alive(watch.root)):
+        if not failed and (ended or proc.alive(watch.root)):
             if watch.verdicts is not None:
                 watch.verdicts.ended_well()  # it came to the end of the watch by itself
             shown = watch.readings.flights.news > 0 and watch.explain_end("finished", ())
@@ -177,18 +177,6 @@ class Helper:
             watch.output.next_command(f"unstuck report {watch.folder.name}")
         if watch.findings:
             self._say()
-
-
-def _is_alive(pid: int) -> bool:
-    return stat_fields(pid)[:1] not in ([], [b"Z"], [b"X"])
-
-
-def _command(pid: int) -> tuple[str, ...]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return tuple(word.decode(errors="replace") for word in file.read().split(b"\0")[:-1])
-    except OSError:
-        return ()
 
 
 if __name__ == "__main__":

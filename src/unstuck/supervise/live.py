@@ -15,7 +15,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from unstuck.report.html_report import live_change, live_page
+from unstuck.report.html_report import html, live_change
 
 UPDATE_SECONDS = 2.0  # between two states: to make one takes some hundredths of a second
 FIRST_STATE_SECONDS = 10.0  # that the first browser waits for one
@@ -136,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
     def _page(self) -> None:
         view = self.state.newest()
         if view:
-            self._answer(200, live_page(view).encode(), "text/html; charset=utf-8")
+            self._answer(200, html(view, live=True).encode(), "text/html; charset=utf-8")
         else:
             self._answer(503, b"Nothing is known of the run yet: try again.\n", "text/plain")
 

@@ -113,13 +113,7 @@ class StepTrend:
 
     def trends(self) -> tuple[model.StepTrend, ...]:
         from unstuck.model import StepTrend
+        from unstuck.observer.flights import step_of
 
         kept = [(pid, series.steps) for pid, series in self._series.items() if series.steps]
-        return tuple(StepTrend(pid, tuple(map(_step, steps))) for pid, steps in kept)
-
-
-def _step(words: tuple[int, ...]) -> model.Step:
-    from unstuck.model import Step
-
-    ended, whole, data, backward, optimizer, cpu = (nanoseconds / 1e9 for nanoseconds in words[:6])
-    return Step(ended, whole, data, backward, optimizer, cpu, size=words[6], number=words[7])
+        return tuple(StepTrend(pid, tuple(map(step_of, steps))) for pid, steps in kept)

@@ -31,22 +31,6 @@ class Verdict:
         return replace(self, finding=replace(self.finding, withdrawn=True, severity="info"))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one diagnosis changed. Withdrawn and superseded findings are given as they were reported."""
-
-    new: tuple[Finding, ...] = ()
-    louder: tuple[Finding, ...] = ()
-    """Reported before with a lower severity."""
-    superseded: tuple[Finding, ...] = ()
-    """Now explained by what is new, or reported louder."""
-    withdrawn: tuple[Finding, ...] = ()
-
-    @property
-    def worth_saying(self) -> bool:
-        return not all(map(is_quiet, (*self.new, *self.louder)))
-
-
 class Verdicts:
     """Everything reported about one run, from its start to its end."""
 
@@ -65,25 +49,20 @@ class Verdicts:
     def diagnosis(self) -> Diagnosis:
         return Diagnosis(self.findings, self.questions)
 
-    def update(self, case: Case, diagnosis: Diagnosis, now: float) -> Change:
-        """Take in what the rules say about the Case as it is now."""
+    def update(self, case: Case, diagnosis: Diagnosis, now: float) -> tuple[Finding, ...]:
+        """Take in what the rules say about the Case as it is now; gives what is new, or louder than it was."""
         self.questions = diagnosis.questions
         standing = [verdict.finding for verdict in self.all if not verdict.finding.withdrawn]
         loudness = {_key(finding): LOUDNESS[finding.severity] for finding in standing}
         news = [f for f in diagnosis.findings if LOUDNESS[f.severity] < loudness.get(_key(f), len(LOUDNESS))]
         news = [f for f in news if _counts(f, standing, case)]
-        withdrawn = self._withdraw_unsupported(diagnosis.findings)
+        self._withdraw_unsupported(diagnosis.findings)
         self._refresh(diagnosis.findings, case)
-        superseded = self._supersede(news)
+        self._supersede(news)
         self.all += [Verdict(f, now, _stalled(case, f) if _stands_still(f) else None) for f in news]
         if news and not (standing and case.outcome == "interrupted"):
             self._scene = case
-        return Change(
-            new=tuple(f for f in news if _key(f) not in loudness),
-            louder=tuple(f for f in news if _key(f) in loudness),
-            superseded=superseded,
-            withdrawn=withdrawn,
-        )
+        return tuple(news)
 
     def recovered(self, moved: Mapping[int, float]) -> tuple[Finding, ...]:
         """Withdraw what was reported about processes that have moved since. `moved`: when each last did, by pid."""
@@ -137,13 +116,13 @@ class Verdicts:
         self.all = [verdict.withdrawn() if verdict in chosen else verdict for verdict in self.all]
         return tuple(verdict.finding for verdict in chosen)
 
-    def _withdraw_unsupported(self, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    def _withdraw_unsupported(self, found: tuple[Finding, ...]) -> None:
         """Of a training that goes on: what its later steps do not bear out. Mere information is just dropped."""
         supported = {f.rule for f in found} | {line.partition(":")[0] for f in found for line in f.consequences}
         doubtful = [v for v in self.all if v.finding.family in GOES_ON and v.finding.rule not in supported]
         dropped = [v for v in doubtful if v.finding.severity == "info" and not v.finding.withdrawn]
         self.all = [verdict for verdict in self.all if verdict not in dropped]
-        return self._withdraw(verdict for verdict in doubtful if verdict not in dropped)
+        self._withdraw(verdict for verdict in doubtful if verdict not in dropped)
 
     def _refresh(self, found: tuple[Finding, ...], case: Case) -> None:
         """Better evidence for what was reported already, where the rule gathers it as the run goes on."""
@@ -154,7 +133,7 @@ class Verdicts:
                 self.all[place] = replace(verdict, finding=latest)
                 self._scene = case
 
-    def _supersede(self, news: list[Finding]) -> tuple[Finding, ...]:
+    def _supersede(self, news: list[Finding]) -> None:
         """What is now reported louder, or explained by what is new, need not stand next to it."""
         keys = {_key(finding) for finding in news}
         causes = [f for f in news if f.family != "data" or f.severity != "info"]
@@ -162,13 +141,11 @@ class Verdicts:
         explained |= {name for f in causes for name in _followers(f)}
         if any(f.family in IN_VAIN and f.severity != "info" for f in news):
             explained |= {rule.name for rule in RULES if rule.last_resort and rule.family in IN_VAIN}
-        gone = [
+        self.all = [
             verdict
             for verdict in self.all
-            if not verdict.finding.withdrawn and (_key(verdict.finding) in keys or verdict.finding.rule in explained)
+            if verdict.finding.withdrawn or not (_key(verdict.finding) in keys or verdict.finding.rule in explained)
         ]
-        self.all = [verdict for verdict in self.all if verdict not in gone]
-        return tuple(verdict.finding for verdict in gone)
 
 
 def _key(finding: Finding) -> tuple[str, int | None]:
@@ -223,11 +200,6 @@ def _disproved_by_end(finding: Finding) -> bool:
 
 
 # --- questions about findings --------------------------------------------------------------------------------
-
-
-def is_loud(findings: Iterable[Finding]) -> bool:
-    """One of them is more than information."""
-    return any(finding.severity != "info" for finding in findings)
 
 
 def is_quiet(finding: Finding) -> bool:

@@ -159,13 +159,13 @@ class Watch:
 
     def _judge(self, case: Case) -> bool:
         from unstuck.rules.diagnose import diagnose
-        from unstuck.supervise.verdicts import Verdicts
+        from unstuck.supervise.verdicts import Verdicts, is_quiet
 
         diagnosis = diagnose(case)
         for rule, why in diagnosis.probes_off:
             self.parts.setdefault(rule, why)
         self.verdicts = self.verdicts or Verdicts()
-        return self.verdicts.update(case, diagnosis, time.monotonic()).worth_saying
+        return not all(map(is_quiet, self.verdicts.update(case, diagnosis, time.monotonic())))
 
     # --- Ctrl-C and death --------------------------------------------------------------------------------
 

@@ -18,18 +18,14 @@ What it sees
     A thread blocked in flock, for a long and long and long and long and long and long and long time
     on a file.
 
-    - one thing
-    - another thing
-      over two lines
+    Another paragraph.
 
 Why it matters
     Each waits for the other.
 
 Fix
     Release it:
-
-        with lock:
-            pass
+    `with lock:`
 """
 
 
@@ -63,8 +59,8 @@ def test_the_page_of_a_rule(words: list[str], capsys: pytest.CaptureFixture[str]
     assert max(map(len, text.splitlines())) <= 80
     assert "\n  What it sees\n" in text
     assert "long time on a file." in " ".join(text.split())
-    assert "    • another thing over two lines\n" in text
-    assert "            with lock:\n                pass\n" in text
+    assert "\n\n    Another paragraph.\n" in text
+    assert "    Release it: `with lock:`\n" in text
 
 
 def test_an_unknown_rule_brings_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def test_it_leaves_the_rest_alone(line: str) -> None:
 
 
 def test_a_run_knows_every_option() -> None:
-    assert {option.name for option in OPTIONS} - {"python"} == set(Options.__slots__)
+    assert {option.name for option in OPTIONS} - {"python"} == set(Options.__annotations__)
     for option in OPTIONS:
         if option.name != "python":
             assert (option.default or None) == (getattr(Options(), option.name) or None)

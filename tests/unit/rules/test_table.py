@@ -30,6 +30,7 @@ def test_page_has_the_fixed_headings_in_order(rule: Rule) -> None:
     lines = rule.page.splitlines()
     assert lines[0].startswith(f"{rule.name}: ")
     assert [line for line in lines if line in HEADINGS] == list(HEADINGS)
+    assert not [line for line in lines if line.startswith((" " * 5, "    - ", "    * ", "    | "))], "paragraphs alone"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

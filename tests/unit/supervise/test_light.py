@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ("unstuck.model", "unstuck.rules", "unstuck.supervise.evidence", "unstuck.report.terminal", "psutil", "rich")
+HEAVY = ("unstuck.model", "unstuck.rules", "unstuck.supervise.evidence", "unstuck.report.terminal", "rich")
 RUN = f"""
 import atexit, sys
 

@@ -47,7 +47,7 @@ def said(*findings: Finding) -> Verdicts:
     ],
 )
 def test_who_stops_what(options: dict[str, str], found: Finding, by: str) -> None:
-    reason = said(found).reason_to_stop(Options(**options))  # type: ignore[arg-type]
+    reason = said(found).reason_to_stop(Options(**options))
     assert reason == ((by, found) if by else None)
 
 

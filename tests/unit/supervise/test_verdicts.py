@@ -9,7 +9,7 @@ import pytest
 from tests.unit.supervise.findings import finding
 from unstuck.model import Case, Exit, Finding, Flight, Look, Outcome, Process, Severity, Stall
 from unstuck.rules.diagnose import Diagnosis
-from unstuck.supervise.verdicts import Change, Verdicts, as_reported, is_quiet
+from unstuck.supervise.verdicts import Verdicts, as_reported, is_quiet
 
 MAIN, WORKER, OTHER = 10, 11, 20
 STILL = Case(
@@ -20,7 +20,7 @@ HANG = finding("hang", rule="sample-spins", pid=WORKER)
 SLOW, RISK = finding("learning", "warning"), finding("learning", "info")
 
 
-def say(verdicts: Verdicts, *findings: Finding, case: Case = STILL, now: float = 100.0) -> Change:
+def say(verdicts: Verdicts, *findings: Finding, case: Case = STILL, now: float = 100.0) -> tuple[Finding, ...]:
     return verdicts.update(case, Diagnosis(findings), now)
 
 
@@ -34,56 +34,51 @@ def rules(findings: tuple[Finding, ...]) -> list[tuple[str, bool]]:
 
 def test_the_same_is_reported_once() -> None:
     verdicts = Verdicts()
-    assert say(verdicts, HANG).new == (HANG,)
-    again = say(verdicts, HANG, now=101.0)
-    assert again == Change()
-    assert not again.worth_saying
+    assert say(verdicts, HANG) == (HANG,)
+    assert say(verdicts, HANG, now=101.0) == ()
     assert verdicts.findings == (HANG,)
 
 
 def test_the_same_rule_about_another_process_is_new() -> None:
     verdicts = Verdicts()
     say(verdicts, finding("pace", "warning"))
-    assert say(verdicts, finding("pace", "warning"), finding("pace", "warning", pid=5)).new[0].where.pid == 5
+    assert say(verdicts, finding("pace", "warning"), finding("pace", "warning", pid=5))[0].where.pid == 5
 
 
 def test_louder_takes_the_place_of_what_was_said() -> None:
     verdicts = Verdicts()
     warning = replace(HANG, severity="warning")
     say(verdicts, warning)
-    change = say(verdicts, HANG)
-    assert (change.new, change.louder, change.superseded) == ((), (HANG,), (warning,))
-    assert change.worth_saying
+    assert say(verdicts, HANG) == (HANG,)
     assert verdicts.findings == (HANG,)
 
 
 def test_quieter_is_no_news() -> None:
     verdicts = Verdicts()
     say(verdicts, HANG)
-    assert say(verdicts, replace(HANG, severity="warning")) == Change()
+    assert say(verdicts, replace(HANG, severity="warning")) == ()
 
 
 def test_echoes_of_a_named_cause_are_no_news_but_a_death_is() -> None:
     verdicts = Verdicts()
     say(verdicts, HANG)
     echo = finding("hang", rule="main-spins", pid=MAIN)
-    assert say(verdicts, HANG, echo) == Change()
-    assert say(verdicts, finding("death"), case=ended("died")).new == (finding("death"),)
+    assert say(verdicts, HANG, echo) == ()
+    assert say(verdicts, finding("death"), case=ended("died")) == (finding("death"),)
 
 
 def test_a_run_in_vain_is_no_cause_of_a_standstill() -> None:
     verdicts = Verdicts()
     nan = finding("numerics")
     say(verdicts, nan)
-    assert say(verdicts, nan, HANG, finding("learning")).new == (HANG,)
+    assert say(verdicts, nan, HANG, finding("learning")) == (HANG,)
 
 
 def test_what_is_explained_by_the_new_goes() -> None:
     verdicts = Verdicts()
     resort = finding("learning", "warning", rule="no-better-than-constant")
     say(verdicts, resort)
-    change = say(verdicts, finding("numerics"), resort)
-    assert change.superseded == (resort,)
+    say(verdicts, finding("numerics"), resort)
     assert rules(verdicts.findings) == [("a-numerics", False)]
 
 
@@ -92,8 +87,7 @@ def test_a_cause_found_later_takes_the_place_of_what_follows_from_it() -> None:
     rate, gaps = finding("learning", rule="learning-rate-too-high"), finding("data", rule="missing-values")
     say(verdicts, rate, replace(gaps, severity="info"))
     cause = replace(gaps, consequences=("learning-rate-too-high: it is too high",))
-    change = say(verdicts, cause, case=ended("finished"))
-    assert rate in change.superseded
+    say(verdicts, cause, case=ended("finished"))
     assert verdicts.findings == (cause,)
 
 
@@ -111,10 +105,9 @@ def test_a_cause_found_later_takes_the_place_of_what_follows_from_it() -> None:
 def test_later_steps_decide(said: Finding, found: Finding | None, left: list[tuple[str, bool]]) -> None:
     verdicts = Verdicts()
     say(verdicts, said)
-    change = say(verdicts, *([found] if found else []))
+    news = say(verdicts, *([found] if found else []))
     assert [entry for entry in rules(verdicts.findings) if entry[0] == said.rule] == left
-    assert change.withdrawn == ((said,) if left[:1] and left[0][1] else ())
-    assert change.worth_saying is (found is not None and found is not said)
+    assert bool(news) is (found is not None and found is not said)
 
 
 def test_a_standstill_that_moves_again_is_withdrawn() -> None:
@@ -131,7 +124,7 @@ def test_after_recovery_the_same_may_be_said_again() -> None:
     verdicts = Verdicts()
     say(verdicts, HANG, now=100.0)
     verdicts.recovered({MAIN: 103.5})
-    assert say(verdicts, HANG, now=200.0).new == (HANG,)
+    assert say(verdicts, HANG, now=200.0) == (HANG,)
     assert rules(verdicts.findings) == [("sample-spins", False), ("sample-spins", True)]
 
 
@@ -151,10 +144,10 @@ def test_a_good_end_disproves_what_never_ends() -> None:
 
 def test_after_the_end_no_standstill_is_news() -> None:
     for outcome in ("finished", "died", "interrupted"):
-        assert say(Verdicts(), HANG, case=ended(outcome)) == Change()
+        assert say(Verdicts(), HANG, case=ended(outcome)) == ()
     loop = finding("loop", rule="endless-epoch")
-    assert say(Verdicts(), loop, case=ended("finished")) == Change()
-    assert say(Verdicts(), loop, case=ended("died")).new == (loop,)
+    assert say(Verdicts(), loop, case=ended("finished")) == ()
+    assert say(Verdicts(), loop, case=ended("died")) == (loop,)
 
 
 def test_the_scene_of_a_finding_is_kept_with_how_the_run_ended() -> None:
@@ -192,7 +185,7 @@ def test_evidence_that_is_gathered_takes_the_place_of_the_first() -> None:
     better = replace(first, evidence=("seen 12 times",))
     verdicts = Verdicts()
     say(verdicts, first)
-    assert not say(verdicts, better).worth_saying
+    assert say(verdicts, better) == ()
     assert verdicts.findings == (better,)
 
 
