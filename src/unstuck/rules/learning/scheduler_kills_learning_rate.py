@@ -19,7 +19,7 @@ Fix
 
 When it is wrong
     The end of a cosine or one-cycle schedule has small rates on purpose: it is reported only where a third of the run
-    or more trained at next to nothing.
+    or more trained at next to nothing. So is a ReduceLROnPlateau whose loss had come to rest when it began to cut.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ PER_BATCH_SHARE = 0.8  # of the scheduler's steps
 MIN_RAMP, MIN_RAMP_TIMES = 8, 3.0  # steps in which a rate only rises or falls at first, and by how much
 MAX_FACTOR = 0.05  # that a rate was ever multiplied with: a factor is near 1 at its highest
 MIN_LOSS_VALUES = 100
+MIN_BEFORE, MAX_FALL = 2, 0.25  # points of the loss, and by how much of itself it still fell before a rate that is cut
 MIN_TURNS = 2  # back by half: one cycle goes up and down once
 
 
@@ -63,7 +64,8 @@ def decide(case: Case) -> Iterable[Finding]:
         scheduler = max(learning.schedulers, key=lambda scheduler: scheduler.steps, default=None)
         for optimizer in learning.optimizers:
             gone = _gone_at(learning, optimizer)
-            if gone is not None and _loss_stopped(loss, gone):
+            meant = scheduler is not None and _on_its_plateau(scheduler, optimizer, loss)
+            if gone is not None and _loss_stopped(loss, gone) and not meant:
                 yield _killed(learning, optimizer, scheduler, loss, gone)
                 break
         else:
@@ -95,6 +97,17 @@ def _loss_stopped(loss: Loss, gone: int) -> bool:
     third = len(after) // 3
     moved = abs(fmean(after[:third]) - fmean(after[-third:]))
     return moved < 0.1 * abs(fmean(after)) + 1e-12 and fmean(after) > 0.05 * abs(first_value(loss))
+
+
+def _on_its_plateau(scheduler: Scheduler, optimizer: Optimizer, loss: Loss) -> bool:
+    """A ReduceLROnPlateau that is asked now and then lowered the rate where the loss had come to rest: as it should."""
+    cut = next((step for step, rate in optimizer.lrs if rate < peak_rate(optimizer)), None)
+    if scheduler.kind != "ReduceLROnPlateau" or cut is None or _every_batch(scheduler):
+        return False
+    before = [value for step, value in loss.points if cut / 2 <= step <= cut]
+    half = len(before) // 2
+    fell = fmean(before[:half]) - fmean(before[half:]) if half >= MIN_BEFORE else float("inf")
+    return fell < MAX_FALL * fmean(before[half:]) and fmean(before) < first_value(loss) / 2
 
 
 def _every_batch(scheduler: Scheduler | None) -> bool:

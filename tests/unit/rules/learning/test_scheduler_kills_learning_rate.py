@@ -41,6 +41,24 @@ def test_a_schedule_for_epochs_stepped_at_every_batch() -> None:
     assert "from 0.1 to 0 by step 40 and is 0 now" in finding.evidence[0]
 
 
+def test_a_plateau_that_is_one() -> None:
+    """ReduceLROnPlateau begins to cut where the loss has come to rest, far below its beginning: as it should."""
+    rates = [(0, 0.05), *((70 + 10 * n, 0.05 * 0.1**n) for n in range(1, 6))]
+
+    def rules(values: list[float], per_batch: int = 0) -> list[str]:
+        course = loss(first=values[:32], points=list(enumerate(values)), last=values[-1])
+        plateau = schedule("ReduceLROnPlateau", steps=40, per_batch=per_batch, mode="min", patience=3)
+        given: dict[str, Any] = {"optimizers": [optimizer(lrs=rates)], "schedulers": [plateau], "losses": [course]}
+        return [finding.rule for finding in found(scheduler_kills_learning_rate.RULE, **given)]
+
+    rested = [max(0.1, 1.2 * 0.93**n) for n in range(200)]
+    still_falling = [max(0.1, 1.2 * 0.98 ** min(n, 85)) for n in range(200)]
+    assert rules(rested) == []
+    assert rules(rested, per_batch=40) == [scheduler_kills_learning_rate.RULE.name]
+    assert rules(still_falling) == [scheduler_kills_learning_rate.RULE.name]
+    assert rules([1.2] * 200) == [scheduler_kills_learning_rate.RULE.name], "nothing was learned by then"
+
+
 def test_the_end_of_a_schedule_is_meant_to_be_small() -> None:
     rates = [(n, max(1e-9, 0.05 * (1 - n / 200) ** 2)) for n in range(0, 200, 5)]
     cosine: dict[str, Any] = {
