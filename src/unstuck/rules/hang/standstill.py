@@ -85,15 +85,15 @@ class Standstill:
     def long(self) -> bool:
         """By the clock alone: stood, and nothing else moved, for many times longer than ever before."""
         times, stall = self.case.times, self.stall
-        if not stall.seams and (self._is_heard() or not (self.case.interrupted or self.case.asked)):
+        if not (stall.seams or self.case.asked or (self.case.interrupted and not self._is_heard())):
             return False
         limit = max(times.silent, times.silent_ratio * stall.pace.longest)
         return stall.lasts(limit) or self.asked
 
     def _is_heard(self) -> bool:
-        """It reads or writes again and again: a program of an own kind, that says how far it is."""
+        """The run reads or writes again and again: a program of an own kind, that says how far it is."""
         looks = [look for look in self.case.looks if look.at >= self.stall.since]
-        known = [process.io_bytes for look in looks if (process := look.process(self.process.pid)) is not None]
+        known = [process.io_bytes for look in looks if (process := look.process(self.stall.pid)) is not None]
         return sum(before != after for before, after in pairwise(known)) >= HEARD
 
     @property
