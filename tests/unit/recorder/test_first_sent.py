@@ -7,10 +7,13 @@ import random
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from tests.unit.recorder.untouchable import OddFloat, OddList, OddNumber, OddText, Untouchable, watching
 from tests.unit.recorder.written import written
+from unstuck.recorder import guard
+from unstuck.recorder.hooks import processes
 from unstuck.recorder.probes.data.first_sent import LOOKED_AT, SENT, FirstSentProbe, print_of, states
 from unstuck.recorder.records.loaders import FirstSent
 
@@ -89,3 +92,18 @@ def test_small_messages_are_not_looked_at_for_long() -> None:
         assert left == [1]
         probe.child_sends("ready", b"", Process(), left)
     assert left == [0]
+
+
+def test_after_a_fault_of_ours_messages_are_passed_on_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    import multiprocessing.connection as module
+
+    monkeypatch.setattr(guard, "OFF", {})
+    monkeypatch.setattr(guard, "_removers", {})
+    monkeypatch.setattr(guard, "_tell", lambda *_: None)
+    monkeypatch.setattr(module._ForkingPickler, "dumps", module._ForkingPickler.__dict__["dumps"])  # type: ignore[attr-defined]
+    processes.install_messages(module)
+    processes.sends[:] = 1, None
+    monkeypatch.setattr(processes, "look_at_sent", lambda *_: 1 / 0)
+    assert pickle.loads(module._ForkingPickler.dumps([1, 2])) == [1, 2]  # type: ignore[attr-defined]
+    assert list(guard.OFF) == ["first sent"]
+    assert processes.sends == [0, None]
