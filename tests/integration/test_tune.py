@@ -143,7 +143,7 @@ def test_in_code_nothing_is_printed_used_up_or_left(capfd: pytest.CaptureFixture
     loader = DataLoader(Waiting(), batch_size=16, shuffle=True, generator=generator)
     states = generator.get_state(), torch.get_rng_state(), random.getstate()
     before = multiprocessing.active_children()
-    tuned = package.tune(loader, seconds=8, consume=lambda batch: batch.sum())
+    tuned = package.tune(loader, seconds=16, consume=lambda batch: batch.sum())
     assert torch.equal(generator.get_state(), states[0])
     assert torch.equal(torch.get_rng_state(), states[1])
     assert random.getstate() == states[2]
