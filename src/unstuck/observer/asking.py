@@ -46,10 +46,13 @@ def asking_loop(frames: tuple[Place, ...], waits: Iterable[tuple[str, int]], sou
             return None
         function, loop = _here(tree, line)
         names = ASKS | _functions_that_ask(tree)
-        flow = Flow(tree, {at for other, at in waits if other == file} | {line}, frames[place - 1][2] if place else "")
+        answers = {at for other, at in waits if other == file} | {line}
+        flow = Flow(tree, answers, {frames[place - 1][2].rpartition(".")[2]} if place else _waits_at(tree, line))
         asks = _requests(_body(loop) if loop is not None else [], line, names, alone=place == 0)
         if loop is not None and (asked or asks):
-            if not flow.rounds_are_free(loop, asks, kept):
+            if not flow.rounds_are_free(
+                loop, _requests(_body(loop), loop.end_lineno or line, names, alone=False), kept
+            ):
                 return None
             helpers = _helpers(tree) if any(_name(ask) in ("submit", "apply_async", *BOTH) for ask in asks) else 0
             return Asking(file, loop.lineno, loop.end_lineno or loop.lineno, place, helpers)
@@ -109,18 +112,17 @@ def _functions_that_ask(tree: ast.Module) -> frozenset[str]:
 class Flow:
     """Where answers go in one function of a file."""
 
-    def __init__(self, tree: ast.Module, answers: set[int], called: str) -> None:
-        """Lines that wait for an answer; the function of the next frame within, which may be what asks."""
-        self.answers, self.called = answers, called.rpartition(".")[2]
+    def __init__(self, tree: ast.Module, answers: set[int], called: set[str]) -> None:
+        """Lines that wait for an answer; what they call for it: the function of the next frame within, or `recv`."""
+        self.answers, self.called = answers, called
         self.functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
     def rounds_are_free(self, loop: Loop, asks: list[ast.Call], kept: set[str]) -> bool:
-        """`kept`: what objects keep of an answer, in functions called from this loop."""
+        """By all that is asked in it. `kept`: what objects keep of an answer, in functions called from this loop."""
         nodes = list(_nodes(_body(loop)))
         if any(isinstance(node, ast.Break | ast.Return | ast.Yield) for node in nodes):
             return False
-        calls = [node for node in nodes if isinstance(node, ast.Call) and _name(node) == self.called]
-        asks = asks or [call for call in calls if any(_covers(call, at) for at in self.answers)]
+        asks = asks + [node for node in nodes if isinstance(node, ast.Call) and _name(node) in self.called]
         own = set[str]()
         tests = [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
         if isinstance(loop, ast.For | ast.While):
@@ -144,16 +146,19 @@ class Flow:
         for _ in range(FLOWS):
             before = len(led)
             for statement in simple:
-                of_answer = any(_covers(statement, at) for at in self.answers)
+                of_answer = any(_covers(statement, at) for at in self.answers) or self._calls(statement)
                 if of_answer or any(_conflict(read, name, set()) for read in self._reads([statement]) for name in led):
                     led |= set(self._given(statement))
             if len(led) == before:
                 break
         return led
 
+    def _calls(self, statement: ast.stmt) -> bool:
+        return any(isinstance(node, ast.Call) and _name(node) in self.called for node in ast.walk(statement))
+
     def _given(self, statement: ast.stmt) -> Iterator[str]:
         """What a statement gives a value: targets, and objects whose methods are called with something."""
-        exchanging = ASKS | ANSWERS | BOTH | {self.called}
+        exchanging = ASKS | ANSWERS | BOTH | self.called
         for node in ast.walk(statement):
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
                 yield ast.unparse(node)
@@ -214,6 +219,10 @@ def _helpers(tree: ast.Module) -> int:
             value = constants.get(count.id) if isinstance(count, ast.Name) else getattr(count, "value", None)
             counts.append(os.cpu_count() or 1 if count is None else value if isinstance(value, int) else 0)
     return min(counts, default=0)
+
+
+def _waits_at(tree: ast.Module, line: int) -> set[str]:
+    return {_name(node) for node in around(tree, line) if isinstance(node, ast.Call)} & (ANSWERS | BOTH)
 
 
 def _nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:

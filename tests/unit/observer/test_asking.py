@@ -107,7 +107,7 @@ BOUND = {
         def through(first, second, items):
             for item in items:
                 first.send(item)
-                half = first.recv()  # waits too
+                half = first.recv()
                 second.send(half)
                 yield_(second.recv())  # waits
         """,
