@@ -42,7 +42,7 @@ def asking_loop(frames: tuple[Place, ...], waits: Iterable[tuple[str, int]], sou
     asked, kept = False, set[str]()
     for place, (file, line, _) in enumerate(frames):
         tree = source.tree(file)
-        if tree is None:
+        if tree is None or not (place or _waits_at(tree, line)):
             return None
         function, loop = _here(tree, line)
         names = ASKS | _functions_that_ask(tree)

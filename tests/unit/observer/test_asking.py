@@ -117,6 +117,14 @@ BOUND = {
                 result = pool.submit(work, study.ask()).result()  # waits
                 study.tell(result)
         """,
+    "stages-of-which-one-is-quick": """
+        def through(first, second, items):
+            for item in items:
+                first.put(item)
+                half = first.get()  # waits
+                second.put(half)
+                rows.append(second.get())
+        """,
     "kept-by-the-object": """
         class Chain:
             def step(self):
@@ -131,6 +139,11 @@ BOUND = {
         def drain(queue, count):
             for _ in range(count):
                 rows.append(queue.get())  # waits
+        """,
+    "a-pipe-that-is-full": """
+        def share(conns, weights):
+            for conn in conns:
+                conn.send(weights)  # waits
         """,
     "answered-before-it-is-asked": """
         def rolling(conns, actions):
