@@ -1,7 +1,7 @@
 """A loop that asks a helper in each round and waits for the answer, though no later round needs it: read from source.
 
 A helper is a process, a thread or a program of the script's own. Only what is certain counts: a loop in which an answer
-may lead to the next request, end the loop, or was asked for elsewhere is no such loop.
+may lead to the next request or end the loop, or whose requests are made elsewhere, is no such loop.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ def asking_loop(frames: tuple[Place, ...], waits: Iterable[tuple[str, int]], sou
         flow = Flow(tree, answers, {frames[place - 1][2].rpartition(".")[2]} if place else _waits_at(tree, line))
         asks = _requests(_body(loop) if loop is not None else [], line, names, alone=place == 0)
         if loop is not None and (asked or asks):
-            if not flow.rounds_are_free(
-                loop, _requests(_body(loop), loop.end_lineno or line, names, alone=False), kept
-            ):
+            every = _requests(_body(loop), loop.end_lineno or line, names, alone=False)
+            if not flow.rounds_are_free(loop, every, kept):
                 return None
             helpers = _helpers(tree) if any(_name(ask) in ("submit", "apply_async", *BOTH) for ask in asks) else 0
             return Asking(file, loop.lineno, loop.end_lineno or loop.lineno, place, helpers)
