@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .case import (
     CASE_SCHEMA, Case, Exit, Fetcher, HotLine, MemoryCurve, MemoryGroup, MemoryPoint, Outcome, PageCopy, PathFact,
-    SeenStack, Sender, Stall, StepTrend, Strain, Times,
+    SeenStack, Sender, Stall, StepTrend, Strain, Times, Turns,
 )  # fmt: skip
 from .finding import Finding, Fix, Question, SeenBy, Setting, Severity, Where
 from .process import (
@@ -25,5 +25,6 @@ __all__ = [
     "CASE_SCHEMA", "SCHEMA", "Case", "Collective", "Crash", "Exit", "Fetch", "Fetcher", "FileLock", "Finding", "Fix",
     "Flight", "Frame", "HotLine", "LastPass", "Look", "MemoryCurve", "MemoryGroup", "MemoryPoint", "Outcome", "Pace",
     "PageCopy", "PathFact", "Phase", "Process", "Question", "RankGroup", "Role", "SeenBy", "SeenStack", "Sender",
-    "Setting", "Severity", "Stall", "Step", "StepTrend", "Strain", "Thread", "Times", "Wait", "WaitKind", "Where",
+    "Setting", "Severity", "Stall", "Step", "StepTrend", "Strain", "Thread", "Times", "Turns", "Wait", "WaitKind",
+    "Where",
 ]  # fmt: skip

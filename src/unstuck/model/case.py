@@ -171,6 +171,19 @@ class Fetcher:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """A loop of a training without a loader: each round asks a process or thread of the script's own, and waits for the
+    answer, on which no later round depends."""
+
+    line: HotLine  # in the loop, at which the training waits; its share is that of the training's stack samples
+    loop: tuple[int, int]  # first and last line
+    threads: bool = False  # of the training process; else processes
+    helpers: int = 0  # that were seen at work, or that their executor may have, as written
+    seen: int = 0  # looks, of threads stack samples, at which any of them was at work,
+    alone: int = 0  # and no other one was
+
+
+@dataclass(frozen=True, slots=True)
 class Strain:
     """What making batches took of the machine for a few seconds of a training that waits for them."""
 
@@ -191,6 +204,7 @@ class Strain:
     drawing: HotLine | None = None  # with workers: the line of the sampler in which the training spends its waits
     steps: int = 0  # made meanwhile,
     stacks: tuple[SeenStack, ...] = ()  # and what was seen of a training without a loader
+    turns: Turns | None = None  # that its helpers take, as one loop makes them do
 
 
 @dataclass(frozen=True, slots=True)

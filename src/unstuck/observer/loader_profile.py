@@ -20,6 +20,8 @@ from . import proc
 from .locks import is_private
 from .stack_samples import Sampler, drawing_line, hot_line, lock_line, seen_stacks
 from .syscalls import parse_call
+from .tree import descendants
+from .turns import Helped, turns
 
 SECONDS = 2.0
 OWN_SECONDS = 4.0  # of a training without a loader: steps are all that tells what is usual
@@ -29,6 +31,8 @@ MAX_SAMPLED = 2  # workers whose stacks are sampled: they do the same
 PATIENCE_SECONDS = 4.0  # that py-spy may need to come to its end
 MIN_RAN_SHARE = 0.02  # of the time that a thread must have run to be counted
 MOSTLY = 0.5  # share of the time that makes a worker's time computing
+MAX_HELPERS = 64  # processes that a training without a loader started
+AT_WORK = ("running", "sleep", "file")
 LOCKS = ("shared-lock", "file-lock")
 _KINDS = {  # of wait, by system call
     **dict.fromkeys(("running", ""), "running"),
@@ -121,6 +125,7 @@ class Probe(threading.Thread):
         self._paths, self._tree, self._helpers = [main, *workers], tree, helpers
         self._seconds = SECONDS if helpers is None else OWN_SECONDS
         self._over = threading.Event()
+        self._helped = Helped()
         self.result: Strain | None = None
         self.fault: Exception | None = None
 
@@ -155,7 +160,7 @@ class Probe(threading.Thread):
                 sampler.end()
         if self._helpers is not None:
             seen = [stack for pid, some in taken.items() for stack in seen_stacks(pid, some, trains=pid == main.pid)]
-            return replace(strain, stacks=tuple(seen))
+            return replace(strain, stacks=tuple(seen), turns=turns(main.pid, taken, self._helped))
         taken = {pid: [sample for sample in some if sample.main] for pid, some in taken.items()}
         drawing = drawing_line(taken.pop(main.pid)) if workers else None
         samples = [sample for some in taken.values() for sample in some]
@@ -181,6 +186,8 @@ class Probe(threading.Thread):
             if len(kinds) >= 2:
                 together += 1
                 alone += sum(kind not in LOCKS for kind in kinds.values()) <= 1
+            if self._helpers is not None:
+                self._helped.look(pid for pid in descendants(main.pid)[:MAX_HELPERS] if wait_kind(pid) in AT_WORK)
         for maker in makers:
             maker.after = Usage.of(maker.pid)
             maker.before = maker.before if maker.after.by_thread else maker.after  # it is gone

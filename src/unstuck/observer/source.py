@@ -53,6 +53,11 @@ class Source:
         file = self._file(frame.file)
         return stated_path(file.tree, expression) if file and file.tree is not None else None
 
+    def tree(self, path: str) -> ast.Module | None:
+        """None where it cannot be read, or is written for another Python than ours."""
+        file = self._file(path)
+        return None if file is None else file.tree
+
     def _annotated(self, frame: Frame, *, parse: bool) -> Frame:
         file = self._file(frame.file)
         if file is None or frame.line <= 0:
@@ -125,7 +130,7 @@ def facts_of(tree: ast.Module, line: int) -> Frame:
     loop: ast.While | ast.For | ast.AsyncFor | None = None
     holds: list[str] = []
     takes: list[str] = []
-    for node in _around(tree, line):  # outermost first
+    for node in around(tree, line):  # outermost first
         if isinstance(node, SCOPES):
             if _in_header(node, line):
                 break  # a decorator, a default or the `def` itself runs in the scope outside
@@ -194,19 +199,19 @@ def _has(block: object, line: int) -> bool:
     return isinstance(block, list) and any(s.lineno <= line <= (s.end_lineno or line) for s in block)
 
 
-def _around(node: ast.AST, line: int) -> Iterator[ast.AST]:
+def around(node: ast.AST, line: int) -> Iterator[ast.AST]:
     """All nodes whose lines include this one, each before its children."""
     for child in ast.iter_child_nodes(node):
         first = getattr(child, "lineno", None)
         if first is None:
-            yield from _around(child, line)
+            yield from around(child, line)
             continue
         decorators = getattr(child, "decorator_list", None)
         if decorators:
             first = min(first, decorators[0].lineno)
         if first <= line <= (getattr(child, "end_lineno", None) or first):
             yield child
-            yield from _around(child, line)
+            yield from around(child, line)
 
 
 def _in_header(node: ast.AST, line: int) -> bool:

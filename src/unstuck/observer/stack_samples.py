@@ -28,7 +28,8 @@ MAX_USER_FRAMES, MAX_STACKS = 8, 100  # that are kept of a stack, and of a proce
 _MODULE = "/torch/nn/modules/module.py"
 _WAITING = (
     "/threading.py", "/queue.py", "/selectors.py", "/multiprocessing/queues.py", "/multiprocessing/connection.py",
-    "/multiprocessing/pool.py", "/multiprocessing/synchronize.py", "/concurrent/futures/_base.py",
+    "/multiprocessing/pool.py", "/multiprocessing/synchronize.py", "/concurrent/futures/_base.py", "/subprocess.py",
+    "/multiprocessing/popen_fork.py", "/multiprocessing/popen_forkserver.py", "/multiprocessing/process.py",
 )  # fmt: skip
 Frames = tuple[Frame, ...]
 
@@ -40,6 +41,7 @@ class Sample:
     frames: Frames
     count: int
     main: bool = True
+    thread: str = ""
 
 
 class Sampler:
@@ -110,7 +112,7 @@ def parse_raw(text: str, pid: int) -> list[Sample]:
         matches = [match for name in reversed(names) if (match := _FRAME.match(name)) is not None]
         if count.isdigit() and matches:
             frames = (Frame(match[2], int(match[3]), match[1], user=is_user_code(match[2])) for match in matches)
-            samples.append(Sample(tuple(frames), int(count), is_main))
+            samples.append(Sample(tuple(frames), int(count), is_main, head))
     return samples
 
 
@@ -119,12 +121,15 @@ def seen_stacks(pid: int, samples: Iterable[Sample], trains: bool) -> list[SeenS
     source, counts = Source(), Counter[SeenStack]()
     for sample in samples:
         own = [frame for frame in sample.frames if frame.user][:MAX_USER_FRAMES]
-        waits = not sample.frames[0].user and sample.frames[0].file.endswith(_WAITING)
         model = any(frame.file.endswith(_MODULE) for frame in sample.frames)
         sites = tuple((frame.file, frame.line, frame.function) for frame in own)
         code = source.annotate((own[0],))[0].code if own else ""
-        counts[SeenStack(pid, trains and sample.main, sites, code, waits, model)] += sample.count
+        counts[SeenStack(pid, trains and sample.main, sites, code, waits_for_others(sample), model)] += sample.count
     return [replace(stack, count=count) for stack, count in counts.most_common(MAX_STACKS)]
+
+
+def waits_for_others(sample: Sample) -> bool:
+    return not sample.frames[0].user and sample.frames[0].file.endswith(_WAITING)
 
 
 def hot_line(samples: Iterable[Sample], waiting: str) -> HotLine | None:
