@@ -225,7 +225,7 @@ class Mode(Struct):
     training: bool = True
     idle: int = 0  # regularizing modules in eval mode,
     of: int = 0  # of so many
-    never_updated: int = 0  # batch norms whose statistics were never updated
+    never_updated: int = 0  # of the idle ones: norms whose statistics are what they are before the first batch
     kinds: list[str] = []  # classes of the idle ones
     frozen: int = 0  # parameters of the module without requires_grad
 
