@@ -244,6 +244,7 @@ class GraphCut(Struct):
     proven: int = 0  # 2: the same values were seen on both sides; 1: what was called between fits; 0: neither
     step: int = 0
     times: int = 0
+    by_hand: int = 0  # observed steps; of weights that the script itself updates, if they get a gradient
 
 
 class StateCut(Struct):
