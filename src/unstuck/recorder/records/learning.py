@@ -132,7 +132,7 @@ class Targets(Struct):
     integer: bool | None = None  # all are whole numbers; None: not looked at
     ids: str | None = None  # name of a tensor of whole numbers in the training that holds the same
     values: list[float] | None = None  # distinct values, where they are whole and few
-    beyond: dict[str, OutOfReach] = {}  # by activation: relu, sigmoid, tanh
+    beyond: dict[str, OutOfReach] = {}  # by activation: relu, sigmoid, tanh; scaled: what the head is `scaled` from
     classes: int | None = None
     majority: float | None = None
     minority: float | None = None
@@ -172,6 +172,7 @@ class LossHead(Struct):
     after: ActivationKind | Literal[""] = ""  # the activation right in front of the loss
     after_dim: int | None = None
     after_shape: list[int] = []
+    scaled: ActivationKind | Literal[""] = ""  # a bounded activation in front of it, times numbers that do not learn
     broadcast: tuple[list[int], list[int]] | None = None  # shape of the prediction, and the larger one it got
     bare: bool = False  # the loss is the plain mean of this function, comparable with what targets alone give
     signed: bool = False  # nothing is added between this function and the loss
