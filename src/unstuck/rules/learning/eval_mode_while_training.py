@@ -38,7 +38,7 @@ def decide(case: Case) -> Iterable[Finding]:
         for name, history in learning.modes.items():
             since = _eval_since(history)
             if since is None:
-                if len(history) >= MIN_EVAL_STEPS and all(map(_has_fresh_norms_only, history)):
+                if _has_fresh_norms_only(history):
                     yield _fresh_norms(learning, name, history)
                 continue
             before, late = history[:since], history[since:]
@@ -59,9 +59,10 @@ def _eval_since(history: list[Mode]) -> int | None:
     return None if len(late) < MIN_EVAL_STEPS or in_turns else since
 
 
-def _has_fresh_norms_only(mode: Mode) -> bool:
-    """All that is in eval mode, in a model that is not: no norm there brings statistics of its own."""
-    return mode.training and 0 < mode.idle == mode.never_updated
+def _has_fresh_norms_only(history: list[Mode]) -> bool:
+    """All that is in eval mode, in a model that never was: no norm there brings statistics of its own."""
+    always = len(history) >= MIN_EVAL_STEPS and all(mode.training and mode.idle for mode in history)
+    return always and history[-1].never_updated == history[-1].idle
 
 
 def _fresh_norms(learning: Learning, name: str, history: list[Mode]) -> Finding:

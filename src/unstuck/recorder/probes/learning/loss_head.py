@@ -82,6 +82,8 @@ class Head:
         if product is None or prediction is None or self.given is None:
             return
         factor = product.factor
+        if factor.is_cpu and factor.numel() and not any(factor.stride()):  # one number, which may be for a GPU
+            factor = prediction.new_full((), float(factor[(0,) * factor.dim()])).expand_as(prediction)
         if factor.shape != prediction.shape:
             factor = factor.reshape(prediction.shape) if factor.numel() == prediction.numel() < MAX_RESHAPED else None
         if factor is not None and factor.device == prediction.device:

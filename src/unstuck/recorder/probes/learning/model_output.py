@@ -43,7 +43,8 @@ def output(node: Any, saved: SavedTensors) -> Any:
         return result.reshape(shape) if result is not None else None
     if size_of(shape) <= MAX_MULTIPLIED and (product := scaled(node, saved)) is not None:
         result = output(product.inner, saved)
-        return (result * product.factor).reshape(shape) if result is not None else None
+        known = result is not None and result.device == product.factor.device
+        return (result * product.factor).reshape(shape) if known else None
     if size_of(shape) > MAX_RECOMPUTED:
         return None
     if name_of(beneath) in PLAIN_PRODUCTS or name_of(beneath) == "AddBackward":
