@@ -1,4 +1,4 @@
-"""Which layers are taken to be given the data as it came."""
+"""What is seen of the modules of a step: which layers are given the data as it came, which norms were never updated."""
 
 from __future__ import annotations
 
@@ -122,3 +122,29 @@ def test_what_a_layer_is_given_is_measured_on_little_of_it(data: BatchStatistics
     assert about.scale is not None
     assert about.scale.largest.size == pytest.approx(70.0)
     assert about.scale.columns == 300
+
+
+def never_updated(norm: nn.Module, *, trained: bool = True) -> int:
+    model = nn.Sequential(nn.Linear(4, 4), norm.requires_grad_(trained), nn.Dropout()).requires_grad_(trained)
+    norm.eval()
+    steps = observed()
+    steps.begin()
+    assert steps.now is not None
+    out = model(torch.rand(8, 4))
+    steps.at_backward(list(model.parameters()), whole=True)
+    observation = steps.now
+    steps.end()
+    assert out.shape == (8, 4)
+    model.requires_grad_(True)
+    steps.modes.note(observation, {})
+    (history,) = steps.modes.by_root.values()
+    return history[-1].never_updated
+
+
+def test_norms_that_never_saw_a_batch() -> None:
+    assert never_updated(nn.BatchNorm1d(4)) == 1
+    assert never_updated(nn.BatchNorm1d(4), trained=False) == 0  # a random network that is to stay as it is
+    with_statistics = nn.BatchNorm1d(4)
+    with_statistics.running_mean += 0.1  # of a checkpoint that has no count of batches
+    assert never_updated(with_statistics) == 0
+    assert never_updated(nn.BatchNorm1d(4, track_running_stats=False)) == 0

@@ -132,7 +132,7 @@ class Targets(Struct):
     integer: bool | None = None  # all are whole numbers; None: not looked at
     ids: str | None = None  # name of a tensor of whole numbers in the training that holds the same
     values: list[float] | None = None  # distinct values, where they are whole and few
-    beyond: dict[str, OutOfReach] = {}  # by activation: relu, sigmoid, tanh
+    beyond: dict[str, OutOfReach] = {}  # by activation: relu, sigmoid, tanh; scaled: what the head is `scaled` from
     classes: int | None = None
     majority: float | None = None
     minority: float | None = None
@@ -172,6 +172,7 @@ class LossHead(Struct):
     after: ActivationKind | Literal[""] = ""  # the activation right in front of the loss
     after_dim: int | None = None
     after_shape: list[int] = []
+    scaled: ActivationKind | Literal[""] = ""  # a bounded activation in front of it, times numbers that do not learn
     broadcast: tuple[list[int], list[int]] | None = None  # shape of the prediction, and the larger one it got
     bare: bool = False  # the loss is the plain mean of this function, comparable with what targets alone give
     signed: bool = False  # nothing is added between this function and the loss
@@ -225,7 +226,7 @@ class Mode(Struct):
     training: bool = True
     idle: int = 0  # regularizing modules in eval mode,
     of: int = 0  # of so many
-    never_updated: int = 0  # batch norms whose statistics were never updated
+    never_updated: int = 0  # of the idle ones: norms whose statistics are what they are before the first batch
     kinds: list[str] = []  # classes of the idle ones
     frozen: int = 0  # parameters of the module without requires_grad
 
@@ -244,6 +245,7 @@ class GraphCut(Struct):
     proven: int = 0  # 2: the same values were seen on both sides; 1: what was called between fits; 0: neither
     step: int = 0
     times: int = 0
+    by_hand: int = 0  # observed steps; of weights that the script itself updates, if they get a gradient
 
 
 class StateCut(Struct):

@@ -3,15 +3,16 @@
 What it sees
     Parameters of an optimizer that require gradients but never get one: their layers are called in every step, and then
     the result goes on without its graph. A `detach()`, `.data`, `.item()`, a new tensor made of the values, `no_grad`
-    around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. Or a whole optimizer
+    around the call, a choice such as `argmax` or `sign`, or a loss that was itself made a leaf. The same where the
+    script writes its updates out, of layers that it keeps in one list with those that learn. Or a whole optimizer
     steps, and none of its parameters ever had a gradient, however that came about. Or numbers that learn go into a
     random draw (`torch.normal(mean, std)`), which lets no gradient through, though other parts of the loss reach them.
     Or a recurrent layer's state loses its graph before every call, so that only the last one of a sequence learns. Or
     one term of the loss has no graph: a penalty or residual made of `autograd.grad` without `create_graph=True`, or of
-    `p.data`; only the other terms train. Or the result of an operation on a layer's output is dropped
-    (`h.index_add(…)` by itself, where `index_add_` was meant), or that output itself. Or a term of the loss has a graph
-    in which every gradient dies: `min` only picks the zeros that a mask has written, or all lies beyond the limit of a
-    `clamp`, on the side that the loss pulls it away from.
+    `p.data`; only the other terms train. Or the result of an operation on a layer's output is dropped (`h.index_add(…)`
+    by itself, where `index_add_` was meant), or that output itself. Or a term of the loss has a graph in which every
+    gradient dies: `min` only picks the zeros that a mask has written, or all lies beyond the limit of a `clamp`, on the
+    side that the loss pulls it away from.
 
 Why it matters
     Everything before the cut keeps its initial weights. Where the loss itself is cut off, nothing trains at all.
@@ -25,10 +26,11 @@ Fix
 
 When it is wrong
     Parts that are frozen on purpose by detaching them, though the optimizer has them: where they hold trained weights
-    or are in eval mode they are not reported. Nor are layers that are not called (idle experts, branches not taken), or
-    whose result has a name and is not used. A term without a graph is reported only where the source says what made
-    it so: one that is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not. Nor is a hinge that is
-    satisfied, a ratio clipped as PPO does, or a term that lets a gradient through in one of the steps looked at.
+    or are in eval mode they are not reported, nor, where updates are written out, those that no list of the script has
+    together with what learns. Nor are layers that are not called (idle experts, branches not taken), or whose result
+    has a name and is not used. A term without a graph is reported only where the source says what made it so: one that
+    is cut off on purpose (`.detach()`, `.item()`, `no_grad`) is not. Nor is a hinge that is satisfied, a ratio clipped
+    as PPO does, or a term that lets a gradient through in one of the steps looked at.
 """
 
 from __future__ import annotations
@@ -86,6 +88,7 @@ ENDS: dict[TermEnd, tuple[str, str, str]] = {  # why the gradient of a term dies
         "`tanh`), or check the sign of the term.",
     ),
 }
+THE_LOSS = "the loss"
 NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -98,6 +101,8 @@ def decide(case: Case) -> Iterable[Finding]:
         if learning.cut is not None and learning.cut.dropped:
             yield from _dropped(learning, learning.cut)
             continue
+        if learning.cut is not None and learning.cut.by_hand and not learning.compiled:
+            yield from _by_hand(learning, learning.cut)
         cut, cut_off = learning.cut, [p for p in learning.parameters if _cut_off(p, learning)]
         if not cut_off:
             continue
@@ -272,18 +277,31 @@ def _between_modules(learning: Learning, cut: GraphCut, cut_off: list[Parameter]
     called = [p for p in cut_off if p.called and any(_is_in(p, module) for module in cut.lost)]
     matrices = random_matrices(called)
     pretrained = bool(matrices) and not any(matrix.fresh for matrix in matrices)  # frozen on purpose
-    if not called or not cut.training or not cut.proven or pretrained:
-        return
+    if called and cut.training and cut.proven and not pretrained:
+        got_none = f"got no gradient in {max(parameter.seen for parameter in called)} steps observed"
+        yield _cut(learning, cut, f"{counted(called)} of {layer_names(called)} are used in every step and {got_none}")
+
+
+def _by_hand(learning: Learning, cut: GraphCut) -> Iterable[Finding]:
+    """The script writes its updates out: what they are for is seen from the list that it keeps its weights in."""
+    if cut.training:
+        layers = ", ".join(f"`{name}`" for name in cut.lost[:3]) + (" …" if len(cut.lost) > 3 else "")
+        yield _cut(
+            learning,
+            cut,
+            f"{count(cut.parameters, 'parameter')} of {layers} are used in every step, no loss reached them in "
+            f"{cut.by_hand} steps observed, and they still have their first weights; the script keeps them together "
+            "with those that learn",
+        )
+
+
+def _cut(learning: Learning, cut: GraphCut, lost: str) -> Finding:
     certain = cut.proven > 1
-    yield RULE.finding(
+    return RULE.finding(
         severity="error" if certain else "warning",
         confidence=0.95 if certain else 0.75,
         title=_title(cut),
-        evidence=(
-            f"{counted(called)} of {layer_names(called)} are used in every step and got no gradient in "
-            f"{max(parameter.seen for parameter in called)} steps observed",
-            _where_it_ends(cut),
-        ),
+        evidence=(lost, _where_it_ends(cut)),
         where=where(learning, cut.site),
         fix=_fix(cut),
     )
@@ -332,7 +350,8 @@ def _title(cut: GraphCut) -> str:
     if cut.site is None:
         return f"No gradient reaches `{cut.begins}`"
     by = f" by {_call(cut.op)}" if cut.op else ""
-    return f"The graph is cut{by} between `{cut.begins}` and `{cut.ends or 'the loss'}`"
+    end = f"`{cut.ends}`" if cut.ends and cut.ends != THE_LOSS else THE_LOSS
+    return f"The graph is cut{by} between `{cut.begins}` and {end}"
 
 
 def _where_it_ends(cut: GraphCut) -> str:
@@ -346,6 +365,8 @@ def _where_it_ends(cut: GraphCut) -> str:
     if cut.ends and cut.proven > 1:
         by = f" ({_call(cut.op)})" if cut.op else ""
         return f"the output of `{cut.begins}` has a graph; `{cut.ends}` gets the same values without one{by}"
+    if cut.ends == THE_LOSS:
+        return f"the output of `{cut.begins}` has a graph; the loss is made of its values, and reaches no matrix at all"
     if cut.ends:
         return f"the output of `{cut.begins}` has a graph, the input of `{cut.ends}` after it has none"
     return ""

@@ -2,8 +2,9 @@
 
 What it sees
     The loss of a regression is computed right after a ReLU, sigmoid, tanh or softmax, or on the hidden state of a GRU
-    or LSTM, and a good part of the targets is outside its range. Or logits go through a ReLU, so that no probability
-    is below one half.
+    or LSTM, and a good part of the targets is outside its range. Or a sigmoid, tanh or softmax is multiplied with
+    numbers that do not learn (a mask with its data), and most targets lie beyond what each of them allows. Or logits
+    go through a ReLU, so that no probability is below one half.
 
 Why it matters
     The model gets as close as the activation allows and stays there: at the edge of its range, where a sigmoid or tanh
@@ -17,7 +18,7 @@ Fix
 
 When it is wrong
     A few targets a little outside (noise around 0 after a ReLU) are not reported: less than 5 % of them, or a floor
-    that is small compared with their variance.
+    that is small compared with their variance; for a product, less than three quarters of them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ STATES = {
 RNN = " (where that is an RNN, put a linear layer after it)"
 MAX_STATE = 1.001  # of a hidden state; with a first state beyond that a GRU may leave its range
 MIN_SHARE = 0.05  # of the targets outside, and of their variance that the floor is
+MIN_BEYOND = 0.75  # of the targets of a product: a mask on magnitudes falls short of some, where sounds cancel out
 MIN_TARGETS = 32  # of fewer a share of 5 % means nothing
 MIN_FLOOR = 1e-4
 
@@ -53,6 +55,8 @@ def _judge(learning: Learning, head: LossHead) -> Finding | None:
         return _relu_logits(learning, head)
     if head.op in REGRESSION_OPS and _softmax_of_one(head):
         return _always_one(learning, head)
+    if head.op in REGRESSION_OPS and head.scaled and head.bare:
+        return _out_of_scale(learning, head)
     if head.op in REGRESSION_OPS and (head.after in RANGES or _is_state(head)):
         return _out_of_range(learning, head)
     return None
@@ -123,6 +127,34 @@ def _out_of_range(learning: Learning, head: LossHead) -> Finding | None:
         if activation in STATES
         else f"Remove the {activation} after the last layer{RNN if activation == 'tanh' else ''}, or scale the targets "
         "into its range.",
+    )
+
+
+def _out_of_scale(learning: Learning, head: LossHead) -> Finding | None:
+    target, outside = head.target, head.target.beyond.get("scaled") or OutOfReach()
+    if target.count < MIN_TARGETS or target.sd is None or outside.share < MIN_BEYOND:
+        return None
+    if outside.floor < MIN_SHARE * target.sd**2 or outside.floor <= MIN_FLOOR:
+        return None
+    loss, floor = loss_of(learning, head), ""
+    if head.op in SQUARED_OPS and loss is not None and loss.points:
+        floor = f"no output of the {head.scaled} brings the loss below about {number(outside.floor)}{now(loss)}"
+    between = "minus and plus that number" if head.scaled == "tanh" else "0 and that number"
+    return RULE.finding(
+        severity="error",
+        confidence=0.93,
+        title=f"The output is a {head.scaled} times given numbers, and {outside.share:.0%} of the targets are beyond "
+        "what that can be",
+        evidence=(
+            f"the loss gets a {head.scaled} ({RANGES[head.scaled]}) times a number that does not learn, so each output "
+            f"lies between {between}; {outside.share:.0%} of {target.count:,} targets do not",
+            f"the outputs range from {number(head.prediction.min)} to {number(head.prediction.max)}, the targets from "
+            f"{number(target.min)} to {number(target.max)}",
+            floor,
+        ),
+        where=where(learning, head.site),
+        fix=f"Multiply where the targets are within reach (a mask belongs on magnitudes, not on their logarithm), or "
+        f"let the model give its output without the {head.scaled}.",
     )
 
 

@@ -44,6 +44,19 @@ def test_not_cut_or_on_purpose(lost: Parameter, ended: GraphCut) -> None:
     assert not said(graph_cut.RULE, case(parameter(), lost, cut=ended))
 
 
+def test_weights_that_the_script_would_update_itself() -> None:
+    (finding,) = said(graph_cut.RULE, case(parameter(), cut=cut(by_hand=5)))
+    assert (finding.severity, finding.where.line) == ("error", 16)
+    assert "no loss reached them in 5 steps" in finding.evidence[0]
+    assert not said(graph_cut.RULE, case(parameter(), cut=cut(by_hand=5, training=False)))
+
+
+def test_a_loss_that_reaches_no_matrix() -> None:
+    (finding,) = said(graph_cut.RULE, case(parameter(), unreached(), cut=cut(ends="the loss", proven=1)))
+    assert finding.severity == "warning"
+    assert finding.title.endswith("between `model.encoder` and the loss")
+
+
 def test_a_loss_that_is_a_leaf() -> None:
     (finding,) = said(graph_cut.RULE, case(unreached(), cut=cut(op="item", ends="the loss"), leaf_losses=50))
     assert "no graph" in finding.title

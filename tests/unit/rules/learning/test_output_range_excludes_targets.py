@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.rules.learning.trainings import found, head, numbers
-from unstuck.recorder.records.learning import OutOfReach, Predictions
+from unstuck.recorder.records.learning import LossHead, OutOfReach, Predictions
 from unstuck.rules.learning import output_range_excludes_targets
 
 
@@ -29,3 +31,16 @@ def test_a_hidden_state_within_its_range() -> None:
     first_state_is_large = head("mse", after="gru", target=target, prediction=beyond)
     assert found(output_range_excludes_targets.RULE, first_state_is_large) == []
     assert found(output_range_excludes_targets.RULE, head("mse", after="lstm", target=target)) == [], "not measured"
+
+
+def test_a_product_that_cannot_reach_its_targets() -> None:
+    def scaled(share: float, floor: float, **more: Any) -> LossHead:
+        target = numbers(-7, -1, -5, 2, beyond={"scaled": OutOfReach(share=share, floor=floor)})
+        return head("squared", **{"target": target, "scaled": "sigmoid", "bare": True, **more})
+
+    (finding,) = found(output_range_excludes_targets.RULE, scaled(0.98, 8.0))
+    assert "98% of the targets" in finding.title
+    assert "below about 8" in finding.evidence[2]
+    assert found(output_range_excludes_targets.RULE, scaled(0.98, 0.1)) == []  # by little
+    assert found(output_range_excludes_targets.RULE, scaled(0.4, 8.0)) == []  # a mask on magnitudes
+    assert found(output_range_excludes_targets.RULE, scaled(0.98, 8.0, bare=False)) == []  # some may not count

@@ -10,6 +10,7 @@ import dis
 import linecache
 import re
 import sys
+from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
@@ -18,14 +19,19 @@ import torch
 from ... import gpu, user_code
 from ...records import Site
 from ...records.learning import GraphCut
+from ..object_walk import ObjectWalk, held_by
 from . import naming
 from .module_calls import Call, Observation
+from .parameters import is_fresh
 from .script_lines import site_at
 
 MAX_EVENTS = 60_000  # calls in one step after which it is not followed any further
 MAX_FOUND, MAX_CODES = 400, 2000
 MAX_ELEMENTS = 1 << 21
 MAX_NAMED = 24
+MIN_BY_HAND = 5  # observed steps that did not reach them
+MAX_TOGETHER, MAX_WALKED, MAX_STEPS_AWAY = 2000, 3000, 3  # of lists of parameters that are looked for
+APART = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 MAX_AFTER = 64  # bytes of code, a call with its caches and what comes next
 LINES_BACK = 80  # in which `no_grad` is looked for
 FINAL = frozenset(("detach", "detach_", "numpy", "tolist", "item", "__array__"))
@@ -177,6 +183,7 @@ class Search:
         self._calls = [call for call in observation.forward() if call.left >= 0]
         self._cut_off = [call for call in self._calls if self._lost_in(call)]
         self._first = min((call.came for call in self._cut_off), default=0)
+        self._steps = 0
 
     def _lost_in(self, call: Call) -> set[int]:
         return {id(parameter) for parameter in call.own()} & self._lost
@@ -207,6 +214,19 @@ class Search:
             return None
         return self._record(self._last(), "", Line(event.name, site_at(event.code, event.line)), 2, dropped=True)
 
+    def by_hand(self, steps: int) -> GraphCut | None:
+        """Where the script writes its updates out, after so many steps that reached none of these. What they are for is
+        not known: only that a result is dropped is a fault, or that the script keeps layers which still have their
+        first weights in one list with those that it trains."""
+        dropped = self.dropped()
+        if dropped is not None or steps < MIN_BY_HAND:
+            return dropped
+        self._steps = steps
+        lost = [p for call in self._cut_off for p in call.own() if id(p) in self._lost]
+        cut = self.find() if any(map(is_fresh, lost)) else None
+        kept = cut is not None and cut.proven and _keeps_together(self._lost, self._observation.leaves)
+        return cut if kept else None
+
     def _record(self, begins: Call, ends: str, line: Line, proven: int, *, dropped: bool = False) -> GraphCut:
         return GraphCut(
             lost=sorted({call.name(self._names) for call in self._cut_off})[:MAX_NAMED],
@@ -220,6 +240,7 @@ class Search:
             dropped=dropped,
             step=self._observation.step,
             times=self._times,
+            by_hand=self._steps,
         )
 
     def _consumers(self) -> list[Call]:
@@ -253,7 +274,7 @@ class Search:
             return self._record(last, "the loss", self._line(last, None), 2)
         consumer = next((call for call in consumers if call.came > last.left), None)
         if consumer is None:
-            return self._record(last, "", Line(), 0)
+            return self._before_the_loss(last)
         line = self._line(last, consumer)
         proven = 0
         between = Span(self._events, last.left, consumer.came - 1).events
@@ -263,6 +284,19 @@ class Search:
         elif ended and line.site is not None and self._rebuilt(between, last, consumer):
             proven = 2
         return self._record(last, consumer.name(self._names), line, proven)
+
+    def _before_the_loss(self, last: Call) -> GraphCut:
+        """No module is given what comes of the last one. Where the loss reaches no matrix at all, only a scale or the
+        like, all that the model computes is lost on the way."""
+        leaves = self._observation.leaves
+        reached = {id(p): p for call in self._calls for p in call.own() if id(p) in leaves}
+        if len(reached) < len(leaves) or any(p.dim() > 1 for p in reached.values()):
+            return self._record(last, "", Line(), 0)
+        around = [call for call in self._calls if call.holds(last)]
+        cut_off = [call for call in around if leaves.isdisjoint(map(id, naming.all_parameters(call.module())))]
+        begins = max(cut_off, key=lambda call: call.left, default=last)
+        line = self._line(begins, None)
+        return self._record(begins, "the loss", line, int(line.site is not None))
 
     def _rebuilt(self, between: list[Event], last: Call, consumer: Call) -> bool:
         """Its values left torch, and a new tensor with as many rows was made of other values before the next module."""
@@ -281,13 +315,30 @@ class Search:
         until = consumer.came if consumer is not None else self._observation.ended
         span = Span(self._events, carrier.left, until)
         event = _ending(span.events, carrier.gives, last=consumer is None)
-        line = in_source(span.codes, consumer) if event is None else None
+        codes = span.codes if consumer is not None else [*span.codes, *(code for code, _ in carrier.stack[:2])]
+        line = in_source(codes, consumer) if event is None else None
         if line is not None:
             return line
         event = event or next(iter(([e for e in span.events if e.given is not None] or span.events)[-1:]), None)
         if event is not None:
             return Line(event.name, site_at(event.code, event.line))
         return Line("", site_at(*consumer.stack[0])) if consumer is not None and consumer.stack else Line()
+
+
+def _keeps_together(lost: set[int], reached: set[int]) -> bool:
+    """A list or dict of the script, or of an object there that is no module, has parameters of both."""
+
+    def inside(thing: Any) -> Iterator[tuple[str, Any]]:
+        return held_by(thing, naming.MAX_INSIDE) if not issubclass(type(thing), APART) else iter(())
+
+    walk = ObjectWalk(inside, MAX_WALKED, MAX_STEPS_AWAY, skip=naming.PLAIN)
+    for _, thing in walk.over(naming.named_in_frames(sys._getframe())):
+        if type(thing) in (list, tuple, dict):
+            held = [part for _, part in held_by(thing, MAX_TOGETHER)]
+            keys = {id(part) for each in held for part in (each if type(each) is tuple else (each,))}
+            if keys & lost and keys & reached:
+                return True
+    return False
 
 
 def _ending(events: list[Event], gives: list[Fingerprint], *, last: bool) -> Event | None:

@@ -13,10 +13,11 @@ from ...records import Site
 from ...records.learning import ActivationKind, LossHead, LossOp
 from . import crossed_loss, graph_reading, script_lines
 from .graph_reading import ACTIVATIONS, SavedTensors, kind_of, name_of, shape_of, signed
-from .model_output import hidden_state, only, output, size_of, through_views
+from .model_output import hidden_state, only, output, scaled, size_of, through_views
 from .targets import TargetStats
 
 MAX_HEADS = 8
+MAX_RESHAPED = 1 << 20  # elements, of what an output was multiplied with
 CROSSINGS = 16  # graphs in which samples are looked for that meet all others: shapes hardly change
 MAX_ABOVE = 8  # operations between a loss function and the scalar that backward is called on
 KEEP_SIGN = (
@@ -48,6 +49,7 @@ class Given:
     def __init__(self, target: Any, prediction: Any, dim: int = 1, ignored: int | None = None) -> None:
         self.target, self.prediction = target, prediction
         self.dim, self.ignored = dim, ignored  # dimension of the classes; the class to ignore
+        self.factor: Any = None  # what the prediction was multiplied with, where it comes out of a bounded activation
 
 
 class Head:
@@ -60,6 +62,7 @@ class Head:
         self.after: ActivationKind | Literal[""] = ""
         self.after_dim: int | None = None
         self.after_shape: list[int] = []
+        self.scaled: ActivationKind | Literal[""] = ""
         self.broadcast: tuple[list[int], list[int]] | None = None
         self.bare = self.signed = self.weighted = False
         self.given: Given | None = None
@@ -72,6 +75,20 @@ class Head:
         self.after_dim = _number(beneath, "_saved_dim") if name in FED_BY else None
         self.after_shape = shape_of(beneath) or [] if self.after else []
 
+    def scaled_by(self, node: Any, saved: SavedTensors) -> None:
+        """What it is given is the result of a bounded activation, times numbers that do not learn."""
+        product = scaled(node, saved) if self.given is not None and not self.after else None
+        prediction: Any = self.given.prediction if self.given is not None else None
+        if product is None or prediction is None or self.given is None:
+            return
+        factor = product.factor
+        if factor.is_cpu and factor.numel() and not any(factor.stride()):  # one number, which may be for a GPU
+            factor = prediction.new_full((), float(factor[(0,) * factor.dim()])).expand_as(prediction)
+        if factor.shape != prediction.shape:
+            factor = factor.reshape(prediction.shape) if factor.numel() == prediction.numel() < MAX_RESHAPED else None
+        if factor is not None and factor.device == prediction.device:
+            self.scaled, self.given.factor = product.kind, factor
+
 
 class KnownHead:
     """One loss function, at one call of backward, with what it was given over the sampled batches."""
@@ -79,14 +96,14 @@ class KnownHead:
     def __init__(self, head: Head, site: Site | None, called: Site | None, copies: gpu.Copies) -> None:
         self.head, self.site, self.called = head, site, called
         self.times = 0
-        self.targets = TargetStats(head.op, copies)
+        self.targets = TargetStats(head.op, copies, head.scaled)
 
     def take(self, given: Given, frame: FrameType | None) -> None:
         if self.head.op == "ctc":
             self.targets.take_log_probabilities(given.prediction)
             return
         dispatch.ask("data", "loss_given", given.target, self.head.op, given.ignored)
-        self.targets.take(given.target, given.prediction, given.dim, given.ignored)
+        self.targets.take(given.target, given.prediction, given.dim, given.ignored, given.factor)
         if self.targets.batches == 1 and given.target is not None:
             self.targets.look_for_ids(given.target, script_lines.user_frame(frame))
 
@@ -94,9 +111,9 @@ class KnownHead:
         head = self.head
         return LossHead(
             op=head.op, times=self.times, site=self.site, called=self.called, shape=head.shape, dim=head.dim,
-            after=head.after, after_dim=head.after_dim, after_shape=head.after_shape, broadcast=head.broadcast,
-            bare=head.bare, signed=head.signed, weighted=head.weighted, target=self.targets.record(),
-            prediction=self.targets.predictions.record(),
+            after=head.after, after_dim=head.after_dim, after_shape=head.after_shape, scaled=head.scaled,
+            broadcast=head.broadcast, bare=head.bare, signed=head.signed, weighted=head.weighted,
+            target=self.targets.record(), prediction=self.targets.predictions.record(),
         )  # fmt: skip
 
 
@@ -117,7 +134,7 @@ class Heads:
         if head is None:
             return
         called = user_code.site_of(frame)
-        key = head.op, head.after, head.after_dim, head.broadcast is not None, called[1] if called else 0
+        key = head.op, head.after, head.after_dim, head.scaled, head.broadcast is not None, called[1] if called else 0
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MAX_HEADS:
@@ -193,6 +210,7 @@ def _of_loss(node: Any, op: LossOp, saved: SavedTensors, *, alone: bool) -> Head
     if op in KEEP_TARGET:
         ignored = _number(node, "_saved_ignore_index")
         head.given = Given(saved.of(node, "_saved_target"), saved.of(node, "_saved_self"), ignored=ignored)
+        head.scaled_by(given, saved)
     elif op == "ctc":
         head.given = Given(None, saved.of(node, "_saved_log_probs"))
     return head
@@ -228,6 +246,7 @@ def _of_difference(node: Any, name: str, saved: SavedTensors) -> Head | None:
     if prediction is not None and value is not None and prediction.shape == value.shape:
         target = prediction - value if sides[0] is not None else prediction + value
         head.given = Given(torch.round(target, decimals=4), prediction)
+        head.scaled_by(next(side for side in sides if side is not None), saved)
     return head
 
 

@@ -14,10 +14,15 @@ from .graph_reading import SavedTensors, is_leaf, kind_of, name_of, shape_of
 from .view_operations import COPIES, PICKS, SHAPES
 
 MAX_RECOMPUTED = 1 << 12  # elements; a larger output is not computed once more
+SHAPES_KEPT = ("View", "UnsafeView", "Reshape", "Squeeze", "Unsqueeze")
+"""What leaves the numbers in their order."""
 VIEWS = SHAPES | PICKS | COPIES | {"ToCopy"}
 """What only gives another shape, or takes a part."""
 JOINS = ("StackBackward", "CatBackward")
 MAX_JOINED = 8  # parts of what is put together, of which each must be a hidden state
+MAX_MULTIPLIED = 1 << 16  # the same of one that an activation gave, and that was then multiplied
+MAX_FACTORS = 3  # with which it was, one after another
+BOUNDED: tuple[ActivationKind, ...] = ("sigmoid", "tanh", "softmax")
 MAX_JOINS = 8  # such nodes, and views, on the way to it
 LAYER_KINDS: dict[int, ActivationKind] = {1: "tanh", 2: "lstm", 3: "gru"}
 FUSED_LAYERS = {"MkldnnRnnLayerBackward": LAYER_KINDS, "CudnnRnnBackward": LAYER_KINDS}
@@ -36,6 +41,10 @@ def output(node: Any, saved: SavedTensors) -> Any:
     if name_of(beneath) in ("SigmoidBackward", "TanhBackward", "ReluBackward"):
         result = saved.of(beneath, "_saved_result")
         return result.reshape(shape) if result is not None else None
+    if size_of(shape) <= MAX_MULTIPLIED and (product := scaled(node, saved)) is not None:
+        result = output(product.inner, saved)
+        known = result is not None and result.device == product.factor.device
+        return (result * product.factor).reshape(shape) if known else None
     if size_of(shape) > MAX_RECOMPUTED:
         return None
     if name_of(beneath) in PLAIN_PRODUCTS or name_of(beneath) == "AddBackward":
@@ -52,6 +61,35 @@ def output(node: Any, saved: SavedTensors) -> Any:
     if name_of(right) != "TBackward" or not plain:
         return None
     return torch.addmm(bias.variable.detach(), left.detach(), weight.variable.detach().t()).reshape(shape)
+
+
+class Scaled:
+    """What an activation gives between two bounds, times numbers that do not learn: `torch.sigmoid(gate) * x`."""
+
+    def __init__(self, kind: ActivationKind, inner: Any, factor: Any) -> None:
+        self.kind, self.inner, self.factor = kind, inner, factor
+
+
+def scaled(node: Any, saved: SavedTensors) -> Scaled | None:
+    """The factor has the shape of the product."""
+    while node is not None and kind_of(node) in SHAPES_KEPT:
+        node = only(node)
+    shape = shape_of(node) if node is not None else None
+    factor: Any = None
+    for _ in range(MAX_FACTORS):
+        sides = [following for following, _ in node.next_functions] if node is not None else []
+        if not sides or name_of(node) != "MulBackward" or sides.count(None) != 1:
+            break
+        other: Any = saved.of(node, "_saved_self" if sides[0] is None else "_saved_other")
+        if other is None or not gpu.plain(other) or other.is_complex():
+            return None
+        factor = other.detach() if factor is None else factor * other.detach()
+        node = sides[0] or sides[1]
+    beneath = through_views(node)
+    kind = graph_reading.ACTIVATIONS.get(name_of(beneath)) if beneath is not None else None
+    if factor is None or shape is None or kind not in BOUNDED:
+        return None
+    return Scaled(kind, node, factor.expand(shape))
 
 
 def _of_plain_tensors(node: Any, saved: SavedTensors) -> Any:

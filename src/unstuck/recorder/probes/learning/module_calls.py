@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_ROOTS = 8
 MAX_MODES = 24
+MAX_CHANNELS = 1024  # of a norm's statistics that are looked at
 
 
 class Call:
@@ -90,12 +91,12 @@ class Modes:
     def __init__(self, copies: gpu.Copies) -> None:
         self._copies = copies
         self.by_root: dict[str, list[Mode]] = {}
-        self._tracked: dict[int, float] = {}  # batches that a batch norm on a GPU has seen, by its module
+        self._updated: dict[int, bool] = {}  # whether the statistics of a norm on a GPU were, by its module
 
     @property
     def idle(self) -> bool:
-        """A module was last seen in eval mode."""
-        return any(not history[-1].training for history in self.by_root.values())
+        """A module was last seen in eval mode, or its norms were, and never in another."""
+        return any(not history[-1].training or history[-1].never_updated for history in self.by_root.values())
 
     def note(self, observation: Observation, names: dict[int, str]) -> None:
         last = {id(call.module()): call for call in observation.forward() if call.grad}
@@ -119,7 +120,7 @@ class Modes:
             training=training,
             idle=len(idle),
             of=len(calls),
-            never_updated=sum(1 for call in calls if self._never_updated(call.module())),
+            never_updated=sum(1 for call in idle if call.output_graph and self._never_updated(call.module())),
             kinds=sorted({objects.class_name(type(call.module())) for call in idle}),
             frozen=sum(1 for parameter in own if not parameter.requires_grad),
         )
@@ -132,10 +133,14 @@ class Modes:
                 del history[8:-8:2]
 
     def _never_updated(self, module: Any) -> bool:
-        count: Any = naming.table(module, "_buffers").get("num_batches_tracked")
-        if not gpu.plain(count):
+        """Its statistics are what they are before the first batch: 0 and 1. They came with no checkpoint, either."""
+        buffers = naming.table(module, "_buffers")
+        mean: Any = buffers.get("running_mean")
+        var: Any = buffers.get("running_var")
+        if not (gpu.plain(mean) and gpu.plain(var)):
             return False
-        if gpu.away(count):
-            self._copies.read([count], lambda values: self._tracked.__setitem__(id(module), values[0]))
-            return self._tracked.get(id(module)) == 0
-        return gpu.near(count) and int(count) == 0
+        updated = [mean.detach()[:MAX_CHANNELS].any(), (var.detach()[:MAX_CHANNELS] != 1).any()]
+        if gpu.away(mean):
+            self._copies.read(updated, lambda values: self._updated.__setitem__(id(module), any(values)))
+            return self._updated.get(id(module)) is False
+        return gpu.near(mean) and not any(map(bool, updated))

@@ -23,7 +23,7 @@ from .exchanged_views import ExchangedViews
 from .module_calls import Call, Modes, Observation
 from .naming import Names
 from .optimizers import Optimizers, parameters_of
-from .parameters import Parameters
+from .parameters import Parameters, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class ObservedSteps:
         self._by_hand = False  # a step without an optimizer is told at the backward pass after it, about to be read
         self._begins = False  # … and the one to be observed begins after that
         self._begun_after = -1  # the optimizer after whose step the last observation began
-        self._unreached: dict[int, tuple[weakref.ref[Any], int]] = {}
-        """Where no optimizer was made: parameters that a step uses and no loss reaches, and in how many steps."""
+        self._unreached: dict[int, tuple[tuple[weakref.ref[Any], Any], int]] = {}
+        """Where no optimizer was made: parameters that a step uses and no loss reaches; as they are, how often so."""
         self._cuts = self._tries = 0
         self._called_elsewhere = False  # modules cut off are called before the step of another optimizer: a GAN's fakes
         self._handles: list[Any] = []
@@ -141,7 +141,7 @@ class ObservedSteps:
                 continue
             if entry.seen >= CLOSE_AFTER and entry.none == entry.seen and parameter.grad is None:
                 found.add(key)
-        for key, (ref, times) in self._unreached.items():
+        for key, ((ref, _), times) in self._unreached.items():
             parameter, known = ref(), self._parameters.known.get(key)
             never = (known is None or not known.in_graph) and parameter is not None and parameter.grad is None
             if times >= MIN_UNREACHED and never:
@@ -300,7 +300,7 @@ class ObservedSteps:
                 entry.idle += not graph
 
     def _note_unreached(self, observation: Observation) -> None:
-        """Beside others of the same model that are reached."""
+        """Beside others of the same model that are reached, and as they were in the steps before."""
         leaves, before = observation.leaves, self._unreached
         self._unreached = {}
         for call in observation.forward():
@@ -310,7 +310,10 @@ class ObservedSteps:
             own = [p for p in call.own() if p.requires_grad and id(p) not in leaves]
             if own and any(id(p) in leaves for p in naming.all_parameters(root)):
                 for p in own:
-                    self._unreached[id(p)] = weakref.ref(p), 1 + before.get(id(p), (None, 0))[1]
+                    state, (last, times) = state_of(p), before.get(id(p), (None, 0))
+                    self._unreached[id(p)] = state, 1 + times * (state == last)
+        if self.cut is not None and self.cut.by_hand and not self._unreached:
+            self.cut = None
 
     def _look_at_state(self, observation: Observation, names: dict[int, str]) -> None:
         from . import state_cut
@@ -331,8 +334,9 @@ class ObservedSteps:
         from . import cut_search
 
         times = 1 + (self.cut.times if self.cut is not None else 0)
-        if optimizer is None:  # it is not known what is meant to be trained: only that a result is dropped is a fault
-            cut = cut_search.Search(observation, lost, names, times).dropped()
+        if optimizer is None:
+            steps = min((self._unreached[key][1] for key in lost & self._unreached.keys()), default=0)
+            cut = cut_search.Search(observation, lost, names, times).by_hand(steps)
             self._cuts += cut is not None
             self.cut = cut or self.cut
             return

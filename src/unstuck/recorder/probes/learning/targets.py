@@ -24,6 +24,7 @@ CLASS_LOSSES = ("cross_entropy", "nll")
 SQUARES = ("mse", "squared")
 BINARY_LOSSES = ("bce", "bce_logits")
 REACHES = {"relu": (0.0, None), "sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}  # what activations can give: from, to
+ROUNDING = 1e-3  # of a target, which may be known by what the loss made of it
 
 
 class Extent:
@@ -117,8 +118,10 @@ class PredictionStats:
 class TargetStats:
     """Of one loss function, over all the batches that were read."""
 
-    def __init__(self, op: LossOp, copies: gpu.Copies) -> None:
+    def __init__(self, op: LossOp, copies: gpu.Copies, scaled: str = "") -> None:
+        """`scaled`: the bounded activation, if predictions are what it gave times other numbers."""
         self.op, self._copies = op, copies
+        self._bounds = REACHES["tanh" if scaled == "tanh" else "sigmoid"]
         self.batches = self.count = 0
         self.dtype = ""
         self.shape: list[int] = []
@@ -141,11 +144,15 @@ class TargetStats:
         self._floor = 0.0
         self._negative = False
 
-    def take(self, target: Any, prediction: Any = None, dim: int = 1, ignored: int | None = None) -> None:
-        """`dim`: of the classes, where targets are probabilities; `ignored`: the class to ignore."""
+    def take(
+        self, target: Any, prediction: Any = None, dim: int = 1, ignored: int | None = None, factor: Any = None
+    ) -> None:
+        """`dim`: of the classes, where targets are probabilities; `ignored`: the class to ignore; `factor`: with which
+        the prediction was multiplied."""
         if target is None or target.numel() == 0:
             return
-        both = [tensor for tensor in (target, prediction) if tensor is not None]
+        factor = factor if prediction is not None and target.shape == prediction.shape else None
+        both = [tensor for tensor in (target, prediction, factor) if tensor is not None]
         if not (all(gpu.near(tensor) for tensor in both) or all(gpu.away(tensor) for tensor in both)):
             return
         self.batches += 1
@@ -177,7 +184,7 @@ class TargetStats:
         self.predictions.width = int(prediction.shape[-1])
         self.predictions.rows.take_sums(prediction.float().exp().sum(-1))
 
-    def _take(self, dim: int, ignored: int | None, target: Any, prediction: Any = None) -> None:
+    def _take(self, dim: int, ignored: int | None, target: Any, prediction: Any = None, factor: Any = None) -> None:
         if self.op in CLASS_LOSSES:
             self._take_classes(target, prediction, ignored)
         elif self.op == "log_softmax":
@@ -185,6 +192,8 @@ class TargetStats:
                 self._take_rows(target, prediction, dim)
         elif not target.is_complex():
             self._take_numbers(target, prediction)
+            if factor is not None:
+                self._take_scaled(target.float(), factor.float())
 
     def _take_classes(self, target: Any, prediction: Any, ignored: int | None) -> None:
         if target.is_floating_point() or prediction is None:
@@ -243,6 +252,14 @@ class TargetStats:
                 above = int((prediction > (0.5 if self.op == "bce" else 0.0)).sum())
                 counts = torch.tensor([int(prediction.numel()) - above, above])
             self.predictions.take(prediction, counts)
+
+    def _take_scaled(self, target: Any, factor: Any) -> None:
+        """How far the factor times the activation comes, one by one."""
+        ends = [factor * bound for bound in self._bounds]
+        missed = target - target.clamp(torch.minimum(*ends), torch.maximum(*ends))
+        beyond = self._beyond.setdefault("scaled", [0.0, 0.0])
+        beyond[0] += int((missed.abs() > ROUNDING * (1 + target.abs())).sum())
+        beyond[1] += float((missed * missed).sum())
 
     def _take_columns(self, target: Any) -> None:
         flat = target.dim() < 2 or target.shape[-1] > MAX_COLUMNS
