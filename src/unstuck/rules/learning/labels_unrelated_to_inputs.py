@@ -127,7 +127,7 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
         return None
     if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
         return _other_order(learning, head, data, (relation, relation.paired), outcome)
-    if data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
+    if relation.coarse or data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
         return None
     if _rare(data.labels, relation) < MIN_RARE:
         return None

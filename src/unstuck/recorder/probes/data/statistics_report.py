@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import tensors
 from ...records.data import LabelCounts, Link, LoaderData, PartRole, PartSeen, Relation, TextsSeen
-from . import columns, relation
+from . import columns, own_tables, relation
 from .part import Part
 from .statistics import Gathered
 
@@ -51,17 +51,40 @@ def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
 
 
 def _relation(gathered: Gathered, target: str | None, roles: dict[str, PartRole], total: int | None) -> Relation | None:
-    """Where rows of features are all that the model gets."""
-    kept = gathered.kept
+    """Where rows of features, pictures or sequences are all that the model gets."""
+    pair, kept = _only_input(gathered, target, roles), gathered.kept
+    if pair is None or target is None or kept.keys.numel() < relation.MIN_ROWS:
+        return None
+    part, table = pair
+    classes = is_classes(gathered.parts[target])
+    if part.per_sample is None:
+        return relation.relation(table, kept.parts[target], kept.samples, classes, total)
+    if total is None or not gathered.named:
+        return None  # the same ones may have come several times, augmented in other ways
+    return relation.relation(table[:, 2:], kept.parts[target], kept.samples, classes, total, coarse=True)
+
+
+def reordered(about: LoaderData, gathered: Gathered, own: own_tables.OwnTables) -> LoaderData:
+    """The same for what a script holds and draws its batches from itself, where it has no loader."""
+    target = about.target
+    pair = _only_input(gathered, target, {part.path: part.role for part in about.parts if part.role not in COMPUTED})
+    if pair is None or target is None:
+        return about
+    answers = gathered.parts[target], gathered.kept.parts[target]
+    return replace(about, relation=own.relation(pair, answers, is_classes(answers[0])) or about.relation)
+
+
+def is_classes(target: Part) -> bool:
+    return target.labels is not None and 2 <= len(target.labels) <= relation.MAX_CLASSES
+
+
+def _only_input(gathered: Gathered, target: str | None, roles: dict[str, PartRole]) -> tuple[Part, Any] | None:
+    """With the rows that were kept of it; its target has one number a sample."""
+    kept = gathered.kept.parts
     inputs = [part for path, part in gathered.parts.items() if path not in roles]
-    if target is None or target not in kept.parts or len(inputs) != 1 or inputs[0].path not in kept.parts:
+    if target not in kept or len(inputs) != 1 or inputs[0].path not in kept or _role(inputs[0]) not in COMPUTED:
         return None
-    answers = kept.parts[target]
-    if _role(inputs[0]) != "features" or answers.shape[1] != 1 or kept.keys.numel() < relation.MIN_ROWS:
-        return None
-    labels = gathered.parts[target].labels
-    classes = labels is not None and 2 <= len(labels) <= relation.MAX_CLASSES
-    return relation.relation(kept.parts[inputs[0].path], answers, kept.samples, classes, total)
+    return (inputs[0], kept[inputs[0].path]) if kept[target].shape[1] == 1 else None
 
 
 def _target(gathered: Gathered) -> str | None:
@@ -91,7 +114,7 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
     if role not in COMPUTED:
         return about
     kept = gathered.kept.parts.get(part.path)
-    spreads = columns.spreads(kept) if kept is not None else {}
+    spreads = columns.spreads(kept if part.per_sample is None else kept[:, :2]) if kept is not None else {}
     of_columns = spreads if part.per_sample is None else {}
     links = _links(gathered, part, target) if role == "features" else {}
     known = [
