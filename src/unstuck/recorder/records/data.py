@@ -87,8 +87,11 @@ class Link(Struct):
     as_category: float = 0.0
     as_number: float = 0.0
     codes: int = 0  # distinct values
-    smooth: float | None = None  # share of the first that is left where neighbouring codes mean nearly the same;
-    rows: int = 0  # and chance is far away
+    smooth: float | None = None
+    """How much of the first is left where neighbouring codes mean nearly the same, in standard deviations above what is
+    left of codes in any order (None: too few codes, or chance is too near),"""
+    one: float | None = None  # and the share that a single code has in it
+    rows: int = 0
 
 
 class ColumnStats(Struct):

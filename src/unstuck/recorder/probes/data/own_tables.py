@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from _weakref import ref
+from collections.abc import Iterator
 from itertools import islice
 from types import FrameType
 from typing import Any
@@ -17,8 +18,8 @@ from .part import Part, laid_out
 from .summary import Summary
 
 LOOK_AT = (2, 16)  # calls of the model at which the script's tables are looked for
-MOST_FRAMES, MOST_TABLES = 3, 64
-MOST_ROWS = 4096  # of a table that are read
+MOST_FRAMES, MOST_TABLES, MOST_PAIRS = 3, 64, 4
+MOST_ROWS, AT_ONCE = 4096, 256  # of a table that are read
 COMPARED = 256  # samples that the model got
 MIN_AGREEMENT = 6.0  # standard deviations: each has the target that the tables give it
 
@@ -34,28 +35,33 @@ class OwnTables:
         self._looks += 1
         if self._looks not in LOOK_AT:
             return
-        for user in islice(script_lines.user_frames(frame), MOST_FRAMES):
-            for _, lies in dataset_memory.held(script_lines.names_in(user), set())[0]:
-                if len(self._things) < MOST_TABLES:
-                    self._things.setdefault(lies.begin, ref(lies.thing))
+        try:
+            for user in islice(script_lines.user_frames(frame), MOST_FRAMES):
+                for _, lies in dataset_memory.held(script_lines.names_in(user), set())[0]:
+                    if len(self._things) < MOST_TABLES:
+                        self._things.setdefault(lies.begin, ref(lies.thing))
+        except RuntimeError:  # one of many that vmap goes through at once
+            return
 
     def relation(self, given: tuple[Part, Any], target: tuple[Part, Any], classes: bool) -> Relation | None:
         """Of what the model is given and its target, each with the rows of it that were kept."""
         if self.found is None:
             held = [thing for each in self._things.values() if (thing := each()) is not None]
             self._things = {begin: each for begin, each in self._things.items() if each() is not None}
-            pair = _pair(held, given[0], target[0])
-            self.found = _relation(*pair, given, target[1], classes) if pair is not None else None
+            pairs = islice(_pairs(held, given[0], target[0]), MOST_PAIRS)
+            found = (_relation(*pair, given, target[1], classes) for pair in pairs)
+            self.found = next((each for each in found if each is not None), None)
         return self.found
 
 
-def _pair(held: list[Any], given: Part, target: Part) -> tuple[Any, Any] | None:
-    """The longest two tables of such rows, with as many of each."""
-    targets = {len(table): table for thing in held if (table := _whole(thing, target.shape, target.floats)) is not None}
+def _pairs(held: list[Any], given: Part, target: Part) -> Iterator[tuple[Any, Any]]:
+    """Tables of such rows, with as many of each, the longest first."""
+    targets = [table for thing in held if (table := _whole(thing, target.shape, target.floats)) is not None]
     found = [table for thing in held if (table := _whole(thing, given.shape, None)) is not None]
-    found = [table for table in found if len(table) in targets and targets[len(table)] is not table]
-    longest = max(found, key=len, default=None)
-    return None if longest is None else (longest, targets[len(longest)])
+    for table in sorted(found, key=len, reverse=True):
+        for other in targets:
+            if len(other) == len(table) and other.data_ptr() != table.data_ptr():
+                yield table, other
 
 
 def _whole(thing: Any, shape: list[int], floats: bool | None) -> Any:
@@ -92,7 +98,8 @@ def _relation(inputs: Any, targets: Any, given: tuple[Part, Any], target: Any, c
     rows = bounded_rows.chosen(total, MOST_ROWS)
     coarse = part.per_sample is not None
     if coarse:
-        table = Summary().of(laid_out(inputs, part.kind)[rows])
+        laid = laid_out(inputs, part.kind)
+        table = torch.cat([Summary().of(laid[some]) for some in rows.split(AT_ONCE)])
         kept = kept[:, 2:]
     else:
         table = inputs[rows].double()

@@ -8,12 +8,12 @@ from typing import Any
 from . import bounded_rows
 
 VALUES = 48  # of a sample
-READ = 256  # of a sample, for how alike neighbours are
+READ, MOST_READ = 256, 1 << 16  # of a sample, and of a batch, for how alike neighbours are
 LAGS = (1, 2, 4)
 
 
 class Summary:
-    """Of samples of one kind: all are as long."""
+    """Of samples of one kind: as many numbers of each."""
 
     def __init__(self) -> None:
         self.width: int | None = None
@@ -21,16 +21,18 @@ class Summary:
     def of(self, laid: Any, rows: bounded_rows.Rows | None = None) -> Any:
         """`laid`: samples first, channels or features last."""
         torch = sys.modules["torch"]
-        whole, few = (_thinned(laid, most) for most in (READ, VALUES))
+        read = rows.read if rows is not None else int(laid.shape[0])
+        whole, few = (_thinned(laid, most) for most in (max(VALUES, min(READ, MOST_READ // max(1, read))), VALUES))
         whole, few = ((rows.of(each) if rows is not None else each).double() for each in (whole, few))
-        found = torch.cat((*_neighbours(whole), few.flatten(1)), 1)
-        self.width = int(found.shape[1]) if self.width is None else self.width
-        return torch.nn.functional.pad(found, (0, self.width - int(found.shape[1])))
+        few = few.flatten(1)
+        self.width = int(few.shape[1]) if self.width is None else self.width
+        few = torch.nn.functional.pad(few, (0, self.width - int(few.shape[1])))
+        return torch.cat((few, *_neighbours(whole)), 1)
 
 
 def values(summarised: Any, width: int) -> Any:
-    """What it has of the values themselves: by sample, place and channel; nothing where channels are left out."""
-    taken = summarised[:, len(LAGS) :]
+    """Of sequences: the values themselves, by sample, place and channel; None where some channels were left out."""
+    taken = summarised[:, : -2 * len(LAGS)]
     return taken.reshape(len(taken), -1, width) if width <= VALUES and taken.shape[1] % width == 0 else None
 
 
@@ -40,17 +42,17 @@ def _thinned(laid: Any, most: int) -> Any:
 
 
 def _neighbours(table: Any) -> list[Any]:
-    """Along all dimensions but the first and the last: whatever the phase of a signal, or the place of a thing."""
+    """A column for each dimension and lag: whatever the phase of a signal is, or the place of what is in a picture."""
     torch = sys.modules["torch"]
-    centered = table - table.mean(dim=tuple(range(1, table.dim())), keepdim=True)
+    centered = table - table.flatten(1).mean(1).reshape(-1, *[1] * (table.dim() - 1))
     size = centered.square().flatten(1).mean(1, keepdim=True).clamp_min(1e-30)
     found = []
-    for lag in LAGS:
-        sums = torch.zeros_like(size)
-        for dim in range(1, table.dim() - 1):
-            length = int(table.shape[dim])
-            if length > lag:
-                both = centered.narrow(dim, 0, length - lag) * centered.narrow(dim, lag, length - lag)
-                sums = sums + both.flatten(1).mean(1, keepdim=True)
-        found.append(sums / size)
+    for dim in range(1, table.dim()):
+        length = int(table.shape[dim])
+        for lag in LAGS:
+            if length <= lag:
+                found.append(torch.zeros_like(size))
+                continue
+            both = centered.narrow(dim, 0, length - lag) * centered.narrow(dim, lag, length - lag)
+            found.append(both.flatten(1).mean(1, keepdim=True) / size)
     return found
