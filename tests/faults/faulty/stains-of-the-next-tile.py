@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-TILES, SIDE = 1200, 12
+TILES, SIDE = 800, 12
 
 
 class Tiles(Dataset):
@@ -33,7 +33,7 @@ def main():
         nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(200, 24), nn.ReLU(), nn.Linear(24, 4)
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    for epoch in range(16):
+    for epoch in range(24):
         total = 0.0
         for photos, stains in loader:
             loss = nn.functional.cross_entropy(model(photos), stains)

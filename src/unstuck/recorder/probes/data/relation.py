@@ -10,6 +10,7 @@ from typing import Any
 from ...records.data import PairedWith, Relation
 
 MIN_ROWS = 200  # that are compared; fewer prove nothing
+MIN_PAIRS = 100  # of these, in another order: that must be very clear
 MAX_REORDERED = 1 << 16  # samples of a dataset whose targets are tried in other orders
 MAX_NEAR = 512  # rows among which the nearest is looked for
 MAX_COLUMNS = 64  # of more, some spread over all of them
@@ -62,7 +63,7 @@ def _in_order(white: Any, groups: Any, row_of: Any, order: list[int]) -> float:
     torch = sys.modules["torch"]
     inputs, targets = row_of[:-1], row_of[torch.tensor(order, device="cpu")]
     both = (inputs >= 0) & (targets >= 0)
-    return _by_mean(white[inputs[both]], groups[targets[both]]) if int(both.sum()) >= MIN_ROWS else 0.0
+    return _by_mean(white[inputs[both]], groups[targets[both]]) if int(both.sum()) >= MIN_PAIRS else 0.0
 
 
 def whitened(table: Any, most: int = MAX_COLUMNS) -> Any:
