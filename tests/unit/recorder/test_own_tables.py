@@ -30,8 +30,9 @@ def pictures() -> tuple[Any, Any]:
     return torch.randn(4, 1, 8, 8, generator=g)[kinds] + torch.randn(ROWS, 1, 8, 8, generator=g), kinds
 
 
-def holds(x: Any, y: Any, own: OwnTables) -> None:
+def holds(x: Any, y: Any, own: OwnTables) -> tuple[Any, Any]:
     look(own)
+    return x, y
 
 
 def look(own: OwnTables) -> None:
@@ -59,7 +60,7 @@ def test_tables_in_another_order(order: str) -> None:
     x, y = pictures()
     by_text = torch.tensor(sorted(range(ROWS), key=str))
     x = {"as text": x[by_text], "reversed": x.flip(0), "next": x.roll(-1, 0)}[order]
-    augmented = 2 * torch.roll(x, 1, 3) + 0.3 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
+    augmented = 2 * x + 0.5 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
     for kept in (found(x, y), found(x.numpy(), y.numpy()), found(x[:-100], y[:-100]), found(x, y, augmented)):
         assert kept is not None
         assert (kept.paired, kept.rows, kept.coarse) == (order, ROWS, True)
