@@ -114,17 +114,6 @@ def test_rows_kept_are_the_same_in_whatever_order_they_come() -> None:
     assert 0.4 < float((forth.samples < 4500).double().mean()) < 0.6
 
 
-def test_associations_lose_what_chance_gives() -> None:
-    g = torch.Generator().manual_seed(1)
-    code, label = torch.randint(0, 12, (1500,), generator=g), torch.randint(0, 3, (1500,), generator=g)
-    assert statistics_report.cramer(code, label, 12, 3) < 0.1
-    assert statistics_report.ratio(code, torch.randn(1500, generator=g), 12) < 0.15
-    odd = code % 2
-    assert statistics_report.cramer(code, odd, 12, 2) == pytest.approx(1.0, abs=0.01)
-    assert statistics_report.ratio(odd, code.double(), 2) < 0.4
-    assert statistics_report.correlation(code.double(), 3.0 * code - 1) == pytest.approx(1.0)
-
-
 def test_samples_of_different_shapes_are_read_one_by_one() -> None:
     parts = dict(sample_contents.stacked([(torch.randn(k, 3), k) for k in (4, 5, 6)]))
     assert [tuple(each.shape) for each in parts["[0]"]] == [(4, 3), (5, 3), (6, 3)]

@@ -81,11 +81,17 @@ class Spread(Struct):
 
 
 class Link(Struct):
-    """How much a column of whole numbers says of the target, less what chance gives."""
+    """How much a column of codes says of the target, less what chance gives: of whole numbers, or others at even
+    distances."""
 
     as_category: float = 0.0
     as_number: float = 0.0
     codes: int = 0  # distinct values
+    smooth: float | None = None
+    """How much of the first is left where neighbouring codes mean nearly the same, in standard deviations above what is
+    left of codes in any order (None: too few codes, or chance is too near),"""
+    one: float | None = None  # and the share that a single code has in it
+    rows: int = 0
 
 
 class ColumnStats(Struct):
@@ -152,6 +158,7 @@ class Relation(Struct):
     above what chance gives."""
 
     rows: int = 0
+    coarse: bool = False  # of pictures or sequences, a few numbers of each: that these show nothing proves nothing
     by_mean: float = 0.0  # means of the inputs differ between classes, or go with the target
     by_neighbour: float = 0.0  # the most similar input has the same target
     paired: PairedWith | None = None  # the order of the targets that fits best, where all samples are known,

@@ -4,8 +4,9 @@ What it sees
     The loss has come to rest at the entropy of the class frequencies, or at the variance of the targets, and one of
     three: inputs that come once more have another target each time (the two are shuffled apart while the training
     runs); the targets fit their inputs in another order of the samples (the next one's, reversed, numbers sorted as
-    text); or simple tests on the rows that were read find no relation at all between inputs and targets, and none of
-    the two was drawn at random on purpose. Or the script gathers results of parallel tasks as they finish
+    text), in a dataset or in tables that the script draws its batches from itself; or the inputs are rows of features,
+    simple tests on those that were read find no relation at all between them and their targets, and none of the two was
+    drawn at random on purpose. Or the script gathers results of parallel tasks as they finish
     (`as_completed`, `imap_unordered`), without what they belong to, and goes through the tasks once more. Or the target
     is noise that the script draws for it alone, while the model's input has another draw in it.
 
@@ -127,7 +128,7 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
         return None
     if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
         return _other_order(learning, head, data, (relation, relation.paired), outcome)
-    if data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
+    if relation.coarse or data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
         return None
     if _rare(data.labels, relation) < MIN_RARE:
         return None

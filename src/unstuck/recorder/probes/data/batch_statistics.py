@@ -27,6 +27,7 @@ from . import (
     finish_order,
     loader_source,
     made_up,
+    own_tables,
     part,
     statistics_report,
     torn_tables,
@@ -56,6 +57,7 @@ class Source:
         self._files: list[str] = []
         self._made_up: bool | None = None  # and what was found
         self._as_finished: Site | None = None
+        self.own = own_tables.OwnTables()
 
     def is_like(self, tensor: Any) -> bool:
         """It may be another batch of the only tensor that the model is given."""
@@ -70,6 +72,8 @@ class Source:
 
     def record(self) -> LoaderData:
         found = statistics_report.filled(self.about, self.gathered, self.trains)
+        if self.loading is None:
+            found = statistics_report.reordered(found, self.gathered, self.own)
         related = found.relation is not None and max(found.relation.by_mean, found.relation.by_neighbour) > RELATED
         if related:
             return found
@@ -165,6 +169,7 @@ class BatchStatistics(Probe):
             source.step = flight.steps()
             with sys.modules["torch"].no_grad():
                 source.gathered.take(batch, None, open_=True)
+            source.own.look(frame)
             self._read(source, batch)
 
     def _read(self, source: Source, batch: Any) -> None:

@@ -144,7 +144,7 @@ class KeptRows:
         """`parts`: by name, one row a sample."""
         torch = sys.modules["torch"]
         keys = _hashed(samples)
-        if self.keys is None:
+        if self.keys is None or parts.keys() > self.parts.keys():  # the first batch may have come without its target
             self.keys, self.samples = keys[:0], samples[:0]
             self.parts = {name: part.double()[:0] for name, part in parts.items()}
         if parts.keys() != self.parts.keys():
@@ -167,6 +167,12 @@ class KeptRows:
     def merge(self, other: KeptRows) -> None:
         if other.keys is not None and other.keys.numel():
             self.take(other.samples, other.parts)
+
+
+def chosen(count: int, most: int) -> Any:
+    """Numbers of rows: a fair choice, where there are more."""
+    every = sys.modules["torch"].arange(count, device="cpu")
+    return every if count <= most else _hashed(every).argsort()[:most]
 
 
 def _hashed(samples: Any) -> Any:

@@ -7,7 +7,7 @@ from math import log
 from typing import Any
 
 from ...records.data import PartKind
-from . import bounded_rows, columns
+from . import bounded_rows, columns, summary
 
 WIDE = 512  # columns of a part that are looked at; of more, some spread over it
 MOST_LABELS = 1000  # distinct ones
@@ -34,6 +34,7 @@ class Part:
         self.columns = columns.Columns(self.width)
         self.per_sample = columns.Columns(2) if self.kind in ("image", "sequence") else None
         """Of images and sequences: mean and standard deviation of each sample."""
+        self.summary = summary.Summary()
         self.labels: dict[float, int] | None = {} if self.kind in ("label", "number") else None
         self.entropies = [0.0, 0.0, 0.0]
         """Of the labels within a batch: their sum, how many batches, and samples in all of these."""
@@ -49,7 +50,7 @@ class Part:
                 self.columns.take(flat.unsqueeze(1), rows.named)
             return flat.unsqueeze(1)
         if self.kind in ("features", "image", "sequence"):
-            laid = _laid(tensor, self.kind)
+            laid = laid_out(tensor, self.kind)
             return self._take_table(laid, rows) if laid.shape[-1] == self.whole_width else None
         return None
 
@@ -72,7 +73,7 @@ class Part:
         deviation, mean = torch.std_mean(table.flatten(1), dim=1, correction=0)
         moments = torch.stack((mean, deviation), 1)
         self.per_sample.take(moments[good], named[good])
-        return moments if step == 1 else None
+        return torch.cat((moments, self.summary.of(laid, rows)), 1) if step == 1 else None
 
     def _take_hidden(self, laid: Any, rows: bounded_rows.Rows, shown: set[int]) -> None:
         torch = sys.modules["torch"]
@@ -152,7 +153,7 @@ def channel_dim(tensor: Any, kind: PartKind) -> int:
     return 1
 
 
-def _laid(tensor: Any, kind: PartKind) -> Any:
+def laid_out(tensor: Any, kind: PartKind) -> Any:
     """Samples first, channels or features last."""
     if kind == "image" and tensor.dim() == 3:  # grey, without a dimension for it
         return tensor.unsqueeze(-1)
@@ -160,4 +161,4 @@ def _laid(tensor: Any, kind: PartKind) -> Any:
 
 
 def _width(tensor: Any, kind: PartKind) -> int:
-    return int(_laid(tensor, kind).shape[-1]) if kind in ("features", "sequence", "image") else 1
+    return int(laid_out(tensor, kind).shape[-1]) if kind in ("features", "sequence", "image") else 1

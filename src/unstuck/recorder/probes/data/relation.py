@@ -10,6 +10,7 @@ from typing import Any
 from ...records.data import PairedWith, Relation
 
 MIN_ROWS = 200  # that are compared; fewer prove nothing
+MIN_PAIRS = 100  # of these, in another order: that must be very clear
 MAX_REORDERED = 1 << 16  # samples of a dataset whose targets are tried in other orders
 MAX_NEAR = 512  # rows among which the nearest is looked for
 MAX_COLUMNS = 64  # of more, some spread over all of them
@@ -17,16 +18,26 @@ ROWS_A_COLUMN = 4  # rows needed for each column and class, or chance alone look
 MAX_CLASSES = 20
 
 
-def relation(inputs: Any, targets: Any, samples: Any, classes: bool, total: int | None) -> Relation | None:
-    """Of rows of features with one target each; `samples`: their numbers in the dataset, which has `total` of them."""
+def relation(
+    inputs: Any, targets: Any, samples: Any, classes: bool, total: int | None, coarse: bool = False
+) -> Relation | None:
+    """Of rows of features with one target each; `samples`: their numbers in the dataset, which has `total` of them.
+    `coarse`: the rows are what `summary` makes of pictures or sequences."""
     torch = sys.modules["torch"]
     good = torch.isfinite(inputs).all(1) & torch.isfinite(targets).all(1) & _first_of_its_kind(inputs)
     table, target, numbers = inputs[good], targets[good].reshape(-1), samples[good]
-    white, groups = _whitened(table[:, :: -(-int(table.shape[1]) // MAX_COLUMNS)]), _groups(target, classes)
-    if groups is None or int(table.shape[0]) < max(MIN_ROWS, ROWS_A_COLUMN * int(white.shape[1] * groups.shape[1])):
+    groups = groups_of(target, classes)
+    if groups is None:
+        return None
+    most = int(table.shape[0]) // (ROWS_A_COLUMN * int(groups.shape[1])) if coarse else MAX_COLUMNS
+    white = whitened(_scaled(table) if coarse else table[:, :: -(-int(table.shape[1]) // MAX_COLUMNS)], most)
+    if int(table.shape[0]) < max(MIN_ROWS, ROWS_A_COLUMN * int(white.shape[1] * groups.shape[1])):
         return None
     found = Relation(
-        rows=int(table.shape[0]), by_mean=_by_mean(white, groups), by_neighbour=_by_neighbour(table, target, classes)
+        rows=int(table.shape[0]),
+        coarse=coarse,
+        by_mean=_by_mean(white, groups),
+        by_neighbour=_by_neighbour(table, target, classes),
     )
     if total is None or not MIN_ROWS <= total <= MAX_REORDERED:
         return found
@@ -52,19 +63,23 @@ def _in_order(white: Any, groups: Any, row_of: Any, order: list[int]) -> float:
     torch = sys.modules["torch"]
     inputs, targets = row_of[:-1], row_of[torch.tensor(order, device="cpu")]
     both = (inputs >= 0) & (targets >= 0)
-    return _by_mean(white[inputs[both]], groups[targets[both]]) if int(both.sum()) >= MIN_ROWS else 0.0
+    return _by_mean(white[inputs[both]], groups[targets[both]]) if int(both.sum()) >= MIN_PAIRS else 0.0
 
 
-def _whitened(table: Any) -> Any:
-    """Columns without a mean, all of one size and none a mixture of the others."""
+def whitened(table: Any, most: int = MAX_COLUMNS) -> Any:
+    """Columns without a mean, all of one size and none a mixture of the others: those along which rows differ most."""
     torch = sys.modules["torch"]
     centered = table - table.mean(0)
     sizes, axes = torch.linalg.eigh(centered.T @ centered / max(1, int(table.shape[0])))
     kept = sizes > 1e-9 * sizes[-1].clamp_min(1e-30)
-    return centered @ axes[:, kept] / sizes[kept].sqrt()
+    return (centered @ axes[:, kept] / sizes[kept].sqrt())[:, -most:]
 
 
-def _groups(target: Any, classes: bool) -> Any:
+def _scaled(table: Any) -> Any:
+    return (table - table.mean(0)) / table.std(0).clamp_min(1e-12)
+
+
+def groups_of(target: Any, classes: bool) -> Any:
     """A column for each class but one, or the target itself: none has a mean, all have the size 1."""
     torch = sys.modules["torch"]
     if target.numel() < 2:
@@ -73,15 +88,19 @@ def _groups(target: Any, classes: bool) -> Any:
         known, label = torch.unique(target, return_inverse=True)
         if not 2 <= known.numel() <= MAX_CLASSES:
             return None
-        return _whitened(torch.nn.functional.one_hot(label).double()[:, 1:])
-    return _whitened(target.double().unsqueeze(1)) if float(target.std()) > 0 else None
+        return whitened(torch.nn.functional.one_hot(label).double()[:, 1:])
+    return whitened(target.double().unsqueeze(1)) if float(target.std()) > 0 else None
 
 
 def _by_mean(white: Any, groups: Any) -> float:
     """How far the shared variance is above what chance gives, in standard deviations of chance."""
-    count, degrees = int(white.shape[0]), int(white.shape[1]) * int(groups.shape[1])
-    shared = float((white.T @ groups).square().sum()) / count
+    shared, degrees = common(white, groups)
     return float((shared - degrees) / (2 * degrees) ** 0.5)
+
+
+def common(white: Any, groups: Any) -> tuple[float, int]:
+    """How much two tables share that are whitened, and what chance alone would give."""
+    return float((white.T @ groups).square().sum()) / int(white.shape[0]), int(white.shape[1]) * int(groups.shape[1])
 
 
 def _by_neighbour(table: Any, target: Any, classes: bool) -> float:
@@ -89,9 +108,14 @@ def _by_neighbour(table: Any, target: Any, classes: bool) -> float:
     torch = sys.modules["torch"]
     thin = slice(None, None, -(-int(table.shape[0]) // MAX_NEAR))
     table, target = table[thin], target[thin]
-    scaled = table / table.std(0).clamp_min(1e-12)
+    scaled = _scaled(table)
     distances = torch.cdist(scaled, scaled).fill_diagonal_(torch.inf)
-    other, count = target[distances.argmin(1)], int(target.numel())
+    return agreement(target, target[distances.argmin(1)], classes)
+
+
+def agreement(target: Any, other: Any, classes: bool) -> float:
+    """Of two targets for each row: standard deviations above what chance gives."""
+    torch, count = sys.modules["torch"], int(target.numel())
     if not classes:
         rows = torch.stack((target, other)).double()
         return float(torch.corrcoef(rows)[0, 1].nan_to_num()) * float(count**0.5)

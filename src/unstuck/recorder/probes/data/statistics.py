@@ -39,6 +39,7 @@ class Gathered:
         self.kept = bounded_rows.KeptRows()
         self.pairs = Pairs()
         self.rows = self.batches = 0
+        self.named = True  # the indices of all rows are known
         self.targets: dict[str, tuple[LossOp | None, float | None]] = {}
         """By path, of what a loss was given as its target, where that was seen: its function, and what it ignores."""
         self.used: set[str] = set()  # paths of what a layer was given as it came
@@ -71,6 +72,7 @@ class Gathered:
         read = bounded_rows.Rows(rows, samples, first=self.rows, turn=self.batches, whole=self.whole)
         self.rows += read.read
         self.batches += 1
+        self.named = self.named and read.known
         self._open = read, {}
         for path, tensor in tensors:
             self._take_part(path, tensor, rows)

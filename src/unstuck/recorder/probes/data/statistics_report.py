@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from math import log
 from typing import Any
 
 from ... import tensors
 from ...records.data import LabelCounts, Link, LoaderData, PartRole, PartSeen, Relation, TextsSeen
-from . import columns, relation
+from . import codes, columns, own_tables, relation, summary
 from .part import Part
 from .statistics import Gathered
 
@@ -17,9 +16,6 @@ MOST_COLUMNS = 48  # in a record; of more, the oddest
 MOST_CLASSES = 64
 MOST_SET = 0.002  # of the numbers of a sequence, that are not 0
 COMPUTED = ("features", "image", "sequence")  # roles of what a model computes with
-CODES = range(3, 101)  # distinct values that a column of codes may have
-ROWS_A_CODE = 8
-MOST_CODED = 64  # columns that are compared with the target
 
 
 def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
@@ -51,17 +47,40 @@ def filled(about: LoaderData, gathered: Gathered, trains: bool) -> LoaderData:
 
 
 def _relation(gathered: Gathered, target: str | None, roles: dict[str, PartRole], total: int | None) -> Relation | None:
-    """Where rows of features are all that the model gets."""
-    kept = gathered.kept
+    """Where rows of features, pictures or sequences are all that the model gets."""
+    pair, kept = _only_input(gathered, target, roles), gathered.kept
+    if pair is None or target is None or kept.keys.numel() < relation.MIN_ROWS:
+        return None
+    part, table = pair
+    classes = is_classes(gathered.parts[target])
+    if part.per_sample is None:
+        return relation.relation(table, kept.parts[target], kept.samples, classes, total)
+    if total is None or not gathered.named:
+        return None  # the same ones may have come several times, augmented in other ways
+    return relation.relation(table[:, 2:], kept.parts[target], kept.samples, classes, total, coarse=True)
+
+
+def reordered(about: LoaderData, gathered: Gathered, own: own_tables.OwnTables) -> LoaderData:
+    """The same for what a script holds and draws its batches from itself, where it has no loader."""
+    target = about.target
+    pair = _only_input(gathered, target, {part.path: part.role for part in about.parts if part.role not in COMPUTED})
+    if pair is None or target is None:
+        return about
+    answers = gathered.parts[target], gathered.kept.parts[target]
+    return replace(about, relation=own.relation(pair, answers, is_classes(answers[0])) or about.relation)
+
+
+def is_classes(target: Part) -> bool:
+    return target.labels is not None and 2 <= len(target.labels) <= relation.MAX_CLASSES
+
+
+def _only_input(gathered: Gathered, target: str | None, roles: dict[str, PartRole]) -> tuple[Part, Any] | None:
+    """With the rows that were kept of it; its target has one number a sample."""
+    kept = gathered.kept.parts
     inputs = [part for path, part in gathered.parts.items() if path not in roles]
-    if target is None or target not in kept.parts or len(inputs) != 1 or inputs[0].path not in kept.parts:
+    if target not in kept or len(inputs) != 1 or inputs[0].path not in kept or _role(inputs[0]) not in COMPUTED:
         return None
-    answers = kept.parts[target]
-    if _role(inputs[0]) != "features" or answers.shape[1] != 1 or kept.keys.numel() < relation.MIN_ROWS:
-        return None
-    labels = gathered.parts[target].labels
-    classes = labels is not None and 2 <= len(labels) <= relation.MAX_CLASSES
-    return relation.relation(kept.parts[inputs[0].path], answers, kept.samples, classes, total)
+    return (inputs[0], kept[inputs[0].path]) if kept[target].shape[1] == 1 else None
 
 
 def _target(gathered: Gathered) -> str | None:
@@ -91,9 +110,9 @@ def _part(gathered: Gathered, part: Part, role: PartRole, target: str | None) ->
     if role not in COMPUTED:
         return about
     kept = gathered.kept.parts.get(part.path)
-    spreads = columns.spreads(kept) if kept is not None else {}
+    spreads = columns.spreads(kept if part.per_sample is None else kept[:, :2]) if kept is not None else {}
     of_columns = spreads if part.per_sample is None else {}
-    links = _links(gathered, part, target) if role == "features" else {}
+    links = _links(gathered, part, target) if role in ("features", "sequence") else {}
     known = [
         part.columns.stats(column, part.place(column), columns.spread(of_columns, column), links.get(column))
         for column in _odd(part, of_columns)
@@ -172,70 +191,13 @@ def _labels(gathered: Gathered, target: str | None, ignored: float | None) -> La
     )
 
 
-# --- how much a column of whole numbers says of the target: taken as a category, and taken as a number ---------------
-
-
 def _links(gathered: Gathered, part: Part, path: str | None) -> dict[int, Link]:
     """By column of a part, how much it says of the target, which is at `path`."""
-    torch = sys.modules["torch"]
     kept = gathered.kept.parts.get(part.path)
     target = gathered.kept.parts.get(path) if path is not None else None
     if path is None or kept is None or target is None or path == part.path or target.shape[1] != 1:
         return {}
-    target = target[:, 0]
-    classes = gathered.parts[path].labels
-    labelled = classes is not None and 2 <= len(classes) <= MOST_CLASSES
-    found: dict[int, Link] = {}
-    for column in (part.columns.whole > 0).nonzero().reshape(-1).tolist()[:MOST_CODED]:
-        values = kept[:, column]
-        good = torch.isfinite(values) & torch.isfinite(target)
-        x, y = values[good], target[good]
-        codes, code = torch.unique(x, return_inverse=True)
-        if codes.numel() not in CODES or x.numel() < ROWS_A_CODE * codes.numel():
-            continue
-        if labelled:
-            known, label = torch.unique(y, return_inverse=True)
-            if known.numel() < 2:
-                continue
-            category = cramer(code, label, int(codes.numel()), int(known.numel()))
-            number = ratio(label, x, int(known.numel()))
-        else:
-            category, number = ratio(code, y, int(codes.numel())), correlation(x, y)
-        found[column] = Link(as_category=category, as_number=number, codes=int(codes.numel()))
-    return found
-
-
-def cramer(one: Any, other: Any, ones: int, others: int) -> float:
-    """Cramér's V of two categories, less what chance alone gives (Bergsma)."""
-    torch = sys.modules["torch"]
-    count = int(one.numel())
-    table = torch.bincount(one * others + other, minlength=ones * others).double().reshape(ones, others)
-    expected = table.sum(1, keepdim=True) * table.sum(0, keepdim=True) / count
-    square = float(((table - expected) ** 2 / expected.clamp_min(1e-12)).sum()) / count
-    square = max(0.0, square - (ones - 1) * (others - 1) / (count - 1))
-    rows, columns = ones - (ones - 1) ** 2 / (count - 1), others - (others - 1) ** 2 / (count - 1)
-    return float((square / max(1e-12, min(rows, columns) - 1)) ** 0.5)
-
-
-def ratio(groups: Any, values: Any, count: int) -> float:
-    """Correlation ratio: what share of the variance lies between groups, less what chance gives; its root."""
-    torch = sys.modules["torch"]
-    whole = int(values.numel())
-    sizes = torch.bincount(groups, minlength=count).double()
-    sums = torch.zeros(count, dtype=torch.float64, device="cpu").index_add_(0, groups, values.double())
-    mean = values.double().mean()
-    between = float((sizes * (sums / sizes.clamp_min(1) - mean) ** 2).sum())
-    total = float(((values.double() - mean) ** 2).sum())
-    if total <= 0 or whole <= count:
-        return 0.0
-    return float(max(0.0, 1 - (1 - between / total) * (whole - 1) / (whole - count)) ** 0.5)
-
-
-def correlation(x: Any, y: Any) -> float:
-    x, y = x.double() - x.double().mean(), y.double() - y.double().mean()
-    spread = float((x * x).sum() * (y * y).sum())
-    count = int(x.numel())
-    if spread <= 0 or count <= 2:
-        return 0.0
-    square = float((x * y).sum()) ** 2 / spread
-    return float(max(0.0, 1 - (1 - square) * (count - 1) / (count - 2)) ** 0.5)
+    labels = gathered.parts[path].labels
+    labelled = labels is not None and 2 <= len(labels) <= MOST_CLASSES
+    table = kept.unsqueeze(1) if part.per_sample is None else summary.values(kept[:, 2:], part.whole_width)
+    return {} if table is None else codes.links(table, target, labelled)
