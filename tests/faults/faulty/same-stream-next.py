@@ -57,8 +57,15 @@ def main():
     ap.add_argument("--lr", type=float, default=5e-4)
     args = ap.parse_args()
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Conv1d(1, 16, 7, padding=3), nn.ReLU(), nn.Conv1d(16, 32, 7, stride=2, padding=3), nn.ReLU(),
-                        nn.AdaptiveAvgPool1d(4), nn.Flatten(), nn.Linear(128, 4))
+    net = nn.Sequential(
+        nn.Conv1d(1, 16, 7, padding=3),
+        nn.ReLU(),
+        nn.Conv1d(16, 32, 7, stride=2, padding=3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool1d(4),
+        nn.Flatten(),
+        nn.Linear(128, 4),
+    )
     train_loader = DataLoader(SensorLog(args.steps * 16, 21), batch_size=16)
     val_loader = DataLoader(SensorLog(400, 22), batch_size=100)
     Trainer(net, train_loader, val_loader, args.steps, args.lr).train()

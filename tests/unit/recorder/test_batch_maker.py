@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from unstuck.recorder.probes.loops.batch_maker import remade
+from unstuck.recorder.probes.loops.batch_maker import drawing, remade
 from unstuck.recorder.records.loops import Remade
 
 HEAD = """
@@ -82,7 +83,18 @@ MEANT_OR_MOVING = {
 }
 
 
-def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Remade | None:
+DRAWN = {
+    "rows": ("x = DATA[torch.randint(100, (4,))] + torch.randn(4)\nmodel(x)", "samples"),
+    "noise": ("x = torch.randn(4)\nmodel(x)", "values"),
+    "in a function": ("x = drawing(DATA, None)\nmodel(x)", "samples"),
+    "most of an order": ("x = DATA[torch.randperm(len(DATA))[:80]]\nmodel(x)", None),
+    "nothing": ("seen = torch.randint(100, (4,))\nmodel(DATA)", None),
+}
+
+
+def read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, reader: Callable[..., Remade | None] = remade
+) -> Remade | None:
     script = tmp_path / "script.py"
     before = "start, moved, low, high = 0, 0, 20, 40\nfeed, stream = Feed(DATA), batches(DATA)\n"
     before += "generator = torch.Generator().manual_seed(0)\nfor step in range(2):\n"
@@ -93,7 +105,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Remade |
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(script.read_text(), str(script), "exec"), vars(module))
     found: list[Remade | None] = []
-    module.train(lambda batch: found.append(remade(sys._getframe(1), len(batch))))
+    module.train(lambda batch: found.append(reader(sys._getframe(1), len(batch))))
     return found[0]
 
 
@@ -111,3 +123,10 @@ def test_it_makes_the_same_batch_each_time(name: str, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("name", MEANT_OR_MOVING)
 def test_it_is_meant_or_another_each_time(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(tmp_path, monkeypatch, MEANT_OR_MOVING[name]) is None
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_it_is_drawn_by_code_that_seeds_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, drawn = DRAWN[name]
+    found = read(tmp_path, monkeypatch, body, drawing)
+    assert (found.how, found.drawn) == ("reset", drawn) if found is not None else drawn is None

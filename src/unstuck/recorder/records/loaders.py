@@ -210,6 +210,7 @@ class RewrittenData(Record):
     places: int = 0  # at so many places in it
     again: int = 0  # times that a place came again with its data changed,
     same: int = 0  # or as it had been
+    copied: bool = False  # the batches are no views: their rows are copies of what lies there
     kept: int = 0  # times that a line wrote into it and left the batch just used as it was
     line: Site | None = None  # during which the tensor changed
     value_before: Number | None = None  # of one place, the number that changed most between two uses

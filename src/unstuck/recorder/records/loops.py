@@ -270,6 +270,7 @@ class Remade(Struct):
 
     how: Literal[
         "reseeded",  # it seeds its generator each time
+        "reset",  # it draws it, and another line of the step seeds the global generator
         "restarted",  # it takes the first element of a new iterator
         "not moved",  # it cuts at a position that nothing moves
     ] = "reseeded"

@@ -7,9 +7,9 @@ What it sees
     once more. Before that it is a warning; if writing again changes nothing, it is information. A stream is not
     reported before that: it may read everything anew. Without a loader: batches are views (slices) of one tensor or
     array, and the same places come to the weights changed each time, by a line that leaves the batch just used as it
-    was. Or what is kept for later (batches in a queue, states in a replay memory) is one and the same memory several
-    times, and is modified while it is kept: a thread fills one buffer for all batches, an environment returns its own
-    array.
+    was; or samples are such views, and modified before they are copied into a batch. Or what is kept for later (batches
+    in a queue, states in a replay memory) is one and the same memory several times, and is modified while it is kept: a
+    thread fills one buffer for all batches, an environment returns its own array.
 
 Why it matters
     Each epoch trains on what the epoch before left: normalized twice, noise upon noise, values that fade to nothing or
@@ -29,7 +29,8 @@ When it is wrong
     If a dataset returns views so that the training can write to them: a store of states that is updated through its
     batches. What the dataset writes itself, or what is written under its name, does not count; if other threads run,
     only changes in the batch in use count. Data on a GPU is not checked. Without a loader, a buffer that is filled anew
-    comes back with other data, and a state that is advanced changes after its use: neither is reported. A list of
+    comes back with other data, and a state that is advanced changes after its use: neither is reported, nor is what is
+    written under the name of the tensor or array. Estimates refined through a view before each use would be. A list of
     references to parameters is left out.
 """
 
@@ -110,9 +111,12 @@ def _without_loader(data: RewrittenData) -> Finding:
     return RULE.finding(
         severity="error",
         confidence=0.95 if data.line else 0.85,
-        title=f"{who} modifies the data in place: batches are views of it, and later epochs see changed data",
+        title=f"{who} modifies the data in place: {'samples' if data.copied else 'batches'} are views of it, and later "
+        "epochs see changed data",
         evidence=(
-            f"{data.looks} batches checked at {data.places} places were views of one tensor or array of {size}",
+            f"rows of {data.looks} batches were the same as {data.places} rows of one tensor or array of {size}"
+            if data.copied
+            else f"{data.looks} batches checked at {data.places} places were views of one tensor or array of {size}",
             f"{_times(data.again)} a place came again with the same data changed, {_times(data.same)} as it had been",
             f"in {data.kept} steps followed line by line, {who} wrote into it and left the batch just used as it was: "
             "the next one is modified on its way to the model",

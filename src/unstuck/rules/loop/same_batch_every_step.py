@@ -5,7 +5,8 @@ What it sees
     one batch: usually `next(iter(loader))`, which begins a new pass each time and takes its first batch. Or, where a
     script makes its batches itself: what the model gets, or the numbers of the rows it looks up in plain tensors, is
     made anew in each step with the same contents, by code that seeds its generator each time, takes the first element
-    of a new generator (`next(batches(data))`), or cuts at a position that nothing moves.
+    of a new generator (`next(batches(data))`), or cuts at a position that nothing moves; or it is drawn with the global
+    generator, and another line of the step (an evaluation that is to be reproducible) seeds that.
 
 Why it matters
     The model memorises one batch: the loss falls, and on all other data it stays as bad as it was.
@@ -16,8 +17,8 @@ Evidence
     the beginning of a pass, later about one in thirty-two.
 
 Fix
-    Create the iterator once, before the loop, or write `for batch in loader`; create and seed the generator once;
-    advance the position.
+    Create the iterator once, before the loop, or write `for batch in loader`; create and seed the generator once; give
+    an evaluation a generator of its own; advance the position.
 
 When it is wrong
     Overfitting one batch on purpose is usually done with a batch kept in a variable, which is not seen here, or with a
@@ -90,6 +91,11 @@ def _made_anew(record: SameGiven) -> Finding:
             f"Create and seed the generator once, before the loop, and use it in every step: `{remade.text}` (line "
             f"{line}) makes it give the same numbers again.",
         ),
+        "reset": (
+            f"{name} seeds the global generator in every step",
+            f"Draw what `{remade.text}` (line {line}) is meant for with a generator of its own (`torch.Generator()`, "
+            "`np.random.default_rng()`, `random.Random()`): it sets back the global one, which draws the batches.",
+        ),
         "restarted": (
             f"`{remade.text}` takes the first batch of a new iterator in every step",
             "Create the iterator once, before the loop (`stream = …`, then `next(stream)`), or write `for batch in …`.",
@@ -108,7 +114,10 @@ def _made_anew(record: SameGiven) -> Finding:
         evidence=(
             f"{record.same + 1} batches of {record.rows:,} samples that the model got from step {record.first:,} to "
             f"{record.step:,} were compared: their first samples were byte for byte the same",
-            f"`{remade.call}` makes the batch anew in every step, by `{remade.text}` (line {line})"
+            f"`{remade.call}` draws the batch in every step, and `{remade.text}` (line {line}) was seen to seed the "
+            "generator after it"
+            if remade.how == "reset"
+            else f"`{remade.call}` makes the batch anew in every step, by `{remade.text}` (line {line})"
             if remade.call != remade.text
             else f"`{remade.call}` (line {line}) makes the batch anew in every step",
         ),

@@ -3,14 +3,15 @@
 Of each batch that meets the weights some numbers are kept, by its place in memory. Where places come again with the
 same data changed, the lines of a few steps are followed: one that writes into the tensor, not under its own name, and
 leaves the batch just used as it is, modifies batches on their way to the model. A buffer that is filled anew comes back
-with other data, a state that is advanced changes after its use.
+with other data, a state that is advanced changes after its use. Where a batch is put together of copies, its first rows
+are looked for in what the script holds: one that was modified before it was copied is still the same there.
 """
 
 from __future__ import annotations
 
 import sys
 from _weakref import ref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from ...records.loaders import RewrittenData
 from ..learning import script_lines
 from ..object_walk import ObjectWalk, held_by
 from . import dataset_memory
+from .copied_rows import CopiedRows
 from .dataset_memory import Extent
 from .writing_line import WritingLine
 
@@ -33,7 +35,8 @@ MIN_CHANGE = 0.01  # of its size, between two uses of a place; less is rounding
 MIN_ALIKE = 0.5  # correlation, or share of equal numbers, of a place with what it was …
 MIN_MORE_ALIKE = 0.2  # … and by so much more than with other places: batches of pictures are all alike a little
 COMPARED = 8  # other places
-MIN_AGAIN = 4  # places that came again changed; at least twice as many as came with other data
+MIN_AGAIN = 4  # places that came again changed; at least twice as many as came with other data; of copies half as many
+MOST_SAME = 256  # rows that came again as they had been, and none changed: nobody modifies them
 MIN_KEPT = 2  # steps followed in which a line wrote elsewhere than into the batch just used
 MOST_TRIES = 6  # steps that are followed
 MOST_BYTES = 1 << 20  # of an array, that are compared from line to line: it does not count how often it is written to
@@ -56,6 +59,7 @@ class GivenViews(Probe):
         self._stayed = False  # it was still that when the tensor was written to
         self.line: Site | None = None
         self._searches = 0
+        self._rows = CopiedRows()
         self.looks = self.again = self.other = self.same = self.kept = self.altered = self._tries = 0
         self._numbers: tuple[float, float] | None = None
         self._told = False
@@ -72,12 +76,16 @@ class GivenViews(Probe):
         known = self._base() if self._base is not None else None
         base = dataset_memory.base_of(tensor)
         base = self._array_around(tensor, frame, known) if base is None else base
+        copied: list[Any] = []
+        if base is None and (self.again or self.same < MOST_SAME):
+            base, copied = self._rows.find(tensor, _held(frame), known)
         if base is None or (dataset_memory.is_tensor(base) and base.requires_grad):
             return
         if known is not base:
+            rows = self._rows
             self.forget()
-            self._base = ref(base)
-        self._look(tensor, base)
+            self._base, self._rows = ref(base), rows
+        self._look(copied or [tensor], base)
 
     def _array_around(self, tensor: Any, frame: FrameType | None, known: Any) -> Any:
         """The array that it is a slice of: memory that is not torch's own does not change its size."""
@@ -87,32 +95,31 @@ class GivenViews(Probe):
         if known is not None and _is_within(lies, known):
             return known
         self._searches += 1
-        if not is_due(self._searches):
-            return None
-        users = islice(script_lines.user_frames(frame), MOST_FRAMES)
-        named = (pair for user in users for pair in script_lines.names_in(user).items())
-        walk = ObjectWalk(_inside, MOST_OBJECTS, DEPTH, MOST_SECONDS).over(named)
-        return next((thing for _, thing in walk if _is_within(lies, thing)), None)
+        held = _held(frame) if is_due(self._searches) else ()
+        return next((thing for thing in held if _is_within(lies, thing)), None)
 
-    def _look(self, tensor: Any, base: Any) -> None:
+    def _look(self, given: list[Any], base: Any) -> None:
+        """A batch, or some of its rows."""
         self.looks += 1
-        place = tensor.storage_offset() if dataset_memory.is_tensor(base) else tensor.data_ptr()
-        with torch.no_grad():
-            now = _some(tensor)
-            self._came((place, tensor.numel()), now)
+        for tensor in given:
+            place = tensor.storage_offset() if dataset_memory.is_tensor(base) else tensor.data_ptr()
+            with torch.no_grad():
+                now = _some(tensor)
+                self._came((place, tensor.numel()), now)
         if dataset_memory.is_tensor(base):
             self._used = (tensor.shape, tensor.stride(), tensor.storage_offset()), now
         else:
             lies = dataset_memory.extent(tensor)
             self._used = ((lies.begin, lies.end), dataset_memory.read(lies)) if lies is not None else None
         self._state = _state(base)
-        if self.again < max(MIN_AGAIN, self.same, 2 * self.other) or self.altered:
+        others = self.other / 2 if self._rows.found else 2 * self.other  # what is left of a row may not be much
+        if self.again < max(MIN_AGAIN, self.same, others) or self.altered:
             return
         if self.kept >= MIN_KEPT:
             self._tell(base)
         elif self._tries < MOST_TRIES:
             self._tries += 1
-            self._line.follow(sys._getframe(), frozenset((id(base),)))
+            self._line.follow(sys._getframe(), frozenset((id(base), *self._rows.also)))
 
     def _came(self, key: tuple[int, int], now: Any) -> None:
         before = self._places.pop(key, None)
@@ -161,11 +168,18 @@ class GivenViews(Probe):
         before, after = self._numbers or (None, None)
         journal.tell(
             RewrittenData(
-                shape=_shape(base), looks=self.looks, places=len(self._places), again=self.again,
-                same=self.same, kept=self.kept, line=self.line, value_before=before, value_after=after,
+                shape=_shape(base), looks=self.looks, places=len(self._places), again=self.again, same=self.same,
+                kept=self.kept, copied=self._rows.found, line=self.line, value_before=before, value_after=after,
                 step=flight.steps(),
             )
         )  # fmt: skip
+
+
+def _held(frame: FrameType | None) -> Iterator[Any]:
+    """What functions of the user's have names for, and what that holds."""
+    users = islice(script_lines.user_frames(frame), MOST_FRAMES)
+    named = (pair for user in users for pair in script_lines.names_in(user).items())
+    return (thing for _, thing in ObjectWalk(_inside, MOST_OBJECTS, DEPTH, MOST_SECONDS).over(named))
 
 
 def _inside(thing: Any) -> Iterable[tuple[str, Any]]:

@@ -59,6 +59,19 @@ def remade(frame: FrameType | None, rows: int) -> Remade | None:
     return None
 
 
+def drawing(frame: FrameType | None, rows: int) -> Remade | None:
+    """What draws the batch of each step, which samples rather than values; something else may seed its generator."""
+    found = []
+    for region in _regions(frame):
+        for call in (node for node in region.flow if isinstance(node, ast.Call)):
+            known = called(call, region.scope)
+            nodes: list[ast.AST] = [call] if known is None else list(parsed_source.own_nodes(known[0]))
+            drawn = _drawn(nodes, region.scope, known, call, rows)
+            if drawn is not None:
+                found.append(_remade("reset", call, call, region, None, drawn))
+    return min(found, key=lambda made: made.drawn != "samples", default=None)
+
+
 def _regions(frame: FrameType | None) -> Iterator[Region]:
     """The functions of the user's from the model's call outwards."""
     for caller, statements in _bodies(frame):
