@@ -173,7 +173,7 @@ assert rested > 300
 backward.last()
 losses.settle()
 [loss] = losses.series.values()
-assert loss.count < steps - 150 if HALF else loss.count == steps, (loss.count, steps)
+assert loss.count < steps - rested * 0.4 if HALF else loss.count == steps, (loss.count, steps)
 for (x,) in loader:
     if flight.state[flight.LEFT] == 30:
         break
