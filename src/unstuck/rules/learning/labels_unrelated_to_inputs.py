@@ -126,7 +126,7 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
         return _as_finished(learning, data.as_finished, outcome)
     if relation is None or _is_related(data):
         return None
-    if relation.paired is not None and relation.by_mean_paired >= MIN_FIT:
+    if relation.paired is not None and relation.by_mean_paired >= MIN_FIT * max(1.0, relation.by_mean):
         return _other_order(learning, head, data, (relation, relation.paired), outcome)
     if relation.coarse or data.made_up or (data.made_up is None and not _is_uneven(data.labels, relation)):
         return None
@@ -137,7 +137,8 @@ def _judge(learning: Learning, head: LossHead, data: LoaderData, outcome: str) -
 
 def _is_related(data: LoaderData) -> bool:
     relation = data.relation
-    return relation is not None and max(relation.by_mean, relation.by_neighbour) > NO_RELATION
+    enough = MIN_FIT if relation is not None and relation.coarse else NO_RELATION
+    return relation is not None and max(relation.by_mean, relation.by_neighbour) > enough
 
 
 def _rare(labels: LabelCounts | None, relation: Relation) -> float:

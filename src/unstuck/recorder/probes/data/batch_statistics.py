@@ -17,7 +17,7 @@ from ... import layout as at
 from ...loading import Loading
 from ...probe import Probe
 from ...records import Site
-from ...records.data import DataSeen, GivenLayer, LoaderData, Scale
+from ...records.data import DataSeen, GivenLayer, LoaderData, Relation, Scale
 from ...records.learning import LossOp
 from ..learning import script_lines
 from . import (
@@ -40,7 +40,9 @@ TELL_AT = (12, 40, 120, 360)  # batches read of a source that trains
 MOST_LAYERS = 6  # that get data as it came, of which it is noted what they get
 MOST_TARGETS = 64  # of losses, that are looked for among the parts of a batch
 MOST_COMPARED, MIN_COMPARED = 1 << 15, 4  # numbers of a target; the least where they are only some of a part
-RELATED = 3.0  # standard deviations above chance: then inputs say something about their targets
+RELATED, RELATED_COARSE = 3.0, 10.0
+"""Standard deviations above chance: then inputs say something about their targets. Of pictures less may be left where
+some of them have the target of another."""
 NO_LOADER = -1
 
 
@@ -74,8 +76,7 @@ class Source:
         found = statistics_report.filled(self.about, self.gathered, self.trains)
         if self.loading is None:
             found = statistics_report.reordered(found, self.gathered, self.own)
-        related = found.relation is not None and max(found.relation.by_mean, found.relation.by_neighbour) > RELATED
-        if related:
+        if _is_related(found.relation):
             return found
         if not self._is_read:
             self._is_read = True
@@ -85,6 +86,11 @@ class Source:
         if found.relation is not None and self._files:
             self._made_up, self._files = made_up.made_up(self._files), []
         return replace(found, made_up=self._made_up, as_finished=self._as_finished)
+
+
+def _is_related(known: Relation | None) -> bool:
+    least = RELATED_COARSE if known is not None and known.coarse else RELATED
+    return known is not None and max(known.by_mean, known.by_neighbour) > least
 
 
 class LayerInput:
