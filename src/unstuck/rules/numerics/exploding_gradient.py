@@ -6,7 +6,7 @@ What it sees
     layer that is used once this product is about the loss itself, whatever the scale of data and loss; for a long chain
     of Jacobians (a recurrent net over a long sequence) it is thousands of times that. Or a first loss of a hundred
     times that of a constant prediction, whose gradient is a hundred times the weight, and NaN after an update that is
-    many times the weight: there the forward pass multiplies what it is given, layer by layer.
+    many times the weight: there the forward pass makes what it gets larger, layer by layer.
     Later: a gradient of a hundred times its usual norm, after which the loss is ten times higher or NaN. Or weights
     whose norm grew tenfold between two readings, after which the loss is NaN.
 
@@ -244,8 +244,8 @@ def _gradients(explosion: Explosion) -> Iterable[str]:
         )
         if explosion.outsized:
             yield (
-                f"the first loss is {explosion.outsized:,.0f} times that of a constant prediction: the outputs are that "
-                "large before any update"
+                f"the first loss is {explosion.outsized:,.0f} times that of a constant prediction: the outputs are "
+                "that large before any update"
             )
         if parameter.moves and parameter.moves[0][1] > weight:
             update = parameter.moves[0][1]

@@ -120,6 +120,7 @@ class LearningProbe(Probe):
     def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         measured = self.measured
         self._backward.read(root.grad_fn, frame, asked)
+        measured.own_clips.before(root, frame)
         if not measured.saved.hooked and not measured.compiled:
             measured.dead_terms.look(root, frame)
             self._nan.trace_dead_term()
@@ -137,6 +138,7 @@ class LearningProbe(Probe):
         self._backward.take_asked()
         if measured.own_update.is_likely() and measured.losses.passes() >= FIRST_STEPS:
             measured.own_update.look_for_spent(frame)  # once, however little time there is
+        measured.own_clips.stop()
         measured.optimizers.missed()
         measured.observed.missed()
 
@@ -160,10 +162,13 @@ class LearningProbe(Probe):
                 governor.governor.charge("updates", self.name, AND_AFTER * (thread_time() - began))
 
     def after_backward(self) -> None:
-        if self._reads_gradients():
+        by_hand = stepping.by_hand.active or not self.measured.optimizers.built
+        if by_hand and self._reads_gradients():
             self.measured.updates.accumulated()
+        self.measured.own_clips.after()
 
     def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
+        self.measured.own_clips.given(gradients)
         if self._reads_gradients():
             self.measured.updates.given(leaves, gradients)
 
@@ -174,6 +179,7 @@ class LearningProbe(Probe):
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
         measured = self.measured
+        measured.own_clips.stop()
         self._tell_if(self._nan.stepped())
         entry = measured.optimizers.known(optimizer)
         entry.steps = count
@@ -196,6 +202,8 @@ class LearningProbe(Probe):
         return [each for one in living if one is not None for each in (one, one.grad) if each is not None]
 
     def sampling_changed(self, full: bool) -> None:
+        if not full:
+            self.measured.own_clips.stop()
         self.measured.observed.sampling_changed(full)
 
     # --- schedules, scaler, compiler ---------------------------------------------------------------------------------
@@ -236,6 +244,7 @@ class LearningProbe(Probe):
 
     def last(self) -> None:
         measured = self.measured
+        measured.own_clips.stop()
         self._nan.stop()  # while the interpreter ends, it would be called with half of its names gone
         with governor.Reading():
             measured.losses.settle()
@@ -257,5 +266,6 @@ class LearningProbe(Probe):
         self._begin(copies)
 
     def remove(self) -> None:
+        self.measured.own_clips.stop()
         self.measured.observed.end()
         self._nan.stop()

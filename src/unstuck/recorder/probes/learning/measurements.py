@@ -23,6 +23,7 @@ from .losses import Losses, Series
 from .naming import Names
 from .observed_steps import ObservedSteps
 from .optimizers import Optimizers
+from .own_clips import OwnClips
 from .own_update import OwnUpdate
 from .parameters import Parameters
 from .schedules import Clips, Scaler, Schedulers
@@ -53,6 +54,7 @@ class Measurements:
         self.schedulers, self.clips, self.scaler = Schedulers(), Clips(copies), Scaler(copies)
         self.inventory = Inventory(self.parameters, self.optimizers, self.activations, self.names, self.lines, copies)
         self.losses = Losses(copies, self.stood_out)
+        self.own_clips = OwnClips(self.losses, self.parameters, self.clips, self.saved)
         self.spikes: list[Spike] = []
         self.births: list[Birth] = []  # of NaN
         self.steep = Steep(self.saved)
