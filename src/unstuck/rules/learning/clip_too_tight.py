@@ -60,7 +60,7 @@ def decide(case: Case) -> Iterable[Finding]:
 def _hardly_moves(learning: Learning, loss: Loss) -> bool:
     """A script that clips by itself may have a rate that makes up for it, and an optimizer of its own."""
     matrices = [parameter for parameter in learning.parameters if len(parameter.shape) > 1]
-    moves = [ratio for matrix in matrices for ratio in update_ratios(matrix)]
+    moves = [ratio for matrix in matrices for ratio in update_ratios(matrix) if ratio > 0]  # 0: between two updates
     return not several_losses(learning) and (median(moves) < MAX_UPDATE_RATIO if moves else is_flat(loss))
 
 

@@ -60,8 +60,8 @@ class OwnClips:
         if self._lines is None or not self._lines.by_function:
             return
         users = list(script_lines.user_frames(frame))[:MOST_FACTORS]
-        if self._left is not None and self._left[0] == flight.steps() - 1:
-            for caller in users:  # its names are still those of the step before
+        if self._left is not None and self._left[0] >= flight.steps() - 1:
+            for caller in users:  # its names are still those after the last backward pass
                 self._look(caller, scope_of(caller))
         self._left, self._awaits = None, True
         self._scale = self._factor(root)
@@ -151,7 +151,8 @@ class OwnClips:
         if raw or abs(norm * self._scale - left) <= SAME_NORM * left:
             site = user_code.absolute(code.co_filename), line.line, user_code.name_of(code)
             scale = self._scale if self._divided else 1.0
-            self._clips.note_own(float(norm), float(limit), scale, raw and self._divided, site)
+            passes = self._losses.passes()
+            self._clips.note_own(float(norm), float(limit), scale, raw and self._divided, site, passes)
 
 
 def _may_follow() -> bool:

@@ -61,7 +61,7 @@ class Clips:
         self._sampled = self._scaled = 0
         """Calls in sampled steps, and those of them on gradients that were not unscaled yet."""
         self._site: Site | None = None
-        self._own_steps = -1  # steps at the last look at clipping that the script writes out itself
+        self._own_passes = -1  # backward passes at the last look at clipping that the script writes out itself
         self._scales: list[float] = []  # that such a script multiplies its loss with: the first, and the last
 
     def note(self, norm: Any, limit: Any, calls: int, scaled: bool) -> None:
@@ -74,11 +74,11 @@ class Clips:
             self._scaled += scaled
         self._copies.numbers([norm], lambda values: self._take(values[0], float(limit), calls))
 
-    def note_own(self, norm: float, limit: float, scale: float, scaled: bool, site: Site) -> None:
-        """Clipping without `clip_grad_norm_`, one update's; `scaled`: of gradients still multiplied by that scale."""
-        if self._own_steps < 0 and self._calls:
+    def note_own(self, norm: float, limit: float, scale: float, scaled: bool, site: Site, passes: int) -> None:
+        """Clipping without `clip_grad_norm_`; `scaled`: of gradients still multiplied by that scale."""
+        if self._own_passes < 0 and self._calls:
             return  # it does both
-        passed, self._own_steps = flight.steps() - self._own_steps, flight.steps()
+        passed, self._own_passes = passes - self._own_passes, passes
         self._sampled += 1
         self._scaled += scaled
         self._scales = [*self._scales[:1], scale]
