@@ -23,7 +23,6 @@ from .losses import Losses, Series
 from .naming import Names
 from .observed_steps import ObservedSteps
 from .optimizers import Optimizers
-from .own_clips import OwnClips
 from .own_update import OwnUpdate
 from .parameters import Parameters
 from .schedules import Clips, Scaler, Schedulers
@@ -34,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+    from .own_clips import OwnClips
     from .still_copy import StillCopies
     from .term_cut import TermCuts
 
@@ -54,7 +54,7 @@ class Measurements:
         self.schedulers, self.clips, self.scaler = Schedulers(), Clips(copies), Scaler(copies)
         self.inventory = Inventory(self.parameters, self.optimizers, self.activations, self.names, self.lines, copies)
         self.losses = Losses(copies, self.stood_out)
-        self.own_clips = OwnClips(self.losses, self.parameters, self.clips, self.saved)
+        self.own_clips: OwnClips | None = None  # the script may clip without `clip_grad_norm_`
         self.spikes: list[Spike] = []
         self.births: list[Birth] = []  # of NaN
         self.steep = Steep(self.saved)

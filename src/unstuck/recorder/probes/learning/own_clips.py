@@ -8,6 +8,7 @@ of the gradients if it is as large as what the backward pass left.
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from math import isfinite
 from types import FrameType
 from typing import Any
@@ -27,12 +28,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MIN_LOSSES = 16  # until it shows whether the loss falls
 FALLEN = 0.5  # of the first loss
 MOST_EVENTS = 50_000  # calls and returns that are followed in one step
 SAME_NORM = 0.03  # half precision rounds it
 MIN_SCALE = 16.0  # a smaller factor of a loss is a weight
-MOST_FACTORS = 4
+MOST_FACTORS, MOST_CALLERS = 4, 4
 YIELDS = 0x2A0  # generators and coroutines: a `yield` is a return, too
 NOWHERE = ClipLines({}, [])
 
@@ -51,15 +51,15 @@ class OwnClips:
     def before(self, root: Any, frame: FrameType) -> None:
         """Before a backward pass that is looked at."""
         self.stop()
-        if self._lines is None and self._losses.passes() >= MIN_LOSSES:
+        if self._lines is None:
             series = self._losses.of(frame)
             if series is not None and self._learns(series.first, series.last):
                 self._lines = NOWHERE
             else:
                 self._lines = clip_lines.find(script_lines.user_files(frame))
-        if self._lines is None or not self._lines.by_function:
+        if not self._lines.by_function:
             return
-        users = list(script_lines.user_frames(frame))[:MOST_FACTORS]
+        users = list(islice(script_lines.user_frames(frame), MOST_CALLERS))
         if self._left is not None and self._left[0] >= flight.steps() - 1:
             for caller in users:  # its names are still those after the last backward pass
                 self._look(caller, scope_of(caller))
