@@ -61,7 +61,7 @@ LISTENERS: dict[str, tuple[str, ...]] = {  # event: who hears it, in this order
     "derivative_taken": ("learning",),  # (output, frame): by `autograd.grad`, without `create_graph`, in sampled steps
     "gradients_asked": ("learning",),  # (leaves): `autograd.grad` is called for these; the next event is
     "before_backward": ("graph", "device", "learning", "frameworks"),  # (root or None, frame)
-    "after_backward": ("learning",),  # (): where updates are made by hand
+    "after_backward": ("learning",),  # ()
     "before_step": ("learning",),  # (optimizer, None: an update written by hand; whether it has a closure)
     "after_step": ("learning",),  # (optimizer or None, its steps)
     # (frame, steps): after one that was sampled, from the second on; where there is no time for it, one in thirty-two

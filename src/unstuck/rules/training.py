@@ -134,6 +134,16 @@ def share_of_constant(learning: Learning, loss: Loss) -> float | None:
     return None
 
 
+def falls_little(learning: Learning, loss: Loss) -> bool:
+    """Far less than in a training that learns; adaptive optimizers undo a constant factor: with them not at all."""
+    if any(optimizer.kind in ADAPTIVE_OPTIMIZERS for optimizer in learning.optimizers):
+        return is_flat(loss) and not has_learned(learning, loss)
+    scales = learning.clips.scales if learning.clips is not None else []
+    grown = scales[-1] / scales[0] if scales else 1.0  # of what the script multiplies the loss with
+    share = share_of_constant(learning, loss)
+    return end_mean(loss) > 0.5 * grown * first_value(loss) and (share is None or share > 0.5)
+
+
 def has_learned(learning: Learning, loss: Loss) -> bool:
     """It is clearly below a constant prediction, or below where it began if that is not known."""
     share = share_of_constant(learning, loss)

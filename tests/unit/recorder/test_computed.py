@@ -12,7 +12,7 @@ import torch
 
 from unstuck.recorder import flight
 from unstuck.recorder.probes.numerics import computed_values
-from unstuck.recorder.records.numerics import Birth, ComputedValue
+from unstuck.recorder.records.numerics import BadTensor, Birth, ComputedValue
 
 SCRIPT = """
 def main(returns, adv2):
@@ -112,3 +112,18 @@ def test_what_is_made_of_such_a_value_leads_to_it(tmp_path: Path) -> None:
     assert made is not None
     assert made.site is not None
     assert made.site[1] == 4
+
+
+def test_names_of_functions_around_a_follower_stay() -> None:
+    """Before Python 3.13 what is changed in a frame's variables is written back to them, at the end of a callback."""
+    most = 2.0
+
+    def inside(x: Any) -> Any:
+        return x / most
+
+    bad = BadTensor(shape=[1], address=0, site=(__file__, 1, "inside"))
+    looked = computed_values.Returns(Birth(outside=[bad]))
+    assert looked.on
+    inside(torch.tensor([float("nan")]))
+    looked.stop()
+    assert float(inside(torch.ones(1))) == 0.5

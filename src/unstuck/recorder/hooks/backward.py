@@ -251,14 +251,13 @@ def before(given: Any, frame: FrameType) -> None:
 
 
 def after() -> None:
-    """After a backward pass in a sampled step: an update written by hand may clear its gradients at once."""
+    """After a backward pass in a sampled step: what it left is clipped next, or cleared by the script's update."""
     flight.enter(at.BETWEEN)
-    if stepping.by_hand.active:
-        with hiding.Hidden():
-            if stepping.by_hand.leftovers is not None:
-                stepping.by_hand.leftovers.after()
-            if flight.state[flight.PROBED]:
-                dispatch.emit("after_backward")
+    with hiding.Hidden():
+        if stepping.by_hand.active and stepping.by_hand.leftovers is not None:
+            stepping.by_hand.leftovers.after()
+        if flight.state[flight.PROBED]:
+            dispatch.emit("after_backward")
 
 
 def read_apart(root: Any, frame: FrameType) -> None:

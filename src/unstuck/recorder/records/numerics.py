@@ -149,15 +149,16 @@ class Spike(Struct):
 
 
 class Clips(Struct):
-    """Calls of clip_grad_norm_."""
+    """Calls of clip_grad_norm_, or updates of a script that clips without it."""
 
     calls: int = 0
     clipped: int = 0
     hardest: float = 0.0
     sum_ratio: float = 0.0
     max_norm: float = 0.0
-    scaled: int = 0  # calls on gradients that a GradScaler had not unscaled yet
+    scaled: int = 0  # calls on gradients that a GradScaler, or the script itself, had not unscaled yet
     site: Site | None = None
+    scales: list[float] = []  # of a script that clips without it: what its loss is multiplied with, first and last
 
 
 class Scaler(Struct):

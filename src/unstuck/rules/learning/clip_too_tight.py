@@ -2,7 +2,8 @@
 
 What it sees
     `clip_grad_norm_` scales the gradient down at nearly every step, by a factor of a hundred or more on average, and
-    the loss falls little.
+    the loss falls little. Or the script does so itself (`min(1, limit / norm)`, `(limit / norm).clamp(max=1)`, `limit /
+    norm` where the norm is above the limit), with a norm that is that of the whole gradient (on the CPU only).
 
 Why it matters
     Clipping is meant for the rare gradient that is far too large. Where it acts at every step, the step size is the
@@ -16,33 +17,34 @@ Fix
 
 When it is wrong
     Adam and its relatives undo a constant factor: with them it is reported only where the loss does not fall at all. A
-    loss that falls well is not reported.
+    loss that falls well is not reported. Nor is clipping that the script writes out itself where its steps are not
+    small: its rate makes up for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import median
 
 from unstuck.model import Case, Finding, Fix
 from unstuck.recorder.records.learning import Learning, Loss
 from unstuck.recorder.records.numerics import Clips
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
-    ADAPTIVE_OPTIMIZERS,
     course,
-    end_mean,
-    first_value,
-    has_learned,
+    falls_little,
     is_flat,
     main_loss,
     number,
-    share_of_constant,
+    several_losses,
+    update_ratios,
     where,
 )
 
 MIN_CALLS = 40  # so that the first steps, whose gradients are large, do not decide
 MIN_CLIPPED_SHARE = 0.9  # of the calls
 MIN_CLIP_FACTOR = 100.0  # on average
+MAX_UPDATE_RATIO = 1e-4  # of the weight: a healthy step is around 0.001
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -51,15 +53,15 @@ def decide(case: Case) -> Iterable[Finding]:
         if loss is None or loss.nonfinite or clips is None or clips.calls < MIN_CALLS or clips.scaled:
             continue
         tight = clips.clipped >= MIN_CLIPPED_SHARE * clips.calls and clips.sum_ratio >= MIN_CLIP_FACTOR * clips.clipped
-        if tight and _falls_little(learning, loss):
+        if tight and falls_little(learning, loss) and (not clips.scales or _hardly_moves(learning, loss)):
             yield _finding(learning, loss, clips)
 
 
-def _falls_little(learning: Learning, loss: Loss) -> bool:
-    if any(optimizer.kind in ADAPTIVE_OPTIMIZERS for optimizer in learning.optimizers):
-        return is_flat(loss) and not has_learned(learning, loss)
-    share = share_of_constant(learning, loss)
-    return end_mean(loss) > 0.5 * first_value(loss) and (share is None or share > 0.5)
+def _hardly_moves(learning: Learning, loss: Loss) -> bool:
+    """A script that clips by itself may have a rate that makes up for it, and an optimizer of its own."""
+    matrices = [parameter for parameter in learning.parameters if len(parameter.shape) > 1]
+    moves = [ratio for matrix in matrices for ratio in update_ratios(matrix) if ratio > 0]  # 0: between two updates
+    return not several_losses(learning) and (median(moves) < MAX_UPDATE_RATIO if moves else is_flat(loss))
 
 
 def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
@@ -69,15 +71,15 @@ def _finding(learning: Learning, loss: Loss, clips: Clips) -> Finding:
     return RULE.finding(
         severity="warning",
         confidence=0.85,
-        title=f"Clipping to {limit:g} makes nearly every gradient {factor:,.0f} times smaller",
+        title=f"Clipping to {limit:.3g} makes nearly every gradient {factor:,.0f} times smaller",
         evidence=(
-            f"{clips.clipped:,} of {clips.calls:,} gradients were scaled down to a norm of {limit:g}; they were "
+            f"{clips.clipped:,} of {clips.calls:,} gradients were scaled down to a norm of {limit:.3g}; they were "
             f"{number(usual)} on average, {number(clips.hardest * limit)} at most",
             course(loss),
         ),
         where=where(learning, clips.site or loss.site),
         fix=Fix(
-            f"Set max_norm above the usual norm, to about {wanted}, or remove the clipping to see what it does.",
+            f"Set the limit above the usual norm, to about {wanted}, or remove the clipping to see what it does.",
             setting="clipping",
             value=wanted,
         ),

@@ -117,7 +117,14 @@ RULE = Rule(
     "learning",
     decide,
     explains=frozenset(
-        ("learning-rate-too-high", "learning-rate-too-low", "loss-oscillates", "clip-too-tight", "nonfinite-born")
+        (
+            "learning-rate-too-high",
+            "learning-rate-too-low",
+            "loss-oscillates",
+            "clip-too-tight",
+            "exploding-gradient",
+            "nonfinite-born",
+        )
     ),
     gathers=True,
 )

@@ -4,7 +4,9 @@ What it sees
     At the start: a weight whose gradient norm times its own norm is more than a hundred times the loss, and updates
     that ruin the loss, or the weight itself, or a loss far above that of a constant prediction that stays there. For a
     layer that is used once this product is about the loss itself, whatever the scale of data and loss; for a long chain
-    of Jacobians (a recurrent net over a long sequence) it is thousands of times that.
+    of Jacobians (a recurrent net over a long sequence) it is thousands of times that. Or a first loss of a hundred
+    times that of a constant prediction, whose gradient is a hundred times the weight, and NaN after an update that is
+    many times the weight: there the forward pass makes what it gets larger, layer by layer.
     Later: a gradient of a hundred times its usual norm, after which the loss is ten times higher or NaN. Or weights
     whose norm grew tenfold between two readings, after which the loss is NaN.
 
@@ -17,7 +19,9 @@ Evidence
 
 Fix
     Clip the gradient between backward and step (`torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`); initialize
-    a recurrent weight with spectral radius 1 or below; use gates (LSTM, GRU) or normalization for long chains.
+    a recurrent weight with spectral radius 1 or below; use gates (LSTM, GRU) or normalization for long chains. Where
+    the first outputs are already far too large: weights scaled by their fan-in, a mean instead of a sum, a
+    normalization.
 
 When it is wrong
     The first hundred steps are judged only by the first gradients, not by jumps. Trainings with several losses (GAN,
@@ -40,7 +44,9 @@ from unstuck.rules.numerics.nan_causes import MIN_GROWTH, Cause, nan_causes
 from unstuck.rules.rule import Rule
 from unstuck.rules.training import (
     FIRST_UPDATES,
+    constant_loss,
     end_mean,
+    explodes_at_first,
     first_value,
     largest_first_update,
     loss_site,
@@ -56,10 +62,15 @@ from unstuck.rules.training import (
 MIN_STEEPNESS = 100.0  # gradient norm times weight norm, compared with the loss: about 1 for a layer used once
 MIN_WORSE, MIN_RUINED = 10.0, 10.0  # times: the loss after the first updates, and an update compared with its weight
 MIN_START = 1e4  # times what a constant prediction gives: the first loss
+MIN_OUTSIZED = 100.0  # times what a constant prediction gives: a first loss that NaN follows within few updates
 MIN_JUMP = 100.0  # times the usual norm of the whole gradient …
 MIN_JUMP_SIGMAS, MIN_SIGMA = 4.0, 0.3  # … and in standard deviations of its logarithm
 SETTLED_STEPS = 100  # before that a jump cannot be told from the start of a training
 MIN_READINGS = 20  # of the gradient before a jump
+OUTSIZED_FIX = (
+    "Keep what a layer gives as large as what it gets: draw weights with a deviation of 1/sqrt(fan-in), average where "
+    "many rows are summed (neighbours, time steps), or normalize after each layer (`LayerNorm`)."
+)
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,8 @@ class Explosion:
     """How many times larger the loss became."""
     ratio: float = 0.0
     """The largest of the first updates, compared with the weight."""
+    outsized: float = 0.0
+    """How many times that of a constant prediction the first loss is, where that is why."""
 
 
 def decide(case: Case) -> Iterable[Finding]:
@@ -111,14 +124,23 @@ def _at_start(learning: Learning, loss: Loss, cause: Cause | None, useless: bool
     parameter = max(early, key=lambda p: p.grads[0][1] * p.weights[0])
     (step, norm), weight = parameter.grads[0], parameter.weights[0]
     steepness = norm * weight / start
-    if steepness < MIN_STEEPNESS:
-        return None
     worse = max(loss.first[: FIRST_UPDATES + 1]) / start
     became_nan = cause is not None and cause.birth.step <= SETTLED_STEPS
     ratio = max(update_ratios(parameter)[:FIRST_UPDATES], default=0.0)
+    if steepness < MIN_STEEPNESS:
+        outsized = _outsized(learning, loss)
+        if became_nan and ratio > MIN_RUINED and outsized >= MIN_OUTSIZED and explodes_at_first(parameter):
+            return Explosion(step, norm, cause, parameter, steepness, ratio=ratio, outsized=outsized)
+        return None
     if became_nan or (worse > MIN_WORSE and ratio > 1) or ratio > MIN_RUINED or useless:
         return Explosion(step, norm, cause, parameter, steepness, worse=worse, ratio=ratio)
     return None
+
+
+def _outsized(learning: Learning, loss: Loss) -> float:
+    """The first loss, compared with that of the best constant prediction; 0 where that is not known."""
+    best = next((constant_loss(head) for head in learning.heads if head.called == loss.site), None)
+    return abs(loss.first[0]) / best if best else 0.0
 
 
 def _later(learning: Learning, loss: Loss, cause: Cause | None) -> Explosion | None:
@@ -177,10 +199,12 @@ def _finding(learning: Learning, loss: Loss, explosion: Explosion) -> Finding:
         evidence=(
             *_gradients(explosion),
             *_outcome(loss, cause),
-            "" if clipped else "gradients are not clipped",
+            "" if clipped or explosion.outsized else "gradients are not clipped",
         ),
         where=where(learning, site, step=step),
-        fix=Fix(
+        fix=OUTSIZED_FIX
+        if explosion.outsized
+        else Fix(
             "Clip the gradient between backward and step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`"
             + (f"; the present limit of {clips.max_norm:g} is too high." if clips is not None and clipped else "."),
             setting="clipping",
@@ -215,8 +239,14 @@ def _gradients(explosion: Explosion) -> Iterable[str]:
         weight = parameter.weights[0]
         yield (
             f"{parameter.name or parameter.shape}: gradient norm {explosion.norm:,.4g} at step {explosion.step:,}, "
-            f"weight norm {weight:,.4g}; their product is {explosion.steepness:,.0f} times the loss"
+            f"weight norm {weight:,.4g}"
+            + ("" if explosion.outsized else f"; their product is {explosion.steepness:,.0f} times the loss")
         )
+        if explosion.outsized:
+            yield (
+                f"the first loss is {explosion.outsized:,.0f} times that of a constant prediction: the outputs are "
+                "that large before any update"
+            )
         if parameter.moves and parameter.moves[0][1] > weight:
             update = parameter.moves[0][1]
             yield f"its first update has norm {update:,.4g}: {update / weight:,.0f} times the weight itself"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer
+from tests.unit.rules.learning.trainings import SITE, found, loss, optimizer, weight
 from unstuck.recorder.records.numerics import Clips
 from unstuck.rules.learning import clip_too_tight
 
@@ -20,3 +20,12 @@ def test_clipping_that_sets_every_step() -> None:
     )
     assert found(rule, clips=replace(tight, clipped=20, sum_ratio=1e5)) == [], "now and then"
     assert found(rule, clips=replace(tight, scaled=200)) == [], "scaled gradients are another matter"
+
+
+def test_clipping_by_hand_counts_where_the_weights_hardly_move() -> None:
+    tight = Clips(calls=200, clipped=200, sum_ratio=1.2e6, hardest=12e3, max_norm=1e-3, site=SITE, scales=[1.0, 1.0])
+    rule = clip_too_tight.RULE
+    assert found(rule, clips=tight, parameters=[weight(5e-5)])
+    assert found(rule, clips=tight, parameters=[weight(5e-3)]) == [], "the rate makes up for it"
+    assert found(rule, clips=tight, parameters=[]), "the loss is flat"
+    assert found(rule, clips=tight, parameters=[], losses=[loss(2.3, 1.8)]) == [], "how the weights move is not known"

@@ -16,6 +16,7 @@ from tests.unit.rules.numerics.trainings import (
     parameter,
     tensor,
 )
+from unstuck.recorder.records.learning import LossHead, Targets
 from unstuck.recorder.records.numerics import ComputedValue, GrownWeight
 from unstuck.rules.diagnose import diagnose
 from unstuck.rules.numerics import RULES, exploding_gradient, nonfinite_born
@@ -43,6 +44,29 @@ def test_gradients_beyond_what_loss_and_weight_explain_explode() -> None:
 def test_a_rate_that_is_too_high_is_no_exploding_gradient() -> None:
     assert not found(exploding_gradient.RULE, **exploding(1.0))
     assert not found(nonfinite_born.RULE, **exploding(1.0))
+
+
+def test_outputs_far_too_large_before_any_update() -> None:
+    """The loss is as large as the gradient: their product shows nothing."""
+    known = Targets(count=640, constant=1.6)
+    head = LossHead(op="cross_entropy", times=9, called=broken_loss().site, bare=True, target=known)
+    weight = parameter("mix", 1e6, weights=[7.0], grads=[(0, 1e6)], moves=[(0, 1e4)])
+    nan = birth(weights=[GrownWeight(name="mix", before=7.0, now=1e4)], step=1)
+
+    def rules(first: float, **more: Any) -> list[str]:
+        broken = replace(broken_loss(1), first=[first])
+        return [
+            each.rule for each in diagnose(case(losses=[broken], parameters=[weight], births=[nan], **more)).findings
+        ]
+
+    assert rules(2.7e5, heads=[head]) == ["exploding-gradient"]
+    assert rules(2.7e5) == ["nonfinite-born"], "what a constant prediction gives is not known"
+    assert rules(2.7e5, heads=[replace(head, target=replace(known, constant=2e4))]) == ["nonfinite-born"]
+    moved = replace(weight, moves=[(0, 30.0)])
+    assert not found(
+        exploding_gradient.RULE, losses=[replace(broken_loss(1), first=[2.7e5])], parameters=[moved], births=[nan],
+        heads=[head],
+    )  # fmt: skip
 
 
 def test_a_steep_start_that_nothing_comes_of_is_silent() -> None:

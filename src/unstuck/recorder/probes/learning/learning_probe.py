@@ -18,6 +18,7 @@ from .backward_pass import BackwardPass
 from .losses import Series
 from .measurements import FIRST_STEPS, Measurements
 
+MIN_LOSSES = 16  # until clipping that the script writes out itself is looked for, where the loss does not fall
 MAX_STEEP_SECONDS = 0.002  # of one look at a slope, that count as such: its line is looked up in the source only once
 AND_AFTER = 2  # what is copied before a step is compared after it, at the same cost
 NOTHING_WITHIN = (float("inf"), float("-inf"))
@@ -120,6 +121,12 @@ class LearningProbe(Probe):
     def _read(self, root: Any, frame: FrameType, asked: list[Any]) -> None:
         measured = self.measured
         self._backward.read(root.grad_fn, frame, asked)
+        if measured.own_clips is None and measured.losses.passes() >= MIN_LOSSES:
+            from .own_clips import OwnClips
+
+            measured.own_clips = OwnClips(measured.losses, measured.parameters, measured.clips, measured.saved)
+        if measured.own_clips is not None:
+            measured.own_clips.before(root, frame)
         if not measured.saved.hooked and not measured.compiled:
             measured.dead_terms.look(root, frame)
             self._nan.trace_dead_term()
@@ -137,6 +144,7 @@ class LearningProbe(Probe):
         self._backward.take_asked()
         if measured.own_update.is_likely() and measured.losses.passes() >= FIRST_STEPS:
             measured.own_update.look_for_spent(frame)  # once, however little time there is
+        self._stop_clips()
         measured.optimizers.missed()
         measured.observed.missed()
 
@@ -160,12 +168,21 @@ class LearningProbe(Probe):
                 governor.governor.charge("updates", self.name, AND_AFTER * (thread_time() - began))
 
     def after_backward(self) -> None:
-        if self._reads_gradients():
+        by_hand = stepping.by_hand.active or not self.measured.optimizers.built
+        if by_hand and self._reads_gradients():
             self.measured.updates.accumulated()
+        if self.measured.own_clips is not None:
+            self.measured.own_clips.after()
 
     def gradients_given(self, leaves: list[Any], gradients: tuple[Any, ...]) -> None:
+        if self.measured.own_clips is not None:
+            self.measured.own_clips.given(gradients)
         if self._reads_gradients():
             self.measured.updates.given(leaves, gradients)
+
+    def _stop_clips(self) -> None:
+        if self.measured.own_clips is not None:
+            self.measured.own_clips.stop()
 
     def _reads_gradients(self) -> bool:
         """Of an update written by hand; as long as none is made, every pass comes here."""
@@ -174,6 +191,7 @@ class LearningProbe(Probe):
     def after_step(self, optimizer: Any, count: int) -> None:
         """`optimizer`: None where the script writes its updates out itself; `count`: so many has it made."""
         measured = self.measured
+        self._stop_clips()
         self._tell_if(self._nan.stepped())
         entry = measured.optimizers.known(optimizer)
         entry.steps = count
@@ -196,6 +214,8 @@ class LearningProbe(Probe):
         return [each for one in living if one is not None for each in (one, one.grad) if each is not None]
 
     def sampling_changed(self, full: bool) -> None:
+        if not full:
+            self._stop_clips()
         self.measured.observed.sampling_changed(full)
 
     # --- schedules, scaler, compiler ---------------------------------------------------------------------------------
@@ -236,6 +256,7 @@ class LearningProbe(Probe):
 
     def last(self) -> None:
         measured = self.measured
+        self._stop_clips()
         self._nan.stop()  # while the interpreter ends, it would be called with half of its names gone
         with governor.Reading():
             measured.losses.settle()
@@ -257,5 +278,6 @@ class LearningProbe(Probe):
         self._begin(copies)
 
     def remove(self) -> None:
+        self._stop_clips()
         self.measured.observed.end()
         self._nan.stop()

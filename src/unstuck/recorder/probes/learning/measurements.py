@@ -33,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+    from .own_clips import OwnClips
     from .still_copy import StillCopies
     from .term_cut import TermCuts
 
@@ -53,6 +54,7 @@ class Measurements:
         self.schedulers, self.clips, self.scaler = Schedulers(), Clips(copies), Scaler(copies)
         self.inventory = Inventory(self.parameters, self.optimizers, self.activations, self.names, self.lines, copies)
         self.losses = Losses(copies, self.stood_out)
+        self.own_clips: OwnClips | None = None  # the script may clip without `clip_grad_norm_`
         self.spikes: list[Spike] = []
         self.births: list[Birth] = []  # of NaN
         self.steep = Steep(self.saved)

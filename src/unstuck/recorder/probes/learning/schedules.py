@@ -61,6 +61,8 @@ class Clips:
         self._sampled = self._scaled = 0
         """Calls in sampled steps, and those of them on gradients that were not unscaled yet."""
         self._site: Site | None = None
+        self._own_passes = -1  # backward passes at the last look at clipping that the script writes out itself
+        self._scales: list[float] = []  # that such a script multiplies its loss with: the first, and the last
 
     def note(self, norm: Any, limit: Any, calls: int, scaled: bool) -> None:
         if type(limit) not in (int, float) or not gpu.plain(norm):
@@ -71,6 +73,17 @@ class Clips:
             self._sampled += 1
             self._scaled += scaled
         self._copies.numbers([norm], lambda values: self._take(values[0], float(limit), calls))
+
+    def note_own(self, norm: float, limit: float, scale: float, scaled: bool, site: Site, passes: int) -> None:
+        """Clipping without `clip_grad_norm_`; `scaled`: of gradients still multiplied by that scale."""
+        if self._own_passes < 0 and self._calls:
+            return  # it does both
+        passed, self._own_passes = passes - self._own_passes, passes
+        self._sampled += 1
+        self._scaled += scaled
+        self._scales = [*self._scales[:1], scale]
+        self._site = site
+        self._take(norm, limit, passed if self._calls else 1)
 
     def _take(self, norm: float, limit: float, calls: int) -> None:
         self._calls += calls
@@ -87,7 +100,7 @@ class Clips:
         scaled = round(self._calls * self._scaled / self._sampled) if self._sampled else 0
         return numerics.Clips(
             calls=self._calls, clipped=self._clipped, hardest=self._hardest, sum_ratio=self._sum_ratio,
-            max_norm=self._max_norm, scaled=scaled, site=self._site,
+            max_norm=self._max_norm, scaled=scaled, site=self._site, scales=self._scales,
         )  # fmt: skip
 
 

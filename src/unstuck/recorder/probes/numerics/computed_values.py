@@ -225,7 +225,7 @@ class Returns:
     def _computed(self, frame: FrameType, result: Any) -> ComputedValue | None:
         if not script_lines.is_function(frame) or frame.f_code.co_name.startswith("<"):
             return None
-        local = script_lines.names_in(frame)
+        local = dict(frame.f_locals)  # not emptied: it is written back, also to names of functions around it
         small = {
             name: value
             for name, value in list(local.items())[:MAX_LOCALS]
