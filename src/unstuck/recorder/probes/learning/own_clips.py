@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FALLEN = 0.5  # of the first loss
-MOST_EVENTS = 50_000  # calls and returns that are followed in one step
+MOST_FOLLOWED, MOST_EVENTS = 64, 5_000  # steps, and calls and returns that are followed in one: some milliseconds
 SAME_NORM = 0.03  # half precision rounds it
 MIN_SCALE = 16.0  # a smaller factor of a loss is a weight
 MOST_FACTORS, MOST_CALLERS = 4, 4
@@ -45,7 +45,7 @@ class OwnClips:
         self._scale, self._divided = 1.0, False
         """What the loss is multiplied with; whether the script divides by it again."""
         self._awaits = False  # a backward pass that is looked at
-        self._events = 0
+        self._events = self._followed = 0
         self._follower = self._follow  # one object: whether it is ours that is set is asked by identity
 
     def before(self, root: Any, frame: FrameType) -> None:
@@ -103,8 +103,9 @@ class OwnClips:
             return
         sizes = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in dense]
         self._left = flight.steps(), float(torch.linalg.vector_norm(torch.stack(sizes)))
-        if sys.getprofile() is None and not hooks.is_profiled() and not hiding.has_compiled() and _may_follow():
-            self._events = 0
+        alone = sys.getprofile() is None and not hooks.is_profiled() and not hiding.has_compiled()
+        if self._followed < MOST_FOLLOWED and alone and _may_follow():
+            self._events, self._followed = 0, self._followed + 1
             sys.setprofile(self._follower)
 
     def stop(self) -> None:
