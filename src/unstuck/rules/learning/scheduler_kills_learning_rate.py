@@ -100,9 +100,10 @@ def _loss_stopped(loss: Loss, gone: int) -> bool:
 
 
 def _on_its_plateau(scheduler: Scheduler, optimizer: Optimizer, loss: Loss) -> bool:
-    """A ReduceLROnPlateau that is asked now and then lowered the rate where the loss had come to rest: as it should."""
+    """A ReduceLROnPlateau that watches a loss lowered the rate where that had come to rest: as it should."""
     cut = next((step for step, rate in optimizer.lrs if rate < peak_rate(optimizer)), None)
-    if scheduler.kind != "ReduceLROnPlateau" or cut is None or _every_batch(scheduler):
+    watches = scheduler.kind == "ReduceLROnPlateau" and scheduler.settings.get("mode") == "min"
+    if not watches or cut is None or _every_batch(scheduler):
         return False
     before = [value for step, value in loss.points if cut / 2 <= step <= cut]
     half = len(before) // 2

@@ -45,9 +45,9 @@ def test_a_plateau_that_is_one() -> None:
     """ReduceLROnPlateau begins to cut where the loss has come to rest, far below its beginning: as it should."""
     rates = [(0, 0.05), *((70 + 10 * n, 0.05 * 0.1**n) for n in range(1, 6))]
 
-    def rules(values: list[float], per_batch: int = 0) -> list[str]:
+    def rules(values: list[float], per_batch: int = 0, mode: str = "min") -> list[str]:
         course = loss(first=values[:32], points=list(enumerate(values)), last=values[-1])
-        plateau = schedule("ReduceLROnPlateau", steps=40, per_batch=per_batch, mode="min", patience=3)
+        plateau = schedule("ReduceLROnPlateau", steps=40, per_batch=per_batch, mode=mode, patience=3)
         given: dict[str, Any] = {"optimizers": [optimizer(lrs=rates)], "schedulers": [plateau], "losses": [course]}
         return [finding.rule for finding in found(scheduler_kills_learning_rate.RULE, **given)]
 
@@ -55,6 +55,7 @@ def test_a_plateau_that_is_one() -> None:
     still_falling = [max(0.1, 1.2 * 0.98 ** min(n, 85)) for n in range(200)]
     assert rules(rested) == []
     assert rules(rested, per_batch=40) == [scheduler_kills_learning_rate.RULE.name]
+    assert rules(rested, mode="max") == [scheduler_kills_learning_rate.RULE.name], "a loss would have to rise"
     assert rules(still_falling) == [scheduler_kills_learning_rate.RULE.name]
     assert rules([1.2] * 200) == [scheduler_kills_learning_rate.RULE.name], "nothing was learned by then"
 
