@@ -66,7 +66,16 @@ class WithWorkers(_MultiProcessingDataLoaderIter):  # type: ignore[misc]  # torc
             self._progress = self._healing.begin_epoch()
             self._pool.begin_again()
         self._to_drop = self._progress.resumed["done"] if self._progress.resumed and self._iterable else 0
+        self._in_reset = True
         super()._reset(loader, first_iter)
+        self._in_reset = False
+
+    def _get_data(self) -> Any:
+        """A worker's answer to a reset that an interrupt ended may come in the next pass, where it means nothing."""
+        found = super()._get_data()
+        while not self._in_reset and type(found[0]).__name__ == "_ResumeIteration":
+            found = super()._get_data()
+        return found
 
     def _next_index(self) -> Any:
         if self._iterable:
